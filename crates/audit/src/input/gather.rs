@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read, sync::Arc};
 
-use super::{paths, problem::InputProblem, source, text};
+use super::{paths, problem::InputProblem, source, text, words};
 use crate::{Material, source::SourceFile};
 
 /// The argument for standard input.
@@ -22,7 +22,7 @@ pub struct Gathered {
 /// Reads files, directories and globs; `-` is standard input.
 ///
 /// In directories, it reads the files `*.json`, `*.yaml`, `*.yml` and `*.template`, except hidden ones and those that
-/// Git ignores, and skips files of other formats. A file that is named explicitly must have one of the formats.
+/// Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the templates. A file that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
@@ -37,6 +37,11 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
                 Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
             },
         };
+        if read.is_err() && !file.is_named && !words::may_have_word(&file.path) {
+            // A file of another program, which need not be a text.
+            gathered.files_read += 1;
+            continue;
+        }
         gathered.take(read, file.is_named);
     }
     gathered.material.resources.is_partial = !gathered.problems.is_empty();

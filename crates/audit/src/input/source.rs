@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
+use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform, words::has_word};
 use crate::{
     Material,
     app_mesh::Resource,
@@ -10,11 +10,6 @@ use crate::{
     document::{Node, Span},
     source::SourceFile,
 };
-
-/// Every text with something to check contains one of these words. A file in a directory that contains none of them is
-/// not parsed.
-const WORDS: [&str; 5] =
-    ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "AWS::AppMesh::", "aws_ecs_task_definition", "meshName"];
 
 /// Reads one text into `material`. A text of another format is an error only if the user named the file.
 ///
@@ -94,10 +89,6 @@ fn number_addresses(earlier: &[TaskDefinition], own: &mut [TaskDefinition], inde
             definition.address = format!("{}, document {}", definition.address, index + 1);
         }
     }
-}
-
-fn has_word(text: &str) -> bool {
-    WORDS.iter().any(|word| text.contains(word))
 }
 
 /// Manifests of Kubernetes, and the templates of Helm that become some: those of the App Mesh controller have words of
