@@ -18,6 +18,7 @@ static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         include_str!("../../tests/audit_inputs/web.template"),
         include_str!("../../tests/audit_inputs/sam.yaml"),
         include_str!("../../tests/audit_inputs/mesh.yaml"),
+        include_str!("../../tests/audit_inputs/cdk.template.json"),
         include_str!("../../tests/audit_inputs/plan.tfplan.json"),
         include_str!("../../tests/audit_inputs/state.json"),
     ];

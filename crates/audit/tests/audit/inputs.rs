@@ -16,6 +16,7 @@ use audit::{
 
 const WEB_YAML: &str = include_str!("../audit_inputs/web.yaml");
 const WEB_JSON: &str = include_str!("../audit_inputs/web.template");
+const CDK: &str = include_str!("../audit_inputs/cdk.template.json");
 const SAM: &str = include_str!("../audit_inputs/sam.yaml");
 const PLAN: &str = include_str!("../audit_inputs/plan.tfplan.json");
 const STATE: &str = include_str!("../audit_inputs/state.json");
@@ -54,6 +55,7 @@ fn samples() -> Vec<(&'static str, String, &'static str)> {
         ("list.json", format!("[{definition}, {}]", Base::Plain.json()), network_mode),
         ("web.yaml", WEB_YAML.to_owned(), "NetworkMode: awsvpc"),
         ("web.template", WEB_JSON.to_owned(), r#""NetworkMode": "awsvpc""#),
+        ("cdk.template.json", CDK.to_owned(), r#""NetworkMode": "awsvpc""#),
         ("sam.yaml", SAM.to_owned(), "NetworkMode: awsvpc"),
         ("plan.tfplan.json", PLAN.to_owned(), r#""network_mode": "awsvpc""#),
         ("state.json", STATE.to_owned(), r#""network_mode": "awsvpc""#),
