@@ -14,6 +14,7 @@ mod mesh_templates;
 mod mutations;
 mod official;
 mod paths;
+mod plan;
 mod reading;
 mod repairs;
 mod reports;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     folder::Folder,
     mutations::mutations,
+    plan::plan,
     reading::{ALWAYS, findings, findings_in, ids, shown},
     template::template,
 };
@@ -72,6 +73,42 @@ fn a_template_has_the_findings_of_its_exports() {
         compared += usize::from(!in_export.is_empty());
     }
     assert!(compared > 40, "{compared}");
+}
+
+#[test]
+fn a_plan_has_the_findings_of_its_exports() {
+    let mut compared = 0;
+    let only_resources = |export: &&Value| export.as_array().unwrap().iter().all(|it| it.get("family").is_none());
+    for export in exports().iter().filter(only_resources) {
+        let in_export = sorted(&findings(export));
+        assert_eq!(sorted(&findings_in("plan.json", &text(&plan(export)))), in_export, "{export:#}");
+        compared += usize::from(!in_export.is_empty());
+    }
+    assert!(compared > 30, "{compared}");
+}
+
+#[test]
+fn attributes_that_a_plan_does_not_know_are_unknown() {
+    let intact: Value = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
+    let mut mesh_is_new = plan(&intact);
+    let resources = mesh_is_new["planned_values"]["root_module"]["resources"].as_array_mut().unwrap();
+    resources.retain_mut(|resource| {
+        let values = resource["values"].as_object_mut().unwrap();
+        values.get("mesh_name") != Some(&json!("shop")) || values.remove("mesh_name").is_some()
+    });
+    let changes = resources.iter().map(|resource| {
+        let marks = json!({ "mesh_name": true, "id": true, "spec": [{}] });
+        json!({ "address": resource["address"], "change": { "after_unknown": marks } })
+    });
+    let changes: Vec<Value> = changes.collect();
+    // A node that does not exist: without its mesh, nothing shows that.
+    mesh_is_new["resource_changes"] = changes.into();
+    let broken = text(&mesh_is_new).replace("\"virtual_node\": \"orders\"", "\"virtual_node\": \"order\"");
+    assert_ne!(broken, text(&mesh_is_new));
+    assert_eq!(shown(&findings_in("plan.json", &broken)), [""; 0]);
+    // Numbers and texts that are not set are zero and empty in a state.
+    let unset = text(&plan(&intact)).replace("\"priority\": 10", "\"priority\": 0");
+    assert_eq!(shown(&findings_in("plan.json", &unset)), [""; 0]);
 }
 
 #[test]
