@@ -17,6 +17,7 @@ use audit::{
 const WEB_YAML: &str = include_str!("../audit_inputs/web.yaml");
 const WEB_JSON: &str = include_str!("../audit_inputs/web.template");
 const CDK: &str = include_str!("../audit_inputs/cdk.template.json");
+const COPILOT: &str = include_str!("../audit_inputs/copilot.yml");
 const SAM: &str = include_str!("../audit_inputs/sam.yaml");
 const PLAN: &str = include_str!("../audit_inputs/plan.tfplan.json");
 const STATE: &str = include_str!("../audit_inputs/state.json");
@@ -106,6 +107,19 @@ fn short_and_long_forms_of_functions_are_equal() {
         assert_eq!(found, messages("web.template", &broken_json));
         assert!(!found.is_empty(), "{yaml}");
     }
+}
+
+#[test]
+fn a_template_of_copilot_is_read_as_any_other() {
+    let material = read("orders.stack.yml", COPILOT).unwrap();
+    let [orders] = material.definitions.as_slice() else { panic!("{:?}", labels(&material)) };
+    assert_eq!((orders.address.as_str(), orders.services[0].name.as_str()), ("TaskDefinition", "Service"));
+    assert!(!orders.is_synthesised && audit(&material).is_empty());
+    let broken = COPILOT
+        .replace("ContainerName: agent", "ContainerName: agnet")
+        .replace("Name: !Ref WorkloadName", "Name: orders");
+    let findings = audit(&read("orders.stack.yml", &broken).unwrap());
+    assert_eq!(findings.iter().map(pointed_at).collect::<Vec<_>>(), [("ecs-dependency-unknown", "agnet")]);
 }
 
 #[test]
