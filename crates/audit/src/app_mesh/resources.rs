@@ -15,9 +15,18 @@ pub struct Resources {
     pub all: Vec<Resource>,
     /// Whether some of the input could not be read. It may have any other resource.
     pub is_partial: bool,
+    /// Whether a template creates other stacks or modules, which may have any other resource.
+    pub has_nested_stacks: bool,
 }
 
 impl Resources {
+    /// Adds those of another part of the run.
+    pub fn add(&mut self, other: Self) {
+        self.all.extend(other.all);
+        self.is_partial |= other.is_partial;
+        self.has_nested_stacks |= other.has_nested_stacks;
+    }
+
     /// Those of one kind.
     pub fn of(&self, kind: ResourceKind) -> impl Iterator<Item = &Resource> {
         self.all.iter().filter(move |resource| resource.kind == kind)
@@ -49,7 +58,8 @@ impl Resources {
     /// Whether the run counts as having all resources of a kind in a mesh: an export has one of them, or the templates
     /// create one of them and the mesh itself. A template that only adds to a mesh shows nothing about the others.
     fn is_complete(&self, kind: ResourceKind, mesh: &str) -> bool {
-        let creates_mesh = self.of(ResourceKind::Mesh).any(|own| own.is_called(mesh, mesh));
+        let is_it = |own: &Resource| own.is_called(mesh, mesh) && own.presence != Presence::Conditional;
+        let creates_mesh = !self.has_nested_stacks && self.of(ResourceKind::Mesh).any(is_it);
         let mut of_mesh = self.of(kind).filter(|resource| resource.is_in(mesh));
         of_mesh.any(|resource| creates_mesh || resource.presence == Presence::Exported)
     }

@@ -52,8 +52,7 @@ impl Gathered {
     /// Adds input that was collected elsewhere.
     pub fn add(&mut self, other: Self) {
         self.material.definitions.extend(other.material.definitions);
-        self.material.resources.all.extend(other.material.resources.all);
-        self.material.resources.is_partial |= other.material.resources.is_partial;
+        self.material.resources.add(other.material.resources);
         self.problems.extend(other.problems);
         self.files_read += other.files_read;
     }

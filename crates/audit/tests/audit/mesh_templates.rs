@@ -193,6 +193,17 @@ fn nothing_is_missing_if_a_file_cannot_be_read() {
 }
 
 #[test]
+fn nested_stacks_may_have_what_is_missing() {
+    let broken =
+        MESH.replace("VirtualServiceName: !GetAtt Stock.VirtualServiceName", "VirtualServiceName: stock.local");
+    assert_eq!(ids(&findings_in("mesh.yaml", &broken)), ["appmesh-backend-missing"]);
+    for kind in ["AWS::CloudFormation::Stack", "Shop::Mesh::Service::MODULE"] {
+        let nested = format!("Resources:\n  Nested:\n    Type: {kind}\n");
+        assert_eq!(ids(&findings_in("mesh.yaml", &broken.replace("Resources:\n", &nested))), [""; 0], "{kind}");
+    }
+}
+
+#[test]
 fn resources_under_a_condition_are_not_compared() {
     let export: Value = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
     let whole = template(&export);

@@ -8,8 +8,8 @@ use crate::{
     document::{HOLE, Node, Value},
 };
 
-/// Properties that refer to each other in a longer chain are unknown.
-const MAX_CHAIN: usize = 32;
+/// Properties that refer to each other in a longer chain are unknown. A node's mesh, for example, is a chain of two.
+const MAX_CHAIN: usize = 4;
 
 impl Scope<'_, '_> {
     /// `Ref` and the attribute `Arn`: the ARN of a virtual node or virtual gateway, which Envoy gets. Its partition,

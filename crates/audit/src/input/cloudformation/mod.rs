@@ -19,7 +19,7 @@ mod tests;
 use std::sync::Arc;
 
 use self::{
-    resource::{TemplateResource, resources},
+    resource::{TemplateResource, has_nested_stacks, resources},
     scope::{Scopes, Template},
 };
 use super::problem::InputProblem;
@@ -86,4 +86,5 @@ pub(super) fn read_template(
     }
     material.definitions.append(&mut definitions);
     material.resources.all.extend(mesh_resources);
+    material.resources.has_nested_stacks |= has_nested_stacks(node);
 }

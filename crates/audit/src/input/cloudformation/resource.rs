@@ -3,6 +3,11 @@
 use super::{resolve::fix, scope::Scope};
 use crate::document::{Entry, Node, Span, Value};
 
+/// The types of nested stacks. Modules have names of their own:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/modules.html>
+const NESTED: [&str; 3] =
+    ["AWS::CloudFormation::Stack", "AWS::CloudFormation::StackSet", "AWS::Serverless::Application"];
+
 /// A resource of a template.
 pub(super) struct TemplateResource<'n> {
     pub(super) id: &'n str,
@@ -43,6 +48,13 @@ pub(super) fn resources(template: &Node, is_generated: bool) -> Vec<TemplateReso
     let mut out = Vec::new();
     collect(template.get("Resources").map(Node::entries).unwrap_or_default(), is_generated, &mut out);
     out
+}
+
+/// Whether a template creates stacks or modules, whose resources are declared elsewhere.
+pub(super) fn has_nested_stacks(template: &Node) -> bool {
+    let kinds = template.get("Resources").map(Node::entries).unwrap_or_default().iter();
+    let mut kinds = kinds.filter_map(|entry| entry.node.get("Type")?.text());
+    kinds.any(|kind| NESTED.contains(&kind) || kind.ends_with("::MODULE"))
 }
 
 fn collect<'n>(entries: &'n [Entry], is_generated: bool, out: &mut Vec<TemplateResource<'n>>) {
