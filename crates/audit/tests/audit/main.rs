@@ -4,13 +4,17 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
 
 mod arbitrary;
+mod cdk;
 mod combinations;
 mod configuration_fields;
+mod documents;
 mod folder;
 mod inputs;
+mod mesh_templates;
 mod mutations;
 mod official;
 mod paths;
+mod plan;
 mod reading;
 mod repairs;
 mod reports;
