@@ -6,9 +6,11 @@
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
+mod add_ignore;
 mod by_hand;
 mod changes;
 mod check;
+mod checked;
 mod compare;
 mod compare_text;
 mod completions;
@@ -36,12 +38,14 @@ mod rule_page;
 mod rules;
 mod sheet;
 mod span;
+mod statistics;
 mod status;
 mod status_text;
 mod streams;
 mod sweep;
 mod sweep_summary;
 mod sweep_text;
+mod watch;
 mod why;
 mod why_text;
 

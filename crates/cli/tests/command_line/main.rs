@@ -2,8 +2,13 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod baseline;
 mod check;
 mod edits;
+mod exit_codes;
+mod formats;
 mod html;
 mod pages;
+mod selection;
+mod watching;
 mod workspace;
