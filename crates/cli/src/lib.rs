@@ -1,7 +1,7 @@
 //! The command line, `ecs-mesh`: one module for each command.
 //!
 //! ```text
-//!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
+//!  check fix inject graph rules explain config  task definitions, by the crates `audit` and `audit-live`
 //!  status inventory why compare doctor       what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
@@ -14,6 +14,8 @@ mod checked;
 mod compare;
 mod compare_text;
 mod completions;
+mod config;
+mod config_text;
 mod configuration;
 mod connect;
 mod consul_variables;
@@ -28,6 +30,7 @@ mod inject;
 mod inventory;
 mod inventory_text;
 mod live;
+mod man;
 mod output;
 mod planned_action;
 mod progress;
@@ -93,6 +96,7 @@ enum Command {
     Rules(rules::Arguments),
     Explain(explain::Arguments),
     Graph(graph::Arguments),
+    Config(config::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
     Inventory(inventory::Arguments),
@@ -101,6 +105,7 @@ enum Command {
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs `ecs-mesh` with these arguments, the program's name first.
@@ -121,6 +126,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Rules(arguments) => rules::run(arguments, streams),
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
+        Command::Config(arguments) => config::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
         Command::Inventory(arguments) => inventory::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),
@@ -129,6 +135,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),
+        Command::Man(arguments) => man::run(arguments, Cli::command(), streams),
     };
     match ended {
         Ok(exit) => exit,

@@ -2,12 +2,12 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use audit::{
-    finding::Severity,
-    report::{Report, Reported},
-};
+use audit::report::{Report, Reported};
 
-use crate::sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone};
+use crate::{
+    rules::tone,
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
+};
 
 /// A row for each rule with findings, the most frequent one first.
 pub(super) fn text(report: &Report, medium: Medium) -> String {
@@ -20,18 +20,13 @@ pub(super) fn text(report: &Report, medium: Medium) -> String {
     }
     let mut counted: Vec<Vec<&Reported>> = by_rule.into_values().collect();
     counted.sort_by_key(|findings| Reverse(findings.len()));
-    let mut sheet = Sheet::new(&["rule", "count", "severity", "ecs-mesh fix", "what a correct definition has"]);
+    let mut sheet = Sheet::new(&["rule", "count", "severity", "fix", "what a correct definition has"]);
     counted.iter().filter_map(|findings| row(findings)).for_each(|row| sheet.add(row));
     sheet.text(medium)
 }
 
 fn row(findings: &[&Reported]) -> Option<Vec<Cell>> {
     let first = findings.first()?;
-    let tone = match first.severity {
-        Severity::Error => Tone::Bad,
-        Severity::Warning => Tone::Pending,
-        Severity::Info => Tone::Plain,
-    };
     let fixed = match findings.iter().filter(|finding| finding.is_fixable).count() {
         0 => NOTHING_TO_SAY.to_owned(),
         all if all == findings.len() => "all".to_owned(),
@@ -40,7 +35,7 @@ fn row(findings: &[&Reported]) -> Option<Vec<Cell>> {
     Some(vec![
         Cell::new(first.rule.id, Tone::Strong),
         Cell::plain(findings.len().to_string()),
-        Cell::new(first.severity.as_str(), tone),
+        Cell::new(first.severity.as_str(), tone(first.severity)),
         Cell::plain(fixed),
         Cell::plain(first.rule.summary),
     ])

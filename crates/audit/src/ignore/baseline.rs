@@ -92,6 +92,7 @@ impl Baseline {
 }
 
 /// A string of TOML. What JSON escapes, TOML escapes in the same way; in addition, it refuses DEL.
-pub(super) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

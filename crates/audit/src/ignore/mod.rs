@@ -7,16 +7,20 @@ mod config;
 mod config_error;
 mod glob;
 mod nearest;
+mod schema;
+#[cfg(test)]
+mod schema_tests;
 mod selection;
 mod sort;
 mod sorted;
 mod toml_reader;
 
 pub use self::{
-    baseline::{Annotated, Baseline, NewEntry},
+    baseline::{Annotated, Baseline, NewEntry, quoted},
     config::{Config, IgnoreEntry, Level, SeverityEntry},
     config_error::ConfigError,
     nearest::unknown_rule,
+    schema::config_schema,
     selection::{Selection, Selector, UnknownSelector},
     sort::sort,
     sorted::{Ignored, IgnoredBy, Sorted},

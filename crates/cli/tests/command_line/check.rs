@@ -102,7 +102,7 @@ fn a_terminal_gets_colours_by_default() {
 #[test]
 fn every_command_has_help_with_examples() {
     let workspace = Workspace::new("help", &[]);
-    for command in ["check", "rules", "explain", "graph", "completions"] {
+    for command in ["check", "rules", "explain", "graph", "config", "man", "completions"] {
         let output = workspace.run(&[command, "--help"]);
         assert_eq!(output.status.code(), Some(0), "{command}");
         assert!(out(&output).contains(&format!("ecs-mesh {command}")), "{command}: {}", out(&output));

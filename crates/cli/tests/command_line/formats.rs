@@ -33,9 +33,9 @@ fn statistics_count_the_findings_of_each_rule() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         out(&output),
-        "rule                    count  severity  ecs-mesh fix  what a correct definition has\n\
-         consul-network-mode     2      error     all           the network mode is awsvpc\n\
-         ecs-dependency-unknown  1      error     –             containers wait only for containers of the same definition\n\
+        "rule                    count  severity  fix  what a correct definition has\n\
+         consul-network-mode     2      error     all  the network mode is awsvpc\n\
+         ecs-dependency-unknown  1      error     –    containers wait only for containers of the same definition\n\
          \n3 errors in 2 of 2 task definitions (2 files)\n"
     );
     let narrow = workspace.command(&["check", "--statistics", "--quiet"]).env("COLUMNS", "50").output().unwrap();

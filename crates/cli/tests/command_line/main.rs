@@ -4,11 +4,14 @@
 
 mod baseline;
 mod check;
+mod config;
 mod edits;
 mod exit_codes;
 mod formats;
 mod html;
 mod pages;
+mod progress;
+mod rules;
 mod selection;
 mod watching;
 mod workspace;
