@@ -88,7 +88,7 @@ pages: ## Write the pages of the rules and the snapshots of reports anew, after 
 
 .PHONY: test
 test: setup lint validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack
-	cargo-deny --locked check licenses bans sources
+	cargo-deny --locked --workspace check licenses bans sources
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
@@ -144,7 +144,7 @@ fuzz: ## Feed random input to everything that reads what comes from outside (SEC
 
 .PHONY: advisories
 advisories: tools ## Look for known vulnerabilities of dependencies (needs the network)
-	cargo-deny --locked check advisories
+	cargo-deny --locked --workspace check advisories
 
 .PHONY: clean
 clean: ## Remove the tools and everything that was built

@@ -30,7 +30,19 @@ pub struct Rule {
     pub check: Check,
 }
 
+/// The version that brought the first rules.
+const FIRST_VERSION: &str = "0.1.0";
+
+/// The rules of later versions, and the version that brought each.
+const LATER: &[(&str, &str)] = &[];
+
 impl Rule {
+    /// The version of `ecs-mesh` that brought it.
+    #[must_use]
+    pub fn added(&self) -> &'static str {
+        LATER.iter().find(|(id, _)| *id == self.id).map_or(FIRST_VERSION, |(_, version)| version)
+    }
+
     /// Whether it is about App Mesh, whose support has ended.
     #[must_use]
     pub fn is_of_app_mesh(&self) -> bool {

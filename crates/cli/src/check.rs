@@ -8,45 +8,59 @@ use clap::{
 };
 
 use crate::{
-    configuration,
+    add_ignore,
+    checked::Checked,
+    configuration::{self, ConfigurationArguments},
     exit::{Exit, Failure},
     live::LiveArguments,
+    statistics,
     streams::Streams,
+    watch,
 };
-use audit::{
-    audit,
-    ignore::{self, Config},
-    input::{Gathered, gather},
-    report::{Format, Report, Threshold},
-};
+use audit::report::{Format, Report};
 
-/// Without this warning, a run without input would always succeed.
-const NOTHING_FOUND: &str = "warning: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, exports of App \
+/// Without an error, a run without input would always succeed.
+const NOTHING_FOUND: &str = "error: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, exports of App \
                              Mesh, and Terraform as `terraform show -json` prints it";
 
 /// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
+#[command(
+    after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage, 3 no task definition \
+                  found.\nWith --output sarif, findings do not fail the run, so that a pipeline goes on to upload them, unless \
+                  --fail-on is given.\n\n\
                   Findings are ignored by a comment on their line or above it:\n  \
                   # ecs-mesh: ignore[consul-network-mode] the lab runs without a mesh\n\
                   or by an entry in ecs-mesh.toml:\n  \
                   [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
                   Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml services/\n  \
+                  ecs-mesh check --select consul --ignore consul-health-sync-needless\n  \
                   ecs-mesh check --fail-on warning --output github .\n  \
                   terraform show -json plan.out | ecs-mesh check --output html --output-file audit.html -\n  \
-                  ecs-mesh check --cluster prod --service web\n  ecs-mesh check --all --output markdown")]
+                  ecs-mesh check --cluster prod --service web\n  ecs-mesh check --all --output markdown"
+)]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
+    /// Write an exception for every finding: comments, and for JSON without comments entries in ecs-mesh.toml
+    #[arg(long, value_name = "REASON", num_args = 0..=1, require_equals = true, default_missing_value = add_ignore::REASON,
+          value_parser = add_ignore::reason, conflicts_with_all = ["watch", "statistics", "output", "output_file", "exit_zero"])]
+    add_ignore: Option<String>,
+    /// Check again whenever a file changes, until Ctrl-C
+    #[arg(long, short, conflicts_with_all = ["output_file", "cluster", "family", "task_definition", "all"])]
+    watch: bool,
     #[command(flatten)]
-    live: LiveArguments,
+    configuration: ConfigurationArguments,
     #[command(flatten)]
     report: ReportArguments,
+    #[command(flatten)]
+    live: LiveArguments,
 }
 
-/// The threshold, and the format of the report.
+/// The report
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Report")]
 struct ReportArguments {
     /// The format of the report
     #[arg(long, short, value_name = "FORMAT", value_parser = format_parser(), default_value = "text")]
@@ -54,12 +68,15 @@ struct ReportArguments {
     /// Write the report to this file
     #[arg(long, value_name = "FILE")]
     output_file: Option<PathBuf>,
-    /// The lowest severity that fails the run [default: error]
-    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES)]
-    fail_on: Option<String>,
-    /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    /// Exit with 0 even if there are findings
+    #[arg(long, conflicts_with = "fail_on")]
+    exit_zero: bool,
+    /// Show how many findings each rule has, instead of the findings
+    #[arg(long, conflicts_with = "output")]
+    statistics: bool,
+    /// Print findings and errors only: no summary, and nothing about exceptions without a finding
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 /// Parses a format.
@@ -69,25 +86,46 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let directory = configuration::working_directory()?;
-    let config = configuration::read(arguments.report.config.as_deref(), &directory)?;
-    let gathered = material(arguments, streams)?;
-    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
-    let threshold = threshold(&arguments.report, &config);
-    let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
+    if arguments.watch {
+        return watch::run(&watched(arguments)?, &|streams| once(arguments, streams), streams);
+    }
+    once(arguments, streams)
+}
+
+fn once(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let checked = Checked::new(&arguments.paths, &arguments.live, &arguments.configuration, streams)?;
+    match &arguments.add_ignore {
+        Some(reason) if !checked.is_empty() => add_ignore::run(&checked, &arguments.configuration, reason, streams),
+        _ => show(arguments, &checked, streams),
+    }
+}
+
+/// What is watched: the input, and the configuration file.
+fn watched(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
+    if arguments.paths.iter().any(|path| path == "-") {
+        return Err(Failure::Message("--watch cannot read standard input: name files or directories".to_owned()));
+    }
+    let config = configuration::file(arguments.configuration.config.as_deref(), &configuration::working_directory()?);
+    let here = arguments.paths.is_empty().then(|| PathBuf::from("."));
+    Ok(arguments.paths.iter().map(PathBuf::from).chain(here).chain(config).collect())
+}
+
+/// Prints the report of what was checked.
+fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let ReportArguments { output_file, quiet, .. } = &arguments.report;
+    let mut report = checked.report(&arguments.configuration);
+    report.has_summary = !quiet;
     for problem in &report.problems {
         streams.diagnostic(&format!("error: {problem}"));
     }
-    if report.definitions.is_empty() && gathered.material.resources.all.is_empty() && report.problems.is_empty() {
+    if checked.is_empty() {
         streams.diagnostic(NOTHING_FOUND);
     }
-    for unused in &sorted.unused {
+    for unused in checked.sorted.unused.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {unused}"));
     }
-    let ReportArguments { output: format, output_file, .. } = &arguments.report;
-    let in_colour = streams.in_colour && output_file.is_none();
-    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Message(error.to_string()))?;
-    let exit = exit(&report);
+    let rendered = rendered(&arguments.report, &report, streams)?;
+    let exit = exit(arguments, checked, &report);
     match streams.print_to(output_file.as_deref(), &rendered) {
         // The exit code does not depend on whether the report was read to its end.
         Ok(()) | Err(Failure::Closed) => Ok(exit),
@@ -95,29 +133,27 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
 }
 
-fn exit(report: &Report) -> Exit {
+fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>) -> Result<String, Failure> {
+    let mut medium = streams.medium();
+    medium.in_colour &= arguments.output_file.is_none();
+    if arguments.statistics {
+        let counts = statistics::text(report, medium);
+        let gap = if counts.is_empty() || !report.has_summary { "" } else { "\n" };
+        return Ok(format!("{counts}{gap}{}", report.summary_line()));
+    }
+    report.render(arguments.output, medium.in_colour).map_err(|error| Failure::Message(error.to_string()))
+}
+
+fn exit(arguments: &Arguments, checked: &Checked, report: &Report) -> Exit {
+    // As zizmor does: https://docs.zizmor.sh/usage/#exit-codes
+    let is_upload = arguments.report.output == Format::Sarif && arguments.configuration.fail_on.is_none();
     if !report.problems.is_empty() {
         Exit::Unusable
-    } else if report.fails() {
+    } else if checked.is_empty() {
+        Exit::Nothing
+    } else if report.fails() && !arguments.report.exit_zero && !is_upload {
         Exit::Findings
     } else {
         Exit::Clean
     }
-}
-
-/// The input that the arguments name.
-fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered, Failure> {
-    let here = [".".to_owned()];
-    let is_live = arguments.live.is_requested();
-    let paths = if arguments.paths.is_empty() && !is_live { here.as_slice() } else { &arguments.paths };
-    let mut gathered = gather(paths, streams.input);
-    if is_live {
-        gathered.add(arguments.live.gather()?);
-    }
-    Ok(gathered)
-}
-
-/// The command line takes precedence over the configuration.
-fn threshold(arguments: &ReportArguments, config: &Config) -> Threshold {
-    Threshold::wanted(arguments.fail_on.as_deref().or(config.fail_on.as_deref()))
 }

@@ -26,6 +26,8 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "ecs-mesh", &mut script);
-    streams.print(&String::from_utf8_lossy(&script))?;
+    // clap_complete 4.6 spells a program's hyphen in two ways in one script of bash, so that no option of a command is
+    // completed: https://github.com/clap-rs/clap/issues/6421
+    streams.print(&String::from_utf8_lossy(&script).replace("ecs__subcmd__mesh", "ecs__mesh"))?;
     Ok(Exit::Clean)
 }

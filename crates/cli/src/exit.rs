@@ -9,6 +9,8 @@ pub enum Exit {
     Findings,
     /// Input that could not be read, or an invalid command line.
     Unusable,
+    /// Nothing to check was found.
+    Nothing,
 }
 
 impl Exit {
@@ -19,6 +21,7 @@ impl Exit {
             Self::Clean => 0,
             Self::Findings => 1,
             Self::Unusable => 2,
+            Self::Nothing => 3,
         }
     }
 }

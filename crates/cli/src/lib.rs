@@ -1,17 +1,21 @@
 //! The command line, `ecs-mesh`: one module for each command.
 //!
 //! ```text
-//!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
+//!  check fix inject graph rules explain config  task definitions, by the crates `audit` and `audit-live`
 //!  status inventory why compare doctor       what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
+mod add_ignore;
 mod by_hand;
 mod changes;
 mod check;
+mod checked;
 mod compare;
 mod compare_text;
 mod completions;
+mod config;
+mod config_text;
 mod configuration;
 mod connect;
 mod consul_variables;
@@ -26,6 +30,7 @@ mod inject;
 mod inventory;
 mod inventory_text;
 mod live;
+mod man;
 mod output;
 mod planned_action;
 mod progress;
@@ -36,6 +41,7 @@ mod rule_page;
 mod rules;
 mod sheet;
 mod span;
+mod statistics;
 mod status;
 mod status_text;
 mod streams;
@@ -43,6 +49,7 @@ mod sweep;
 mod sweep_summary;
 mod sweep_text;
 mod upgrade_text;
+mod watch;
 mod why;
 mod why_text;
 
@@ -90,6 +97,7 @@ enum Command {
     Rules(rules::Arguments),
     Explain(explain::Arguments),
     Graph(graph::Arguments),
+    Config(config::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
     Inventory(inventory::Arguments),
@@ -98,6 +106,7 @@ enum Command {
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs `ecs-mesh` with these arguments, the program's name first.
@@ -118,6 +127,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Rules(arguments) => rules::run(arguments, streams),
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
+        Command::Config(arguments) => config::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
         Command::Inventory(arguments) => inventory::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),
@@ -126,6 +136,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),
+        Command::Man(arguments) => man::run(arguments, Cli::command(), streams),
     };
     match ended {
         Ok(exit) => exit,

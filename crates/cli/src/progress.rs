@@ -1,6 +1,12 @@
 //! The progress of work that takes longer than two seconds, on a terminal.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::mpsc::{RecvTimeoutError, channel},
+    thread,
+    time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::timeout;
@@ -34,12 +40,42 @@ impl Progress {
         if let Ok(done) = timeout(PATIENCE, &mut work).await {
             return done;
         }
+        self.show();
+        let done = work.await;
+        self.hide();
+        done
+    }
+
+    /// Does some work on this thread, and shows the line meanwhile if it takes long.
+    pub(super) fn during_blocking<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (working, ended) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    self.show();
+                    // Nothing is sent: it returns when the work has ended.
+                    let _ = ended.recv();
+                    self.hide();
+                }
+            });
+            let done = work();
+            drop(working);
+            done
+        })
+    }
+
+    fn show(&self) {
+        self.0.reset();
+        // The bar is shared: this sets the time of the same one.
+        let _ = self.0.clone().with_elapsed(PATIENCE);
         self.0.set_draw_target(ProgressDrawTarget::stderr());
         self.0.enable_steady_tick(TICK);
-        let done = work.await;
+    }
+
+    fn hide(&self) {
         self.0.disable_steady_tick();
+        self.0.finish_and_clear();
         self.0.set_draw_target(ProgressDrawTarget::hidden());
-        done
     }
 }
 

@@ -6,15 +6,19 @@ use serde_json::Value;
 
 use audit::{
     example::{Base, Example},
+    fixable::is_fixable,
     rule::Rule,
-    rules::rules,
 };
+
+use crate::sheet::NOTHING_TO_SAY;
 
 const INTRODUCTION: &str = "\
 # Rules
 
 Each rule looks for one thing that breaks a task definition, or will. The pages are written by
-`ecs-mesh rules --output markdown --output-dir docs/rules`, from the rules themselves.
+`ecs-mesh rules --output markdown --output-dir docs/rules`, from the rules themselves. `ecs-mesh rules WORDS` searches the
+rules. The column *Fix* says whether [`ecs-mesh fix`](../audit.md#ecs-mesh) can fix findings of the rule, at least in some
+definitions; the column *Added in*, which version brought the rule.
 
 A finding that is meant to be is ignored by a comment on its line, or alone above it
 (`# ecs-mesh: ignore[rule-id] why`, in JSON with `//`), or by an entry in `ecs-mesh.toml`:
@@ -30,11 +34,13 @@ reason = \"the lab runs without a mesh\"
 const GROUPS: [(&str, &str); 3] = [("consul-", "Consul"), ("appmesh-", "App Mesh"), ("ecs-", "ECS")];
 
 /// For `explain`.
-pub(super) fn text(rule: &Rule) -> String {
+pub(super) fn text(rule: &'static Rule) -> String {
     let mut out = format!("{}: {}\n\n", rule.id, rule.summary);
     // Writing to a `String` cannot fail.
     let _ = writeln!(out, "severity     {}", rule.severity.as_str());
     let _ = writeln!(out, "applies to   {}", rule.applies.as_str());
+    let _ = writeln!(out, "fix          {}", fix(rule));
+    let _ = writeln!(out, "added in     {}", rule.added());
     let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
     for example in rule.examples {
         let _ = writeln!(out, "\n{}\n", heading(example));
@@ -49,10 +55,11 @@ pub(super) fn text(rule: &Rule) -> String {
 }
 
 /// For the documentation.
-pub(super) fn markdown(rule: &Rule) -> String {
+pub(super) fn markdown(rule: &'static Rule) -> String {
     let mut out = format!("# {}\n\n{}.\n\n", rule.id, capitalised(rule.summary));
     let _ = writeln!(out, "| | |\n|---|---|\n| Severity | {} |", rule.severity.as_str());
     let _ = writeln!(out, "| Applies to | {} |", rule.applies.as_str());
+    let _ = writeln!(out, "| Fix | {} |\n| Added in | {} |", fix(rule), rule.added());
     let _ = writeln!(out, "\n## At run time\n\n{}.\n\n## Why\n\n{}", capitalised(rule.effect), rule.explanation);
     if !rule.examples.is_empty() {
         out.push_str("\n## Examples\n");
@@ -70,16 +77,26 @@ pub(super) fn markdown(rule: &Rule) -> String {
 }
 
 /// The list of all pages.
-pub(super) fn markdown_index() -> String {
+pub(super) fn markdown_index(found: &[&'static Rule]) -> String {
     let mut out = INTRODUCTION.to_owned();
     for (prefix, group) in GROUPS {
-        let _ = writeln!(out, "\n## {group}\n\n| Rule | Severity | What a correct definition has |\n|---|---|---|");
-        for rule in rules().filter(|rule| rule.id.starts_with(prefix)) {
-            let cell = rule.summary.replace('|', "\\|");
-            let _ = writeln!(out, "| [{0}]({0}.md) | {1} | {cell} |", rule.id, rule.severity.as_str());
+        let _ = writeln!(out, "\n## {group}\n");
+        let _ = writeln!(
+            out,
+            "| Rule | Severity | Fix | Added in | What a correct definition has |\n|---|---|---|---|---|"
+        );
+        for rule in found.iter().filter(|rule| rule.id.starts_with(prefix)) {
+            let (severity, fix, added) = (rule.severity.as_str(), fix(rule), rule.added());
+            let summary = rule.summary.replace('|', "\\|");
+            let _ = writeln!(out, "| [{0}]({0}.md) | {severity} | {fix} | {added} | {summary} |", rule.id);
         }
     }
     out
+}
+
+/// Whether `ecs-mesh fix` can do something about findings of the rule.
+pub(super) fn fix(rule: &'static Rule) -> &'static str {
+    if is_fixable(rule) { "yes" } else { NOTHING_TO_SAY }
 }
 
 fn heading(example: &Example) -> String {

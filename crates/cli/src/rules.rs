@@ -1,6 +1,6 @@
 //! `ecs-mesh rules`
 
-use std::{fmt::Write, fs, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -8,17 +8,20 @@ use serde_json::json;
 use crate::{
     exit::{Exit, Failure},
     rule_page,
-    streams::Streams,
-    streams::write,
+    sheet::{Cell, Medium, Sheet, Tone},
+    streams::{Streams, write},
 };
-use audit::{report::page, rules::rules};
+use audit::{finding::Severity, fixable::is_fixable, report::page, rule::Rule, rules::rules};
 
-/// List the rules
+/// List the rules, or search them
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ecs-mesh rules\n  ecs-mesh rules --output json\n  ecs-mesh rules --output markdown --output-dir docs/rules"
+    after_help = "Examples:\n  ecs-mesh rules\n  ecs-mesh rules health-sync\n  ecs-mesh rules --output json\n  ecs-mesh rules --output markdown --output-dir docs/rules"
 )]
 pub(super) struct Arguments {
+    /// Only the rules whose ID or texts contain all of these words
+    #[arg(value_name = "WORDS", conflicts_with = "output_dir")]
+    words: Vec<String>,
     /// The format of the list
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Listing::Text)]
     output: Listing,
@@ -35,38 +38,65 @@ enum Listing {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let words: Vec<String> = arguments.words.iter().map(|word| word.to_lowercase()).collect();
+    let found: Vec<&'static Rule> = rules().filter(|rule| has_words(rule, &words)).collect();
+    if found.is_empty() {
+        return Err(Failure::Message(format!("no rule is about {:?}", arguments.words.join(" "))));
+    }
     match (arguments.output, &arguments.output_dir) {
         (Listing::Markdown, Some(directory)) => {
             fs::create_dir_all(directory)?;
-            for rule in rules() {
+            for rule in &found {
                 write(&directory.join(format!("{}.md", rule.id)), &rule_page::markdown(rule))?;
             }
-            write(&directory.join("README.md"), &rule_page::markdown_index())?;
+            write(&directory.join("README.md"), &rule_page::markdown_index(&found))?;
         }
         (_, Some(_)) => return Err(Failure::Message("--output-dir requires --output markdown".to_owned())),
-        (Listing::Markdown, None) => streams.print(&rule_page::markdown_index())?,
-        (Listing::Text, None) => streams.print(&text())?,
-        (Listing::Json, None) => streams.print(&json()?)?,
+        (Listing::Markdown, None) => streams.print(&rule_page::markdown_index(&found))?,
+        (Listing::Text, None) => streams.print(&text(&found, streams.medium()))?,
+        (Listing::Json, None) => streams.print(&json(&found)?)?,
     }
     Ok(Exit::Clean)
 }
 
-fn text() -> String {
-    let width = rules().map(|rule| rule.id.len()).max().unwrap_or_default();
-    let mut out = String::new();
-    for rule in rules() {
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(out, "{:<width$}  {:<7}  {}", rule.id, rule.severity.as_str(), rule.summary);
-    }
-    out
+/// Whether the ID or the texts of a rule contain all of the words, which are lower-case.
+fn has_words(rule: &Rule, words: &[String]) -> bool {
+    let texts = [rule.id, rule.summary, rule.effect, rule.explanation].map(str::to_lowercase);
+    words.iter().all(|word| texts.iter().any(|text| text.contains(word.as_str())))
 }
 
-fn json() -> Result<String, Failure> {
-    let rules: Vec<_> = rules()
+fn text(rules: &[&'static Rule], medium: Medium) -> String {
+    let mut sheet = Sheet::new(&["rule", "severity", "fix", "added", "what a correct definition has"]);
+    for rule in rules {
+        sheet.add(vec![
+            Cell::new(rule.id, Tone::Strong),
+            Cell::new(rule.severity.as_str(), tone(rule.severity)),
+            Cell::plain(rule_page::fix(rule)),
+            Cell::plain(rule.added()),
+            Cell::plain(rule.summary),
+        ]);
+    }
+    sheet.text(medium)
+}
+
+/// The colour of a severity.
+pub(super) fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Pending,
+        Severity::Info => Tone::Plain,
+    }
+}
+
+fn json(rules: &[&'static Rule]) -> Result<String, Failure> {
+    let rules: Vec<_> = rules
+        .iter()
         .map(|rule| {
             json!({
                 "id": rule.id,
                 "severity": rule.severity,
+                "fixable": is_fixable(rule),
+                "added": rule.added(),
                 "summary": rule.summary,
                 "applies": rule.applies.as_str(),
                 "effect": rule.effect,

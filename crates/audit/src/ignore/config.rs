@@ -1,20 +1,19 @@
 //! `ecs-mesh.toml`.
 
-use std::{
-    collections::BTreeMap,
-    path::{Component, Path, PathBuf},
-};
+use std::path::{Component, Path, PathBuf};
 
 use globset::GlobMatcher;
 
 use super::{
     config_error::ConfigError,
     glob::pattern,
+    selection::{Selection, Selector},
     toml_reader::{self, TableReader},
 };
 use crate::{
     document::Position,
     finding::{Finding, Severity},
+    rule::Rule,
     source::SourceFile,
 };
 
@@ -24,13 +23,37 @@ pub struct Config {
     /// Findings to ignore.
     pub ignores: Vec<IgnoreEntry>,
     /// Severities that replace those of the rules.
-    pub severities: BTreeMap<&'static str, Severity>,
+    pub severities: Vec<SeverityEntry>,
     /// The lowest severity that fails the run, as the file spells it.
     pub fail_on: Option<String>,
+    /// The position of `fail-on` in the file.
+    pub fail_on_position: Option<Position>,
+    /// The rules that the command line selects; the file does not set it.
+    pub selection: Selection,
     /// The file's name, for messages.
     pub name: String,
     /// The directory that its paths are relative to.
     pub directory: PathBuf,
+}
+
+/// The severity of a rule or a group of rules.
+#[derive(Debug)]
+pub struct SeverityEntry {
+    /// The rule or group.
+    pub rules: Selector,
+    /// Its severity, or `off`.
+    pub level: Level,
+    /// Its position in the file.
+    pub position: Position,
+}
+
+/// What a severity of the file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// The rule is not applied.
+    Off,
+    /// The severity of its findings.
+    Severity(Severity),
 }
 
 /// Findings to ignore. All given conditions must be met.
@@ -40,9 +63,26 @@ pub struct IgnoreEntry {
     pub rule: &'static str,
     /// The reason to ignore them.
     pub reason: String,
-    path: Option<GlobMatcher>,
-    family: Option<GlobMatcher>,
-    position: Position,
+    /// The pattern of paths, relative to the directory of the file.
+    pub path: Option<GlobMatcher>,
+    /// The pattern of families.
+    pub family: Option<GlobMatcher>,
+    /// Its position in the file.
+    pub position: Position,
+}
+
+impl Level {
+    /// All names.
+    pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "off"];
+
+    /// Its name in the file.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Severity(severity) => severity.as_str(),
+        }
+    }
 }
 
 impl Config {
@@ -56,17 +96,34 @@ impl Config {
         root.only(&["ignore", "severity", "fail-on"])?;
         Ok(Self {
             ignores: root.tables("ignore")?.iter().map(IgnoreEntry::read).collect::<Result<_, _>>()?,
-            severities: root.table("severity")?.map_or_else(|| Ok(BTreeMap::new()), |table| severities(&table))?,
+            severities: root.table("severity")?.map_or_else(|| Ok(Vec::new()), |table| severities(&table))?,
             fail_on: root.one_of("fail-on", fail_on_names)?.map(str::to_owned),
+            fail_on_position: root.text("fail-on")?.map(|text| file.position(text.at)),
+            selection: Selection::default(),
             name: file.name.clone(),
             directory: lexically_normal(directory),
         })
     }
 
-    /// The severity that replaces the rule's own, if there is one.
+    /// The severity of a rule's findings; `None` if the rule is not applied. What the command line selects is applied
+    /// even if the file says `off`.
     #[must_use]
-    pub fn severity_of(&self, rule: &str) -> Option<Severity> {
-        self.severities.get(rule).copied()
+    pub fn severity_of(&self, rule: &Rule) -> Option<Severity> {
+        if !self.selection.includes(rule.id) {
+            return None;
+        }
+        let entries = self.severities.iter().filter(|entry| entry.rules.covers(rule.id));
+        match entries.max_by_key(|entry| entry.rules.closeness()).map(|entry| entry.level) {
+            Some(Level::Severity(severity)) => Some(severity),
+            Some(Level::Off) if self.selection.select.is_empty() => None,
+            Some(Level::Off) | None => Some(rule.severity),
+        }
+    }
+
+    /// The path of the file called `name` in `directory`, relative to `root` if it is below it.
+    pub(super) fn relative(name: &str, directory: &Path, root: &Path) -> PathBuf {
+        let whole = lexically_normal(&directory.join(name));
+        whole.strip_prefix(lexically_normal(root)).map_or_else(|_| PathBuf::from(name), Path::to_owned)
     }
 
     /// The entries that ignored nothing, according to `used`.
@@ -101,30 +158,26 @@ impl IgnoreEntry {
 
     /// Whether the entry concerns `finding`. The name of its file is relative to `directory`.
     pub(super) fn covers(&self, finding: &Finding, config: &Config, directory: &Path) -> bool {
-        let has_path = |glob: &GlobMatcher| {
-            let name = Path::new(&finding.file.name);
-            let whole = lexically_normal(&directory.join(name));
-            let inside = whole.strip_prefix(&config.directory).unwrap_or(name);
-            glob.is_match(inside)
-        };
+        let has_path =
+            |glob: &GlobMatcher| glob.is_match(Config::relative(&finding.file.name, directory, &config.directory));
         self.rule == finding.rule.id
             && self.path.as_ref().is_none_or(has_path)
             && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.family))
     }
 }
 
-fn severities(table: &TableReader<'_>) -> Result<BTreeMap<&'static str, Severity>, ConfigError> {
-    let mut severities = BTreeMap::new();
-    for (id, at) in table.keys() {
-        let rule = table.rule_called(id, at)?;
-        let severity = match table.one_of(id, &["error", "warning", "info"])? {
-            Some("error") => Severity::Error,
-            Some("warning") => Severity::Warning,
-            _ => Severity::Info,
+fn severities(table: &TableReader<'_>) -> Result<Vec<SeverityEntry>, ConfigError> {
+    let entry = |(name, at): (&str, usize)| {
+        let rules = name.parse::<Selector>().map_err(|unknown| table.wrong(at, unknown.to_string()))?;
+        let level = match table.one_of(name, &Level::NAMES)? {
+            Some("error") => Level::Severity(Severity::Error),
+            Some("warning") => Level::Severity(Severity::Warning),
+            Some("off") => Level::Off,
+            _ => Level::Severity(Severity::Info),
         };
-        severities.insert(rule, severity);
-    }
-    Ok(severities)
+        Ok(SeverityEntry { rules, level, position: table.position_of(at) })
+    };
+    table.keys().map(entry).collect()
 }
 
 /// A path without `.` and `..`, without access to the file system.
@@ -148,6 +201,28 @@ mod tests {
         Config::read(&SourceFile::new("ecs-mesh.toml", text), Path::new("/repo"), &["error", "never"])
     }
 
+    fn severity(config: &Config, id: &str) -> Option<Severity> {
+        config.severity_of(crate::rules::rule(id).unwrap())
+    }
+
+    #[test]
+    fn the_closest_severity_counts() {
+        let config =
+            read("[severity]\nconsul-network-mode = 'info'\nconsul = 'off'\nconsul-client = 'warning'\n").unwrap();
+        assert_eq!(severity(&config, "consul-network-mode"), Some(Severity::Info));
+        assert_eq!(severity(&config, "consul-client-image"), Some(Severity::Warning));
+        assert_eq!(severity(&config, "consul-volumes"), None);
+        assert_eq!(severity(&config, "ecs-dependency-unknown"), Some(Severity::Error));
+    }
+
+    #[test]
+    fn a_selected_rule_is_applied_though_the_file_turns_it_off() {
+        let mut config = read("[severity]\nconsul = 'off'\n").unwrap();
+        config.selection.select = vec!["consul-volumes".parse().unwrap()];
+        assert_eq!(severity(&config, "consul-volumes"), Some(Severity::Error));
+        assert_eq!(severity(&config, "consul-network-mode"), None);
+    }
+
     #[test]
     fn a_configuration_is_read() {
         let config = read(
@@ -156,7 +231,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(config.fail_on.as_deref(), Some("never"));
-        assert_eq!(config.severity_of("consul-network-mode"), Some(Severity::Info));
+        assert_eq!(severity(&config, "consul-network-mode"), Some(Severity::Info));
         assert_eq!((config.ignores[0].rule, config.ignores[0].reason.as_str()), ("ecs-dependency-unknown", "a lab"));
     }
 
@@ -169,7 +244,7 @@ mod tests {
             ("\n[severity]\necs-dependency-unknwn = 'info'", "did you mean ecs-dependency-unknown?"),
             (
                 "[severity]\necs-dependency-unknown = 'loud'",
-                "2:26: ecs-dependency-unknown is one of error, warning, info",
+                "2:26: ecs-dependency-unknown is one of error, warning, info, off",
             ),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'", "1:1: reason is missing"),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'\nreason = ' '", "3:10: the reason is empty"),

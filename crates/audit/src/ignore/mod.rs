@@ -1,18 +1,27 @@
 //! Findings that do not count: those that a comment in the file or an entry of the configuration file ignores.
 
+mod annotate;
+mod baseline;
 mod comment;
 mod config;
 mod config_error;
 mod glob;
 mod nearest;
+mod schema;
+#[cfg(test)]
+mod schema_tests;
+mod selection;
 mod sort;
 mod sorted;
 mod toml_reader;
 
 pub use self::{
-    config::{Config, IgnoreEntry},
+    baseline::{Annotated, Baseline, NewEntry, quoted},
+    config::{Config, IgnoreEntry, Level, SeverityEntry},
     config_error::ConfigError,
     nearest::unknown_rule,
+    schema::config_schema,
+    selection::{Selection, Selector, UnknownSelector},
     sort::sort,
     sorted::{Ignored, IgnoredBy, Sorted},
 };

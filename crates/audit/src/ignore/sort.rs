@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{Material, document::Position, finding::Finding, source::SourceFile};
 
-/// Sets the severities of `config`, and separates the findings that comments or `config` ignore. File names are
-/// relative to `directory`.
+/// Sets the severities of `config`, leaves out the findings of rules that are not applied, and separates those that
+/// comments or `config` ignore. File names are relative to `directory`.
 #[must_use]
 pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, directory: &Path) -> Sorted {
     let mut sorted = Sorted::default();
@@ -23,12 +23,13 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
     }
     let mut used = vec![false; config.ignores.len()];
     for mut finding in findings {
-        finding.severity = config.severity_of(finding.rule.id).unwrap_or(finding.severity);
         let by_comment = comments.get_mut(&finding.file.name).and_then(|directives| claim(directives, &finding));
         let by_config = config.ignores.iter().position(|entry| entry.covers(&finding, config, directory));
         if let Some(used) = by_config.and_then(|index| used.get_mut(index)) {
             *used = true;
         }
+        let Some(severity) = config.severity_of(finding.rule) else { continue };
+        finding.severity = severity;
         let entry = by_config.and_then(|index| config.ignores.get(index));
         match (by_comment, entry) {
             (Some(reason), _) => sorted.ignored.push(Ignored { finding, by: IgnoredBy::Comment, reason }),

@@ -44,6 +44,11 @@ impl<'t> TableReader<'t> {
         self.file.position(self.at)
     }
 
+    /// The position of a byte of the file.
+    pub(super) fn position_of(&self, at: usize) -> Position {
+        self.file.position(at)
+    }
+
     /// An error at a byte of the file.
     pub(super) fn wrong(&self, at: usize, reason: impl Into<String>) -> ConfigError {
         ConfigError { file: self.file.name.clone(), position: self.file.position(at), reason: reason.into() }

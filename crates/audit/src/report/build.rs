@@ -62,7 +62,16 @@ impl Report {
             files: files_read,
             problems: problems.len(),
         };
-        Self { version: env!("CARGO_PKG_VERSION"), threshold, findings, ignored, problems, definitions, counts }
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            threshold,
+            has_summary: true,
+            findings,
+            ignored,
+            problems,
+            definitions,
+            counts,
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 pub enum Format {
     /// Readable text with the lines of the files.
     Text,
+    /// One line for each finding.
+    Concise,
     /// The auditor's own JSON, with the schema `docs/schema/report.schema.json`.
     Json,
     /// SARIF 2.1.0, for code scanning.
@@ -13,6 +15,8 @@ pub enum Format {
     Junit,
     /// Workflow commands of GitHub Actions, which become annotations.
     Github,
+    /// GitLab's code quality report.
+    Gitlab,
     /// Markdown for comments on pull requests.
     Markdown,
     /// One HTML page without external resources.
@@ -21,18 +25,29 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Text, Self::Json, Self::Sarif, Self::Junit, Self::Github, Self::Markdown, Self::Html];
+    pub const ALL: [Self; 9] = [
+        Self::Text,
+        Self::Concise,
+        Self::Json,
+        Self::Sarif,
+        Self::Junit,
+        Self::Github,
+        Self::Gitlab,
+        Self::Markdown,
+        Self::Html,
+    ];
 
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
+            Self::Concise => "concise",
             Self::Json => "json",
             Self::Sarif => "sarif",
             Self::Junit => "junit",
             Self::Github => "github",
+            Self::Gitlab => "gitlab",
             Self::Markdown => "markdown",
             Self::Html => "html",
         }

@@ -10,8 +10,7 @@ pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
     report.findings.iter().for_each(|finding| annotate(&mut out, finding));
     report.problems.iter().for_each(|problem| complain(&mut out, problem));
-    out.push_str(&report.summary());
-    out.push('\n');
+    out.push_str(&report.summary_line());
     out
 }
 

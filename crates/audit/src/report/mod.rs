@@ -1,9 +1,11 @@
 //! What an audit found, in every format.
 
 mod build;
+mod concise;
 mod excerpt;
 mod format;
 mod github;
+mod gitlab;
 mod html;
 mod json;
 mod junit;

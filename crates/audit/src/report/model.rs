@@ -14,6 +14,8 @@ pub struct Report {
     pub version: &'static str,
     /// The lowest severity that fails the run.
     pub threshold: Threshold,
+    /// Whether the formats with a line for each finding end with the summary.
+    pub has_summary: bool,
     /// The findings that count.
     pub findings: Vec<Reported>,
     /// The ignored findings.

@@ -1,6 +1,6 @@
 //! A report as text.
 
-use super::{format::Format, github, html, json, junit, markdown, model::Report, sarif, text};
+use super::{concise, format::Format, github, gitlab, html, json, junit, markdown, model::Report, sarif, text};
 
 /// A report that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum RenderError {
     /// As HTML.
     #[error("the report could not be written as HTML: {0}")]
     Html(#[from] askama::Error),
-    /// As JSON or SARIF.
+    /// As JSON, SARIF or for GitLab.
     #[error("the report could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// As `JUnit` XML.
@@ -24,10 +24,12 @@ impl Report {
     pub fn render(&self, format: Format, in_colour: bool) -> Result<String, RenderError> {
         Ok(match format {
             Format::Text => text::render(self, in_colour),
+            Format::Concise => concise::render(self, in_colour),
             Format::Json => json::render(self)?,
             Format::Sarif => sarif::render(self)?,
             Format::Junit => junit::render(self)?,
             Format::Github => github::render(self),
+            Format::Gitlab => gitlab::render(self)?,
             Format::Markdown => markdown::render(self),
             Format::Html => html::render(self)?,
         })

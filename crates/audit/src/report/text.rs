@@ -16,8 +16,7 @@ pub(super) fn render(report: &Report, in_colour: bool) -> String {
         out.push_str(&draw(finding, &renderer));
         out.push_str("\n\n");
     }
-    out.push_str(&report.summary());
-    out.push('\n');
+    out.push_str(&report.summary_line());
     out
 }
 

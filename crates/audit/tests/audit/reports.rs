@@ -93,6 +93,49 @@ fn every_format_has_its_snapshot() {
 }
 
 #[test]
+fn a_concise_report_has_a_line_for_each_finding() {
+    let text = rendered(&mixed(), Format::Concise);
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.pop(), Some(mixed().summary().as_str()));
+    assert_eq!(lines.len(), mixed().findings.len());
+    let warning = "web.json:126:24: warning consul-proxy-open-files ";
+    assert!(lines.iter().any(|line| line.starts_with(warning)), "{text}");
+    assert_eq!(console_free(&mixed().render(Format::Concise, true).unwrap()), text, "colours change no text");
+}
+
+/// A text without the sequences that set colours.
+fn console_free(text: &str) -> String {
+    let (first, rest) = text.split_once('\u{1b}').unwrap();
+    let pieces = rest.split('\u{1b}').map(|piece| piece.split_once('m').unwrap().1);
+    std::iter::once(first).chain(pieces).collect()
+}
+
+#[test]
+fn a_report_for_gitlab_has_the_keys_that_gitlab_reads() {
+    // https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+    let issues: Value = serde_json::from_str(&rendered(&mixed(), Format::Gitlab)).unwrap();
+    let issues = issues.as_array().unwrap();
+    assert_eq!(issues.len(), mixed().findings.len() + 1, "the findings, and the file that could not be read");
+    for issue in issues {
+        assert!(issue["description"].as_str().is_some_and(|text| !text.is_empty()), "{issue:#}");
+        assert!(issue["check_name"].is_string() && issue["location"]["path"].is_string(), "{issue:#}");
+        assert!(["info", "minor", "major", "critical", "blocker"].contains(&issue["severity"].as_str().unwrap()));
+        assert!(issue["location"]["lines"]["begin"].as_u64().unwrap() > 0);
+    }
+    let prints: std::collections::BTreeSet<&str> =
+        issues.iter().map(|issue| issue["fingerprint"].as_str().unwrap()).collect();
+    assert_eq!(prints.len(), issues.len(), "each issue has its own");
+    assert_eq!(rendered(&mixed(), Format::Gitlab), rendered(&mixed(), Format::Gitlab), "and keeps it");
+}
+
+#[test]
+fn paths_for_gitlab_are_relative_to_the_repository() {
+    let wrong = include_str!("../../src/bases/dataplane.json").replace("awsvpc", "bridge");
+    let issues = rendered(&report(&[("./services/web.json", wrong)], ""), Format::Gitlab);
+    assert!(issues.contains("\"path\": \"services/web.json\""), "{issues}");
+}
+
+#[test]
 fn a_result_points_at_its_rule() {
     let sarif: Value = serde_json::from_str(&rendered(&mixed(), Format::Sarif)).unwrap();
     let run = &sarif["runs"][0];

@@ -2,9 +2,17 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod baseline;
 mod check;
+mod config;
 mod edits;
+mod exit_codes;
+mod formats;
 mod html;
 mod live;
 mod pages;
+mod progress;
+mod rules;
+mod selection;
+mod watching;
 mod workspace;

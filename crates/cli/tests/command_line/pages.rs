@@ -41,6 +41,17 @@ fn the_pages_match_the_rules() {
 }
 
 #[test]
+fn the_published_schema_is_current() {
+    let printed = Command::new(env!("CARGO_BIN_EXE_ecs-mesh")).args(["config", "schema"]).output().unwrap();
+    let schema = Path::new(REPOSITORY).join("docs/schema/config.schema.json");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&schema, &printed.stdout).unwrap();
+    }
+    let (published, printed) = (fs::read_to_string(schema).unwrap(), String::from_utf8(printed.stdout).unwrap());
+    assert!(published == printed, "docs/schema/config.schema.json is stale: run make pages");
+}
+
+#[test]
 fn the_published_timeline_is_current() {
     let root = Path::new(REPOSITORY);
     let drawn = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))

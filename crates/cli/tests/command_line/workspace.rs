@@ -45,3 +45,8 @@ pub(crate) fn out(output: &Output) -> String {
 pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
+
+/// The correct definition with two mistakes: its network mode, and a dependency on a container that does not exist.
+pub(crate) fn two_mistakes() -> String {
+    bridged().replacen("\"containerName\": \"consul-dataplane\"", "\"containerName\": \"nobody\"", 1)
+}

@@ -1,0 +1,129 @@
+//! Which rules are applied.
+
+use std::str::FromStr;
+
+use super::nearest::unknown_selector;
+use crate::rules::{rule, rules};
+
+/// A rule by its ID, or a group of rules by how their IDs begin: `consul`, `consul-client`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector(Selected);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Selected {
+    Rule(&'static str),
+    Group(String),
+}
+
+/// A name that is neither that of a rule nor that of a group. The message names the most similar rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownSelector(String);
+
+impl FromStr for Selector {
+    type Err = UnknownSelector;
+
+    /// A rule's ID means this rule alone, even if the IDs of others begin with it.
+    fn from_str(text: &str) -> Result<Self, UnknownSelector> {
+        if let Some(rule) = rule(text) {
+            return Ok(Self(Selected::Rule(rule.id)));
+        }
+        let group = Self(Selected::Group(text.to_owned()));
+        if rules().any(|rule| group.covers(rule.id)) { Ok(group) } else { Err(UnknownSelector(unknown_selector(text))) }
+    }
+}
+
+impl Selector {
+    /// As the user writes it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Selected::Rule(id) => id,
+            Selected::Group(beginning) => beginning,
+        }
+    }
+
+    /// Whether it means the rule called `id`.
+    #[must_use]
+    pub fn covers(&self, id: &str) -> bool {
+        match &self.0 {
+            Selected::Rule(own) => *own == id,
+            Selected::Group(beginning) => id.strip_prefix(beginning.as_str()).is_some_and(|rest| rest.starts_with('-')),
+        }
+    }
+
+    /// How closely it describes a rule: an ID more closely than a group, a long beginning more closely than a short one.
+    pub(super) fn closeness(&self) -> (bool, usize) {
+        (matches!(self.0, Selected::Rule(_)), self.as_str().len())
+    }
+}
+
+/// The rules that the command line selects. The default is all of them.
+///
+/// The rules are those of ruff (<https://docs.astral.sh/ruff/linter/#rule-selection>): of two selectors, the one counts
+/// that describes the rule more closely; of two equal ones, `ignore`.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// The rules to apply; all, if there is none.
+    pub select: Vec<Selector>,
+    /// The rules not to apply.
+    pub ignore: Vec<Selector>,
+}
+
+impl Selection {
+    /// Whether the rule called `id` is applied.
+    #[must_use]
+    pub fn includes(&self, id: &str) -> bool {
+        let closest =
+            |selectors: &[Selector]| selectors.iter().filter(|each| each.covers(id)).map(Selector::closeness).max();
+        match (closest(&self.select), closest(&self.ignore)) {
+            (None, ignored) => self.select.is_empty() && ignored.is_none(),
+            (Some(selected), ignored) => ignored.is_none_or(|ignored| ignored < selected),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(select: &[&str], ignore: &[&str]) -> Selection {
+        let parsed = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
+        Selection { select: parsed(select), ignore: parsed(ignore) }
+    }
+
+    #[test]
+    fn everything_is_applied_by_default() {
+        assert!(rules().all(|rule| Selection::default().includes(rule.id)));
+    }
+
+    #[test]
+    fn a_group_is_the_beginning_of_ids_up_to_a_hyphen() {
+        let client = selection(&["consul-client"], &[]);
+        assert!(client.includes("consul-client-image") && !client.includes("consul-network-mode"));
+        assert_eq!(
+            "consul-clie".parse::<Selector>().unwrap_err().to_string().split(';').next().unwrap(),
+            "there is no rule or group of rules \"consul-clie\""
+        );
+    }
+
+    #[test]
+    fn an_id_is_one_rule_even_if_others_begin_with_it() {
+        let mount = selection(&["consul-proxy-mount"], &[]);
+        assert!(mount.includes("consul-proxy-mount") && !mount.includes("consul-proxy-mount-read-only"));
+    }
+
+    #[test]
+    fn the_closer_selector_counts_and_ignore_of_equal_ones() {
+        for (select, ignore, is_applied) in [
+            (&[][..], &["consul"][..], false),
+            (&["consul"], &["consul-network-mode"], false),
+            (&["consul-network-mode"], &["consul"], true),
+            (&["consul"], &["consul"], false),
+            (&["appmesh"], &[], false),
+            (&["appmesh", "consul-network-mode"], &["ecs"], true),
+        ] {
+            assert_eq!(selection(select, ignore).includes("consul-network-mode"), is_applied, "{select:?} {ignore:?}");
+        }
+    }
+}

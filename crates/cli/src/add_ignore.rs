@@ -1,0 +1,71 @@
+//! `ecs-mesh check --add-ignore`: accepts the findings of a run, by comments and entries of the configuration file.
+
+use std::{fs, io::ErrorKind, path::Path};
+
+use crate::{
+    checked::Checked,
+    configuration::{self, ConfigurationArguments, NAME},
+    exit::{Exit, Failure},
+    streams::{Streams, write},
+};
+use audit::{ignore::Baseline, source::SourceFile};
+
+/// The reason that is written without another one.
+pub(super) const REASON: &str = "accepted when ecs-mesh was introduced";
+
+/// Parses a reason: one line of text.
+pub(super) fn reason(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(char::is_control) {
+        return Err("a reason is one line of text".to_owned());
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Writes an exception for every finding. Nothing is written if the configuration file would be invalid.
+pub(super) fn run(
+    checked: &Checked,
+    arguments: &ConfigurationArguments,
+    reason: &str,
+    streams: &mut Streams<'_>,
+) -> Result<Exit, Failure> {
+    let directory = &checked.directory;
+    let path = configuration::file(arguments.config.as_deref(), directory).unwrap_or_else(|| directory.join(NAME));
+    let whole = directory.join(&path);
+    let root = whole.parent().unwrap_or(directory);
+    let is_file = |file: &SourceFile| Path::new(&file.name).is_file();
+    let baseline = Baseline::new(&checked.sorted.findings, reason, directory, root, &is_file);
+    let configuration = with_entries(&path, &baseline.entries_as_toml(reason))?;
+    configuration::parse(&path, configuration.clone(), root, directory)?;
+    for file in &baseline.files {
+        write(Path::new(&file.before.name), &file.after)?;
+        streams.diagnostic(&format!("{}: {} by comments", file.before.name, ignored(file.findings)));
+    }
+    if !baseline.entries.is_empty() {
+        write(&path, &configuration)?;
+        let name = path.strip_prefix(directory).unwrap_or(&path).display();
+        streams.diagnostic(&format!("{name}: {} by entries", ignored(baseline.findings_of_entries)));
+    }
+    for problem in checked.gathered.problems.iter().chain(&checked.sorted.problems) {
+        streams.diagnostic(&format!("error: {problem}"));
+    }
+    Ok(if checked.gathered.problems.is_empty() && checked.sorted.problems.is_empty() {
+        Exit::Clean
+    } else {
+        Exit::Unusable
+    })
+}
+
+/// The text of the configuration file, with more entries at its end.
+fn with_entries(path: &Path, entries: &str) -> Result<String, Failure> {
+    let before = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| Failure::Message(format!("{}: {error}", path.display())))?,
+    };
+    let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    let text = format!("{before}{end}{entries}");
+    Ok(if before.is_empty() { text.trim_start().to_owned() } else { text })
+}
+
+fn ignored(findings: usize) -> String {
+    format!("ignored {findings} finding{}", if findings == 1 { "" } else { "s" })
+}

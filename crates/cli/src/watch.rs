@@ -1,0 +1,120 @@
+//! `ecs-mesh check --watch`: checks again whenever a file changes.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ignore::WalkBuilder;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    time::timeout,
+};
+
+use crate::{
+    connect::runtime,
+    exit::{Exit, Failure},
+    streams::Streams,
+};
+
+/// How long nothing must change before the files are checked again: editors write a file in several steps.
+const PAUSE: Duration = Duration::from_millis(200);
+const WATCHING: &str = "watching for changes; Ctrl-C ends it";
+
+/// Runs `check` and prints what it prints; again after each change below `paths` that changes the result. It ends with
+/// the first Ctrl-C.
+pub(super) fn run(
+    paths: &[PathBuf],
+    check: &dyn Fn(&mut Streams<'_>) -> Result<Exit, Failure>,
+    streams: &mut Streams<'_>,
+) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let (sender, mut changes) = unbounded_channel();
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.is_ok_and(|event| is_change(event.kind)) {
+                // It cannot be sent when the check has ended.
+                let _ = sender.send(());
+            }
+        })
+        .map_err(|error| failed(&error))?;
+        let mut shown = None;
+        loop {
+            // Before reading: no change is missed.
+            watch(&mut watcher, paths)?;
+            let result = printed(check, streams)?;
+            if shown.as_ref() != Some(&result) {
+                streams.clear()?;
+                streams.print(&result.0)?;
+                streams.diagnostic(&format!("{}{WATCHING}", result.1));
+                shown = Some(result);
+            }
+            tokio::select! {
+                _ = interrupt.recv() => return Ok(Exit::Clean),
+                () = settled(&mut changes) => {}
+            }
+        }
+    })
+}
+
+/// What a check writes to standard output, and to standard error.
+fn printed(
+    check: &dyn Fn(&mut Streams<'_>) -> Result<Exit, Failure>,
+    streams: &Streams<'_>,
+) -> Result<(String, String), Failure> {
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let mut inner = Streams {
+        input: &mut io::empty(),
+        output: &mut output,
+        errors: &mut errors,
+        in_colour: streams.in_colour,
+        terminal: streams.terminal.clone(),
+        can_ask: false,
+    };
+    match check(&mut inner) {
+        // A configuration that cannot be read may be right after the next change.
+        Err(Failure::Message(reason)) => inner.diagnostic(&format!("error: {reason}")),
+        ended => drop(ended?),
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((text(output), text(errors)))
+}
+
+/// Waits for a change, and until no other one follows.
+async fn settled(changes: &mut UnboundedReceiver<()>) {
+    let _ = changes.recv().await;
+    while timeout(PAUSE, changes.recv()).await.is_ok() {}
+}
+
+/// Whether a file may have another content. Reading a file is an event, too.
+fn is_change(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)))
+}
+
+/// Watches the directories of `paths`, except those that Git ignores. One that is watched already stays so.
+fn watch(watcher: &mut RecommendedWatcher, paths: &[PathBuf]) -> Result<(), Failure> {
+    let directories: BTreeSet<PathBuf> = paths.iter().flat_map(|path| directories(path)).collect();
+    for directory in directories {
+        watcher.watch(&directory, RecursiveMode::NonRecursive).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+/// A directory and those below it; of a file, its directory. Of what is neither, such as a glob, the working directory.
+fn directories(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        return vec![directory.unwrap_or(Path::new(".")).to_owned()];
+    }
+    let top = if path.is_dir() { path } else { Path::new(".") };
+    let entries = WalkBuilder::new(top).require_git(false).ignore(false).build().flatten();
+    entries.filter(|entry| entry.path().is_dir()).map(ignore::DirEntry::into_path).collect()
+}
+
+fn failed(error: &notify::Error) -> Failure {
+    Failure::Message(format!("changes cannot be watched: {error}"))
+}

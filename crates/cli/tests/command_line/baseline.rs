@@ -1,0 +1,109 @@
+//! `ecs-mesh check --add-ignore`: afterwards, a check finds nothing.
+
+use std::fs;
+
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out, two_mistakes};
+
+const TEMPLATE: &str = "\
+Resources:
+  Web:
+    Type: AWS::ECS::TaskDefinition
+    Properties:
+      Family: web
+      ContainerDefinitions:
+        - Name: web
+          Image: example/web:1
+          DependsOn:
+            - { ContainerName: nobody, Condition: START }
+";
+
+#[test]
+fn afterwards_a_check_finds_nothing() {
+    // Given findings in YAML, in JSON with comments, in plain JSON, and a configuration.
+    let commented = format!("// the lab's\n{}", bridged());
+    let config = "fail-on = 'info'\n[severity]\nconsul-health-sync-needless = 'off'";
+    let workspace = Workspace::new(
+        "baseline",
+        &[
+            ("a.yaml", TEMPLATE),
+            ("b.json", &commented),
+            ("c [1].json", &two_mistakes()),
+            ("d.json", CLEAN),
+            ("ecs-mesh.toml", config),
+        ],
+    );
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(1));
+    // When an exception is written for each of them.
+    let output = workspace.run(&["check", "--add-ignore=the lab has no mesh"]);
+    // Then each file says so, and nothing is found.
+    assert_eq!((output.status.code(), out(&output)), (Some(0), String::new()));
+    assert_eq!(
+        errors(&output),
+        "a.yaml: ignored 1 finding by comments\nb.json: ignored 1 finding by comments\n\
+         ecs-mesh.toml: ignored 2 findings by entries\n"
+    );
+    let yaml = fs::read_to_string(workspace.0.join("a.yaml")).unwrap();
+    let comment = "            # ecs-mesh: ignore[ecs-dependency-unknown] the lab has no mesh\n";
+    assert_eq!(yaml, TEMPLATE.replace("            - {", &format!("{comment}            - {{")));
+    let json = fs::read_to_string(workspace.0.join("b.json")).unwrap();
+    assert!(
+        json.contains("  // ecs-mesh: ignore[consul-network-mode] the lab has no mesh\n  \"networkMode\""),
+        "{json}"
+    );
+    assert_eq!(fs::read_to_string(workspace.0.join("c [1].json")).unwrap(), two_mistakes(), "plain JSON stays plain");
+    let again = workspace.run(&["check"]);
+    assert_eq!((again.status.code(), errors(&again)), (Some(0), String::new()), "{}", out(&again));
+    assert!(out(&again).contains("4 findings ignored"), "{}", out(&again));
+    // And a second time, there is nothing to write.
+    let second = workspace.run(&["check", "--add-ignore"]);
+    assert_eq!((second.status.code(), errors(&second)), (Some(0), String::new()));
+}
+
+#[test]
+fn the_configuration_is_created_where_there_is_none() {
+    let workspace = Workspace::new("baseline-new", &[("web.json", &bridged())]);
+    // A configuration further up would be the nearest one.
+    assert_eq!(workspace.run(&["check", "--add-ignore", "--config", "none.toml"]).status.code(), Some(2));
+    fs::write(workspace.0.join("ecs-mesh.toml"), "").unwrap();
+    assert_eq!(workspace.run(&["check", "--add-ignore"]).status.code(), Some(0));
+    assert_eq!(
+        fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap(),
+        "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"web.json\"\nfamily = \"web\"\n\
+         reason = \"accepted when ecs-mesh was introduced\"\n"
+    );
+}
+
+#[test]
+fn a_path_below_the_configuration_is_relative_to_it() {
+    let workspace = Workspace::new("baseline-below", &[("ecs-mesh.toml", "")]);
+    fs::create_dir_all(workspace.0.join("services/web")).unwrap();
+    fs::write(workspace.0.join("services/web/task.json"), bridged()).unwrap();
+    let below = Workspace(workspace.0.join("services"));
+    assert_eq!(below.run(&["check", "--add-ignore"]).status.code(), Some(0));
+    let config = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
+    assert!(config.contains("path = \"services/web/task.json\""), "{config}");
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
+}
+
+#[test]
+fn nothing_is_written_if_the_configuration_cannot_be_extended() {
+    let config = "ignore = [{ rule = 'consul-volumes', reason = 'a lab' }]\n";
+    let commented = format!("// the lab's\n{}", bridged());
+    let workspace =
+        Workspace::new("baseline-inline", &[("a.json", &commented), ("b.json", &bridged()), ("ecs-mesh.toml", config)]);
+    let output = workspace.run(&["check", "--add-ignore"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("ecs-mesh.toml:"), "{}", errors(&output));
+    assert_eq!(fs::read_to_string(workspace.0.join("a.json")).unwrap(), commented);
+    assert_eq!(fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap(), config);
+}
+
+#[test]
+fn only_selected_rules_are_accepted_and_a_reason_is_one_line() {
+    let workspace = Workspace::new("baseline-select", &[("web.json", &two_mistakes()), ("ecs-mesh.toml", "")]);
+    assert_eq!(workspace.run(&["check", "--add-ignore", "--select", "ecs"]).status.code(), Some(0));
+    let left = out(&workspace.run(&["check", "--output", "concise", "--quiet"]));
+    assert!(left.contains("consul-network-mode") && left.lines().count() == 1, "{left}");
+    assert_eq!(workspace.run(&["check", "--add-ignore=a\nb"]).status.code(), Some(2));
+    assert_eq!(workspace.run(&["check", "--add-ignore= "]).status.code(), Some(2));
+}

@@ -1,0 +1,66 @@
+//! `ecs-mesh config`: the configuration of a check, and its schema.
+
+use std::fs;
+
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
+
+const CONFIG: &str = "\
+fail-on = 'warning'
+
+[severity]
+consul-network-mode = 'info'
+appmesh = 'off'
+
+[[ignore]]
+rule = 'consul-volumes'
+path = 'lab/**'
+reason = 'a \"lab\"'
+";
+
+#[test]
+fn each_value_says_where_it_comes_from() {
+    let workspace = Workspace::new("config-show", &[("ecs-mesh.toml", CONFIG)]);
+    let shown = out(&workspace.run(&["config", "show"]));
+    for line in [
+        "# configuration file: ecs-mesh.toml",
+        "fail-on = \"warning\"  # ecs-mesh.toml:1:11",
+        "consul-network-mode = \"info\"  # ecs-mesh.toml:4:1",
+        "appmesh = \"off\"  # ecs-mesh.toml:5:1",
+        "[[ignore]]  # ecs-mesh.toml:7:1",
+        "reason = \"a \\\"lab\\\"\"",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
+    }
+    let given = out(&workspace.run(&["config", "show", "--fail-on", "info", "--only", "consul-volumes,ecs-host-port"]));
+    assert!(given.contains("# --select consul-volumes,ecs-host-port\n# 2 of "), "{given}");
+    assert!(given.contains("fail-on = \"info\"  # --fail-on\n"), "{given}");
+}
+
+#[test]
+fn what_is_shown_is_a_configuration_with_the_same_effect() {
+    let workspace = Workspace::new("config-again", &[("ecs-mesh.toml", CONFIG)]);
+    let shown = out(&workspace.run(&["config", "show"]));
+    fs::write(workspace.0.join("again.toml"), &shown).unwrap();
+    let again = out(&workspace.run(&["config", "show", "--config", "again.toml"]));
+    let values = |text: &str| text.lines().map(|line| line.split('#').next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(values(&again), values(&shown));
+}
+
+#[test]
+fn without_a_file_there_are_the_defaults() {
+    let workspace = Workspace::new("config-none", &[("empty.toml", "")]);
+    let shown = out(&workspace.run(&["config", "show", "--config", "empty.toml"]));
+    assert!(shown.ends_with("\nfail-on = \"error\"  # default\n"), "{shown}");
+    let invalid = Workspace::new("config-invalid", &[("ecs-mesh.toml", "fial-on = 'error'\n")]);
+    let output = invalid.run(&["config", "show"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("ecs-mesh.toml:1:1: there is no key \"fial-on\""), "{}", errors(&output));
+}
+
+#[test]
+fn a_file_that_names_the_schema_is_read() {
+    let config = format!("#:schema ./ecs-mesh.schema.json\n{CONFIG}");
+    let files = [("ecs-mesh.toml", config.as_str()), ("web.json", &bridged()), ("clean.json", CLEAN)];
+    let workspace = Workspace::new("config-schema", &files);
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
+}

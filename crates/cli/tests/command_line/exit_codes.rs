@@ -1,0 +1,56 @@
+//! Exit codes of a check, and what changes them.
+
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
+
+#[test]
+fn findings_do_not_fail_the_run_on_request() {
+    let workspace = Workspace::new("exit-zero", &[("web.json", &bridged()), ("broken.json", "{")]);
+    let output = workspace.run(&["check", "--exit-zero", "web.json"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(out(&output).contains("1 error in 1 of 1 task definition"), "{}", out(&output));
+    assert_eq!(workspace.run(&["check", "--exit-zero", "broken.json"]).status.code(), Some(2), "not a finding");
+    assert_eq!(workspace.run(&["check", "--exit-zero", "--fail-on", "info", "web.json"]).status.code(), Some(2));
+    let junit = out(&workspace.run(&["check", "--exit-zero", "--output", "junit", "web.json"]));
+    assert!(junit.contains("failures=\"1\""), "the report is the same: {junit}");
+}
+
+#[test]
+fn sarif_is_uploaded_before_anything_fails() {
+    let config = "fail-on = 'warning'\n";
+    let workspace =
+        Workspace::new("exit-sarif", &[("web.json", &bridged()), ("broken.json", "{"), ("ecs-mesh.toml", config)]);
+    for (arguments, code) in [
+        (&["web.json"][..], 0),
+        (&["web.json", "--output-file", "ecs-mesh.sarif"], 0),
+        (&["web.json", "--fail-on", "error"], 1),
+        (&["web.json", "--fail-on", "never"], 0),
+        (&["broken.json"], 2),
+    ] {
+        let output = workspace.run(&[&["check", "--output", "sarif"], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", errors(&output));
+    }
+    assert_eq!(workspace.run(&["check", "--output", "json", "web.json"]).status.code(), Some(1), "only SARIF");
+}
+
+#[test]
+fn a_check_of_nothing_has_its_own_exit_code() {
+    let workspace = Workspace::new("exit-nothing", &[("notes.yaml", "a: 1\n")]);
+    for arguments in [&["check"][..], &["check", "--exit-zero"], &["check", "--quiet"], &["check", "--output", "sarif"]]
+    {
+        let output = workspace.run(arguments);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}");
+        assert!(errors(&output).starts_with("error: no task definition found"), "{}", errors(&output));
+    }
+    assert_eq!(workspace.run(&["check", "notes.yaml"]).status.code(), Some(2), "a file that is named must be one");
+}
+
+#[test]
+fn a_quiet_check_prints_findings_and_errors_only() {
+    let in_vain = CLEAN.replace("\"networkMode\"", "// ecs-mesh: ignore[consul-network-mode]\n  \"networkMode\"");
+    let workspace = Workspace::new("quiet", &[("good.json", &in_vain), ("web.json", &bridged()), ("broken.json", "{")]);
+    let clean = workspace.run(&["check", "--quiet", "good.json"]);
+    assert_eq!((out(&clean), errors(&clean)), (String::new(), String::new()));
+    let found = workspace.run(&["check", "-q", "--output", "concise", "web.json", "broken.json"]);
+    assert_eq!(out(&found), "web.json:3:18: error consul-network-mode the network mode is bridge\n");
+    assert!(errors(&found).starts_with("error: broken.json:1:"), "{}", errors(&found));
+}
