@@ -22,7 +22,8 @@ pub struct Gathered {
 /// Reads files, directories and globs; `-` is standard input.
 ///
 /// In directories, it reads the files `*.json`, `*.yaml`, `*.yml` and `*.template`, except hidden ones and those that
-/// Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the templates. A file that is named explicitly must have one of the formats.
+/// Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the templates. A file
+/// that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
