@@ -12,6 +12,7 @@ use crate::{
 use audit::{
     Material, audit,
     definition::TaskDefinition,
+    finding::Severity,
     fix::apply,
     inject::{Images, Options, Target, TokenSecrets, Upstream, inject},
     input::{gather, read_source},
@@ -151,7 +152,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     })
 }
 
-/// Whether the result has no findings; prints those that it has.
+/// Whether the result has no findings but those that only inform; prints all of them.
 fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     let mut material = Material::default();
     if let Err(problem) = read_source(Arc::clone(result), true, &mut material) {
@@ -162,7 +163,7 @@ fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     for finding in &findings {
         streams.diagnostic(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
     }
-    findings.is_empty()
+    findings.iter().all(|finding| finding.severity == Severity::Info)
 }
 
 /// Consul's rule for names of datacenters; the name is used in a shell script.

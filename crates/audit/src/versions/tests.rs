@@ -1,6 +1,7 @@
 //! The table parses, is sorted, and contradicts itself nowhere.
 
 use super::{table::TEXT, *};
+use crate::rules::rule;
 
 fn version(text: &str) -> Version {
     text.parse().unwrap()
@@ -73,6 +74,7 @@ fn a_defect_has_an_own_name_and_an_end_after_its_last_release() {
     for defect in &table().defects {
         let ended = defect.fixed_in.as_ref().is_none_or(|fixed| !defect.releases.matches(fixed));
         assert!(ended, "{}: fixed in a release that has it", defect.id);
+        assert!(defect.rule.as_deref().is_none_or(|id| rule(id).is_some()), "{}: its rule", defect.id);
         for phrase in [&defect.what, &defect.action] {
             assert!(!phrase.ends_with('.') && !phrase.is_empty(), "{}: a phrase, not a sentence", defect.id);
         }
