@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use semver::Version;
 
-use crate::versions::{Program, lines_of, newest_of, newest_pair};
+use crate::{
+    subject::Image,
+    versions::{Line, Program, lines_of, newest_of, newest_pair, newest_pair_of, newest_partner},
+};
 use mesh::{field::InvalidField, service_name::ServiceName};
 
 /// The generation to inject.
@@ -66,7 +69,7 @@ pub struct Images {
 }
 
 impl Images {
-    /// The newest releases that go together, by the table of releases; for client agents, those of the last line of
+    /// The newest releases that go together, by the [table of releases](crate::versions); for client agents, those of the last line of
     /// consul-ecs with tokens in Secrets Manager.
     #[must_use]
     pub fn of(target: Target) -> Self {
@@ -76,13 +79,36 @@ impl Images {
             (Target::Client, _) => (newest_with_tokens(), None),
         };
         Self {
-            consul_ecs: image("public.ecr.aws/hashicorp/consul-ecs", consul_ecs),
-            dataplane: image("hashicorp/consul-dataplane", dataplane),
+            consul_ecs: image(CONSUL_ECS, consul_ecs),
+            dataplane: image(DATAPLANE, dataplane),
             consul: "public.ecr.aws/hashicorp/consul:1.11.11".to_owned(),
             envoy: "envoyproxy/envoy-alpine:v1.20.7".to_owned(),
         }
     }
+
+    /// The newest releases that go with a line of Consul's servers. `None` if the table of releases has none.
+    #[must_use]
+    pub fn of_consul(self, servers: Line) -> Option<Self> {
+        let (consul_ecs, dataplane) = newest_pair_of(servers)?;
+        let consul_ecs = image(CONSUL_ECS, Some(consul_ecs));
+        Some(Self { consul_ecs, dataplane: image(DATAPLANE, Some(dataplane)), ..self })
+    }
+
+    /// With another image of consul-ecs, and the newest release of Consul Dataplane that goes with it, if that is known.
+    #[must_use]
+    pub fn with_consul_ecs(self, image_of_consul_ecs: &str) -> Self {
+        let line = Image::parse(image_of_consul_ecs).version().map(|version| Line::of(&version));
+        let partner = line.and_then(newest_partner);
+        Self {
+            consul_ecs: image_of_consul_ecs.to_owned(),
+            dataplane: partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release))),
+            ..self
+        }
+    }
 }
+
+const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
+const DATAPLANE: &str = "hashicorp/consul-dataplane";
 
 /// consul-ecs 0.5 and newer log in instead of reading a token.
 fn newest_with_tokens() -> Option<&'static Version> {

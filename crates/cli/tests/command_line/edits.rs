@@ -111,7 +111,8 @@ fn missing_injection_options_are_named() {
         errors(&output)
     };
     assert!(inject("plain.json", &["--generation", "client"]).contains("--client-token-secret"));
-    assert!(inject("mesh.json", &["--generation", "dataplane"]).contains("in a mesh already"));
+    assert!(inject("mesh.json", &[]).contains("in a mesh already"));
+    assert!(inject("plain.json", &["--consul-version", "7.7"]).contains("known are 2.0, 1.22"));
     assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));
     assert!(
         inject("plain.json", &["--generation", "dataplane", "--family", "web"]).contains("no such task definition")
