@@ -10,6 +10,7 @@ mod folder;
 mod inputs;
 mod mutations;
 mod official;
+mod pages;
 mod paths;
 mod reading;
 mod repairs;
