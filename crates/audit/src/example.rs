@@ -85,8 +85,11 @@ impl Base {
     }
 }
 
-/// Changes [`Base::Client`] to consul-ecs 0.2, whose commands had flags instead of a configuration.
+/// Changes [`Base::Client`] to consul-ecs 0.2, whose commands had flags instead of a configuration, and to the Consul and
+/// Envoy that go with it.
 pub const FLAGS: &[(&str, &str)] = &[
+    ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.10.4""#),
+    ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy-alpine:v1.18.4""#),
     ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
     (
         "containerDefinitions[consul-ecs-mesh-init].command",

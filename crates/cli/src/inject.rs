@@ -12,10 +12,12 @@ use crate::{
 use audit::{
     Material, audit,
     definition::TaskDefinition,
+    finding::Severity,
     fix::apply,
     inject::{Images, Options, Target, TokenSecrets, Upstream, inject},
     input::{gather, read_source},
     source::SourceFile,
+    versions::{Line, Program, lines_of},
 };
 use mesh::service_name::ServiceName;
 
@@ -23,16 +25,16 @@ use mesh::service_name::ServiceName;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Existing content keeps its formatting and comments. The result is checked; its findings are printed to standard error.\n\n\
-                  Examples:\n  ecs-mesh inject --generation dataplane --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
-                  ecs-mesh inject --generation dataplane --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
-                  ecs-mesh inject --generation dataplane --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
+                  Examples:\n  ecs-mesh inject --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
+                  ecs-mesh inject --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
+                  ecs-mesh inject --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
                   --upstream orders:1234 --write web.json"
 )]
 pub(super) struct Arguments {
     /// The file: ECS's JSON or a CloudFormation template; - is standard input
     file: String,
     /// The containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value_t = Generation::Dataplane)]
     generation: Generation,
     /// Consul's servers: an address, a DNS name or a cloud auto-join string
     #[arg(long, value_name = "HOSTS")]
@@ -67,7 +69,11 @@ pub(super) struct Arguments {
     /// Client generation: Consul's datacenter
     #[arg(long, default_value = "dc1", value_parser = datacenter)]
     datacenter: String,
-    /// The image of consul-ecs [default: a version of the generation]
+    /// The release of Consul's servers, such as 1.22; the images are the newest that go with it [default: those of the
+    /// newest Consul]
+    #[arg(long, value_name = "MAJOR.MINOR", conflicts_with = "consul_ecs_image")]
+    consul_version: Option<Line>,
+    /// The image of consul-ecs; that of Consul Dataplane goes with it [default: the newest release of the generation]
     #[arg(long, value_name = "IMAGE")]
     consul_ecs_image: Option<String>,
     /// Show what would change
@@ -132,10 +138,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     }
     let service_name = arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(message)?;
     let upstreams: Result<Vec<Upstream>, _> = arguments.upstream.iter().map(|text| text.parse()).collect();
-    let mut images = Images::of(target);
-    if let Some(image) = &arguments.consul_ecs_image {
-        images.consul_ecs.clone_from(image);
-    }
+    let images = images(arguments, target)?;
     Ok(Options {
         target,
         service_name,
@@ -151,7 +154,24 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     })
 }
 
-/// Whether the result has no findings; prints those that it has.
+fn images(arguments: &Arguments, target: Target) -> Result<Images, Failure> {
+    let newest = Images::of(target);
+    match (arguments.consul_version, &arguments.consul_ecs_image) {
+        (Some(_), _) if target == Target::Client => {
+            let reason = "--consul-version chooses images of the dataplane generation; give --consul-ecs-image instead";
+            Err(Failure::Message(reason.to_owned()))
+        }
+        (Some(servers), _) => newest.of_consul(servers).ok_or_else(|| {
+            let known = lines_of(Program::Consul).iter().rev().map(Line::to_string).collect::<Vec<_>>().join(", ");
+            let reason = format!("no images are known that go with Consul {servers}; known are {known}");
+            Failure::Message(format!("{reason}; otherwise give --consul-ecs-image"))
+        }),
+        (None, Some(image)) => Ok(newest.with_consul_ecs(image)),
+        (None, None) => Ok(newest),
+    }
+}
+
+/// Whether the result has no findings but those that only inform; prints all of them.
 fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     let mut material = Material::default();
     if let Err(problem) = read_source(Arc::clone(result), true, &mut material) {
@@ -162,7 +182,7 @@ fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     for finding in &findings {
         streams.diagnostic(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
     }
-    findings.is_empty()
+    findings.iter().all(|finding| finding.severity == Severity::Info)
 }
 
 /// Consul's rule for names of datacenters; the name is used in a shell script.

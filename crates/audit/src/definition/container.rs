@@ -45,6 +45,8 @@ pub struct Container {
     pub start_timeout: Field<u64>,
     /// Seconds between TERM and KILL.
     pub stop_timeout: Field<u64>,
+    /// Whether ECS starts it again when it exits.
+    pub restart_policy: Field<RestartPolicy>,
     /// Whether it has all privileges of the host.
     pub privileged: Field<bool>,
     /// Linux capabilities in addition to the defaults.
@@ -238,6 +240,16 @@ pub struct Ulimit {
     pub soft: Field<u64>,
     /// The highest value that the process may raise it to.
     pub hard: Field<u64>,
+    /// Its place in the file.
+    pub place: Place,
+}
+
+/// Whether ECS starts a container again when it exits. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerRestartPolicy.html>
+#[derive(Debug, Clone)]
+pub struct RestartPolicy {
+    /// Whether it does.
+    pub enabled: Field<bool>,
     /// Its place in the file.
     pub place: Place,
 }

@@ -9,6 +9,9 @@ pub enum Dialect {
     CloudFormation,
 }
 
+/// The maps whose keys are names that the user or a driver chooses: `awslogs-group`.
+const OWN_KEYS: [&str; 4] = ["dockerLabels", "driverOpts", "labels", "options"];
+
 impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
     #[must_use]
@@ -23,13 +26,17 @@ impl Dialect {
         }
     }
 
-    /// `value` with all of its keys in this spelling.
+    /// `value` with all of its keys in this spelling, but for those that are the user's.
     #[must_use]
     pub fn spell_value(self, value: serde_json::Value) -> serde_json::Value {
         match value {
-            serde_json::Value::Object(map) => {
-                map.into_iter().map(|(key, value)| (self.spell(&key), self.spell_value(value))).collect()
-            }
+            serde_json::Value::Object(map) => map
+                .into_iter()
+                .map(|(key, value)| {
+                    let has_own_keys = OWN_KEYS.iter().any(|own| key == *own || key == self.spell(own));
+                    (self.spell(&key), if has_own_keys { value } else { self.spell_value(value) })
+                })
+                .collect(),
             serde_json::Value::Array(items) => items.into_iter().map(|item| self.spell_value(item)).collect(),
             scalar => scalar,
         }
@@ -39,5 +46,21 @@ impl Dialect {
     #[must_use]
     pub fn is_lenient(self) -> bool {
         self == Self::CloudFormation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_spelled_but_not_those_of_the_user() {
+        let logging = json!({ "logConfiguration": { "logDriver": "awslogs", "options": { "awslogs-group": "web" } } });
+        let spelled = json!({ "LogConfiguration": { "LogDriver": "awslogs", "Options": { "awslogs-group": "web" } } });
+        assert_eq!(Dialect::CloudFormation.spell_value(logging.clone()), spelled);
+        assert_eq!(Dialect::CloudFormation.spell_value(spelled.clone()), spelled, "what is spelled stays so");
+        assert_eq!(Dialect::Ecs.spell_value(logging.clone()), logging);
     }
 }

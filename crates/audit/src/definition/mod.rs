@@ -13,7 +13,8 @@ mod task;
 pub(crate) use self::read::service_use;
 pub use self::{
     container::{
-        Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, Secret, Ulimit, Variable,
+        Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,
+        Ulimit, Variable,
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Container, Dependency, Dialect, HealthCheck, Mismatch, MountPoint, PortMapping, ProxyConfiguration, Secret, Tag,
-    TaskDefinition, Ulimit, Variable, reader::MapReader,
+    Container, Dependency, Dialect, HealthCheck, Mismatch, MountPoint, PortMapping, ProxyConfiguration, RestartPolicy,
+    Secret, Tag, TaskDefinition, Ulimit, Variable, reader::MapReader,
 };
 use crate::{document::Node, source::SourceFile};
 
@@ -100,6 +100,9 @@ fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {
         user: reader.text("user")?,
         start_timeout: reader.number("startTimeout")?,
         stop_timeout: reader.number("stopTimeout")?,
+        restart_policy: reader.map("restartPolicy", |policy| {
+            Ok(RestartPolicy { enabled: policy.flag("enabled")?, place: policy.place() })
+        })?,
         privileged: reader.flag("privileged")?,
         added_capabilities,
         init_process,

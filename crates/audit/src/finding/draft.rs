@@ -39,8 +39,13 @@ impl Draft {
     /// Adds another relevant part of the file.
     #[must_use]
     pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.notes.push(Note { span, text: text.into() });
+        self.add_note(span, text);
         self
+    }
+
+    /// Adds another relevant part of the file.
+    pub fn add_note(&mut self, span: Span, text: impl Into<String>) {
+        self.notes.push(Note { span, text: text.into() });
     }
 
     /// The edits that fix it.
@@ -61,6 +66,11 @@ impl Findings {
     /// Adds a draft.
     pub fn add(&mut self, draft: Draft) {
         self.drafts.push(draft);
+    }
+
+    /// Adds drafts, or one that may be missing.
+    pub fn extend(&mut self, drafts: impl IntoIterator<Item = Draft>) {
+        self.drafts.extend(drafts);
     }
 
     /// All drafts, in the order in which they were added.

@@ -35,6 +35,7 @@ impl Plan<'_> {
         let mut health_sync = self.health_sync(&environment, &authority);
         if let Some(map) = health_sync.as_object_mut() {
             map.insert("user".to_owned(), json!("5996"));
+            map.insert("restartPolicy".to_owned(), restart_policy());
         }
         vec![mesh_init, dataplane, health_sync]
     }
@@ -59,4 +60,11 @@ impl Plan<'_> {
         }
         configuration
     }
+}
+
+/// ECS restarts health-sync, which logs in anew and writes all checks again. Exit code 0 means that it has deregistered the
+/// service. The other containers must not be restarted: see the rule `consul-restart-policy`. 60 seconds is the least
+/// that ECS takes.
+fn restart_policy() -> Value {
+    json!({ "enabled": true, "ignoredExitCodes": [0], "restartAttemptPeriod": 60 })
 }

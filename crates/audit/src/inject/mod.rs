@@ -2,10 +2,12 @@
 
 mod client;
 mod dataplane;
+mod logging;
 mod options;
 
 use serde_json::{Value, json};
 
+use self::logging::log_configuration;
 pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
 use super::{
     definition::{Container, DEFAULT_STOP_TIMEOUT, Field, Maybe, TaskDefinition},
@@ -32,6 +34,8 @@ struct Plan<'d> {
     port: u64,
     /// The containers with a health check by ECS that is copied to Consul.
     checked: Vec<String>,
+    /// The app's log configuration.
+    logging: Option<Value>,
     /// The stop timeout that the proxy needs to outlive the apps, if it is longer than ECS's default.
     stop_timeout: Option<u64>,
 }
@@ -51,7 +55,10 @@ pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit
         Target::Dataplane => plan.dataplane_containers(),
         Target::Client => plan.client_containers(),
     };
-    for container in containers {
+    for mut container in containers {
+        if let (Some(map), Some(logging)) = (container.as_object_mut(), &plan.logging) {
+            map.insert("logConfiguration".to_owned(), logging.clone());
+        }
         edits.extend(possible(Fix::append(&definition.containers, container), "containerDefinitions")?);
     }
     Ok(edits)
@@ -83,6 +90,7 @@ impl<'d> Plan<'d> {
             service: service_name(definition, options)?,
             port: port(definition, options)?,
             checked: apps.iter().filter(|app| is_checked(app)).map(Container::label).collect(),
+            logging: log_configuration(definition),
             stop_timeout: longest.filter(|longest| *longest > DEFAULT_STOP_TIMEOUT),
         })
     }

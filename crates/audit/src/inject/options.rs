@@ -2,6 +2,12 @@
 
 use std::str::FromStr;
 
+use semver::Version;
+
+use crate::{
+    subject::Image,
+    versions::{Line, Program, lines_of, newest_of, newest_pair, newest_pair_of, newest_partner},
+};
 use mesh::{field::InvalidField, service_name::ServiceName};
 
 /// The generation to inject.
@@ -63,20 +69,57 @@ pub struct Images {
 }
 
 impl Images {
-    /// Versions that are compatible. Source: <https://developer.hashicorp.com/consul/docs/ecs/compatibility>
+    /// The newest releases that go together, by the [table of releases](crate::versions); for client agents, those of the last line of
+    /// consul-ecs with tokens in Secrets Manager.
     #[must_use]
     pub fn of(target: Target) -> Self {
-        let consul_ecs = match target {
-            Target::Dataplane => "public.ecr.aws/hashicorp/consul-ecs:0.9.3",
-            Target::Client => "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+        let (consul_ecs, dataplane) = match (target, newest_pair()) {
+            (Target::Dataplane, Some((consul_ecs, dataplane))) => (Some(consul_ecs), Some(dataplane)),
+            (Target::Dataplane, None) => (None, None),
+            (Target::Client, _) => (newest_with_tokens(), None),
         };
         Self {
-            consul_ecs: consul_ecs.to_owned(),
-            dataplane: "hashicorp/consul-dataplane:1.6.5".to_owned(),
-            consul: "public.ecr.aws/hashicorp/consul:1.12.9".to_owned(),
-            envoy: "envoyproxy/envoy-alpine:v1.21.4".to_owned(),
+            consul_ecs: image(CONSUL_ECS, consul_ecs),
+            dataplane: image(DATAPLANE, dataplane),
+            consul: "public.ecr.aws/hashicorp/consul:1.11.11".to_owned(),
+            envoy: "envoyproxy/envoy-alpine:v1.20.7".to_owned(),
         }
     }
+
+    /// The newest releases that go with a line of Consul's servers. `None` if the table of releases has none.
+    #[must_use]
+    pub fn of_consul(self, servers: Line) -> Option<Self> {
+        let (consul_ecs, dataplane) = newest_pair_of(servers)?;
+        let consul_ecs = image(CONSUL_ECS, Some(consul_ecs));
+        Some(Self { consul_ecs, dataplane: image(DATAPLANE, Some(dataplane)), ..self })
+    }
+
+    /// With another image of consul-ecs, and the newest release of Consul Dataplane that goes with it, if that is known.
+    #[must_use]
+    pub fn with_consul_ecs(self, image_of_consul_ecs: &str) -> Self {
+        let line = Image::parse(image_of_consul_ecs).version().map(|version| Line::of(&version));
+        let partner = line.and_then(newest_partner);
+        Self {
+            consul_ecs: image_of_consul_ecs.to_owned(),
+            dataplane: partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release))),
+            ..self
+        }
+    }
+}
+
+const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
+const DATAPLANE: &str = "hashicorp/consul-dataplane";
+
+/// consul-ecs 0.5 and newer log in instead of reading a token.
+fn newest_with_tokens() -> Option<&'static Version> {
+    lines_of(Program::ConsulEcs)
+        .into_iter()
+        .filter_map(|line| newest_of(Program::ConsulEcs, line))
+        .rfind(|release| **release < Version::new(0, 5, 0))
+}
+
+fn image(repository: &str, release: Option<&Version>) -> String {
+    release.map_or_else(|| repository.to_owned(), |release| format!("{repository}:{release}"))
 }
 
 impl Options {

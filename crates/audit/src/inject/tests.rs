@@ -73,13 +73,72 @@ fn an_injected_definition_has_no_findings() {
             for (acls, ca_secret) in [(true, options(target).ca_secret), (false, None)] {
                 let options = Options { ca_secret, acls, ..options(target) };
                 let text = injected(name, text, &options);
+                // The support of every release with client agents has ended.
+                let is_meant = |id: &str| target == Target::Dataplane || id != "consul-end-of-support";
                 let findings = audit(&read(name, &text));
+                let findings = findings.iter().filter(|finding| is_meant(finding.rule.id));
                 let shown: Vec<String> =
-                    findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect();
+                    findings.map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect();
                 assert!(shown.is_empty(), "{target:?} {name}: {shown:#?}\n{text}");
             }
         }
     }
+}
+
+const LOGGING: &str = "        - Name: agent
+          Image: example/agent:1
+          Essential: false
+          LogConfiguration:
+            LogDriver: json-file
+        - Name: orders
+          Image: !Ref Image
+          LogConfiguration:
+            LogDriver: awslogs
+            Options:
+              awslogs-group: !Ref Logs
+              awslogs-region: !Sub ${AWS::Region}
+              awslogs-stream-prefix: orders
+";
+
+#[test]
+fn the_mesh_s_containers_log_where_the_app_does() {
+    let template = CLOUDFORMATION.replace("        - Name: orders\n          Image: !Ref Image\n", LOGGING);
+    let text = injected("template.yaml", &template, &options(Target::Dataplane));
+    assert_eq!(text.matches("awslogs-stream-prefix: orders").count(), 4, "the app, and three containers:\n{text}");
+    assert_eq!(text.matches("json-file").count(), 1);
+    assert!(!text.contains("Awslogs"), "{text}");
+
+    // The router waits for the proxy, so that the proxy does not wait for the router.
+    let routed = template.replace("LogDriver: awslogs", "LogDriver: awsfirelens").replace("json-file", "awsfirelens");
+    let text = injected("template.yaml", &routed, &options(Target::Dataplane));
+    assert_eq!(text.matches("awsfirelens").count(), 2, "{text}");
+}
+
+#[test]
+fn only_health_sync_is_restarted() {
+    let text = injected("task.json", ECS, &options(Target::Dataplane));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let containers = json["containerDefinitions"].as_array().unwrap().iter();
+    let restarted = containers.filter(|container| container.get("restartPolicy").is_some());
+    assert_eq!(restarted.map(|container| &container["name"]).collect::<Vec<_>>(), ["consul-ecs-health-sync"]);
+}
+
+#[test]
+fn images_go_together() {
+    let newest = Images::of(Target::Dataplane);
+    assert_eq!(newest.consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.10.1");
+    assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.1");
+    assert_eq!(Images::of(Target::Client).consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.4.3");
+    let older = newest.clone().with_consul_ecs("registry.example.com/consul-ecs:0.9.4");
+    assert_eq!(older.dataplane, "hashicorp/consul-dataplane:1.9.12");
+    let of_servers = newest.clone().of_consul("1.22".parse().unwrap()).unwrap();
+    assert_eq!(of_servers.consul_ecs, newest.consul_ecs);
+    assert_eq!(of_servers.dataplane, "hashicorp/consul-dataplane:1.9.12");
+    assert!(newest.clone().of_consul("1.11".parse().unwrap()).is_none(), "before Consul Dataplane");
+    assert_eq!(
+        newest.with_consul_ecs("registry.example.com/ours:latest").dataplane,
+        "hashicorp/consul-dataplane:2.0.1"
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         consul::dataplane::RULES,
         consul::gateway::RULES,
         consul::configuration::RULES,
+        consul::releases::RULES,
         consul::tags::RULES,
         appmesh::task::RULES,
         appmesh::resources::RULES,

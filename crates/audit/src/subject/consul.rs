@@ -3,10 +3,17 @@
 use semver::Version;
 use serde_json::Value;
 
-use super::{configuration::Configuration, generation::Generation, image::consul_ecs_version, names, roles::Roles};
+use super::{
+    configuration::Configuration,
+    generation::Generation,
+    image::{consul_ecs_version, release_of},
+    names,
+    roles::Roles,
+};
 use crate::{
     definition::{Container, Field, Maybe, TaskDefinition, Text},
     finding::Fix,
+    versions::Program,
 };
 use mesh::{ecs_config::GatewayKind, tags::SERVICE_NAME_TAG};
 
@@ -110,6 +117,13 @@ impl<'d> ConsulTask<'d> {
         holders.into_iter().flatten().find_map(consul_ecs_version)
     }
 
+    /// The release of consul-ecs, if the tag of an image names a single one.
+    #[must_use]
+    pub fn release(&self) -> Option<Version> {
+        let mut releases = self.consul_ecs_containers().filter_map(release_of);
+        releases.find(|(program, _)| *program == Program::ConsulEcs).map(|(_, release)| release)
+    }
+
     /// Whether `name` is the name of a container that a task of its generation needs and this one does not have.
     #[must_use]
     pub fn misses(&self, name: &str) -> bool {
@@ -191,6 +205,12 @@ impl<'d> ConsulTask<'d> {
             },
             Maybe::Unknown => None,
         }
+    }
+
+    /// The containers that the mesh brings along.
+    pub fn own_containers(&self) -> impl Iterator<Item = &'d Container> + use<'d> {
+        let others = [self.client, self.sidecar_proxy, self.dataplane];
+        self.consul_ecs_containers().chain(others.into_iter().flatten())
     }
 
     /// The containers with consul-ecs' own image and configuration.

@@ -2,7 +2,10 @@
 
 use semver::Version;
 
-use crate::definition::Container;
+use crate::{
+    definition::Container,
+    versions::{Line, Program},
+};
 
 /// An image reference: `registry/path/name:tag@digest`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +39,17 @@ impl Image {
         let patch = parts.next().and_then(Result::ok).unwrap_or_default();
         Some(Version::new(major, minor, patch))
     }
+
+    /// The release in the tag, if the tag names a single one: `0.9.4`, `1.21.2-ent`, `0.10.1-fips1403`. A tag with two
+    /// numbers moves from release to release, and `-dev` or `-rc1` comes before one.
+    #[must_use]
+    pub fn release(&self) -> Option<Version> {
+        let tag = self.tag.as_deref()?.trim_start_matches('v');
+        let (numbers, suffix) = tag.split_once('-').unwrap_or((tag, ""));
+        let is_edition =
+            suffix.split(['-', '.']).all(|part| part.is_empty() || part == "ent" || part.starts_with("fips"));
+        numbers.parse().ok().filter(|_| is_edition)
+    }
 }
 
 /// The programs of the mesh, by the names of their images.
@@ -49,6 +63,19 @@ pub enum Software {
     Dataplane,
     /// Envoy.
     Envoy,
+}
+
+impl Software {
+    /// The program in the table of releases. It has no releases of Envoy.
+    #[must_use]
+    pub fn program(self) -> Option<Program> {
+        match self {
+            Self::ConsulEcs => Some(Program::ConsulEcs),
+            Self::Consul => Some(Program::Consul),
+            Self::Dataplane => Some(Program::Dataplane),
+            Self::Envoy => None,
+        }
+    }
 }
 
 impl Image {
@@ -82,6 +109,20 @@ pub fn consul_ecs_version(container: &Container) -> Option<Version> {
     image.version().filter(|version| version.major == 0)
 }
 
+/// The program of the mesh in the image of a container, and its release, if both are certain.
+#[must_use]
+pub fn release_of(container: &Container) -> Option<(Program, Version)> {
+    let image = image_of(container)?;
+    Some((image.software()?.program()?, image.release()?))
+}
+
+/// The program of the mesh in the image of a container, and the line of its release, if both are certain.
+#[must_use]
+pub fn line_of(container: &Container) -> Option<(Program, Line)> {
+    let image = image_of(container)?;
+    Some((image.software()?.program()?, Line::of(&image.version()?)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +141,25 @@ mod tests {
             assert_eq!(image.name, name, "{reference}");
             assert_eq!(image.version().map(|v| v.to_string()).as_deref(), version, "{reference}");
         }
+    }
+
+    #[test]
+    fn a_release_is_a_tag_with_three_numbers() {
+        for (tag, release) in [
+            ("0.9.4", Some("0.9.4")),
+            ("v1.29.12", Some("1.29.12")),
+            ("1.21.2-ent", Some("1.21.2")),
+            ("1.21.2-ent-fips1402", Some("1.21.2")),
+            ("0.10.1-fips1403", Some("0.10.1")),
+            ("0.10.1-fips1403@sha256:abc", Some("0.10.1")),
+            ("0.9", None),
+            ("0.10.0-dev", None),
+            ("1.22.0-rc1", None),
+            ("latest", None),
+        ] {
+            let image = Image::parse(&format!("public.ecr.aws/hashicorp/consul-ecs:{tag}"));
+            assert_eq!(image.release().map(|release| release.to_string()).as_deref(), release, "{tag}");
+        }
+        assert_eq!(Image::parse("consul-ecs@sha256:abc").release(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Settings that result from the containers and the configuration of a task.
 
-use super::{consul::ConsulTask, generation::Generation};
+use super::{consul::ConsulTask, generation::Generation, image::consul_ecs_version};
 use crate::definition::{Container, Maybe};
 
 impl<'d> ConsulTask<'d> {
@@ -25,6 +25,14 @@ impl<'d> ConsulTask<'d> {
         let client = self.client.is_some() || self.sidecar_proxy.is_some();
         let of_both = self.control_plane.is_some() && (self.mesh_init.is_some() || self.health_sync.is_some());
         of_both || (client && (self.dataplane.is_some() || self.control_plane.is_some()))
+    }
+
+    /// Whether no image belongs to another generation than the containers. Rules of their own report that, and the fix
+    /// changes the images.
+    #[must_use]
+    pub fn has_images_of_its_generation(&self) -> bool {
+        let mut versions = self.consul_ecs_containers().filter_map(consul_ecs_version);
+        !self.is_mixed() && versions.all(|version| self.generation.fits(&version))
     }
 
     /// The port of the proxy's readiness check (dataplane generation). Zero means the default.

@@ -35,13 +35,7 @@ impl<'d> Subject<'d> {
     /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.
     #[must_use]
     pub fn is_of_the_mesh(&self, container: &Container) -> bool {
-        let consul = self.consul.as_ref().map(|consul| {
-            [consul.mesh_init, consul.control_plane, consul.health_sync, consul.client]
-                .into_iter()
-                .chain([consul.sidecar_proxy, consul.dataplane])
-                .flatten()
-                .any(|own| std::ptr::eq(own, container))
-        });
+        let consul = self.consul.as_ref().map(|consul| consul.own_containers().any(|own| std::ptr::eq(own, container)));
         let envoy = self.app_mesh.as_ref().and_then(|mesh| mesh.envoy);
         consul.unwrap_or(false) || envoy.is_some_and(|envoy| std::ptr::eq(envoy, container))
     }

@@ -101,11 +101,23 @@ pub fn newest_of(program: Program, line: Line) -> Option<&'static Version> {
 #[must_use]
 pub fn newest_pair() -> Option<(&'static Version, &'static Version)> {
     let consul_ecs = table().consul_ecs.last()?;
-    let fits = |row: &&Dataplane| {
-        supports((Program::ConsulEcs, consul_ecs.line), (Program::Dataplane, row.line)) == Some(true)
-    };
-    let dataplane = table().dataplane.iter().rfind(fits)?;
-    Some((&consul_ecs.newest, &dataplane.newest))
+    Some((&consul_ecs.newest, newest_partner(consul_ecs.line)?))
+}
+
+/// The newest releases of consul-ecs and Consul Dataplane that go with a line of Consul.
+#[must_use]
+pub fn newest_pair_of(consul_line: Line) -> Option<(&'static Version, &'static Version)> {
+    let consul_ecs = table().consul_ecs.iter().rfind(|row| row.consul.contains(&consul_line))?;
+    let partner = consul(consul_line)?.dataplane.iter().max()?;
+    Some((&consul_ecs.newest, newest_of(Program::Dataplane, *partner)?))
+}
+
+/// The newest release of Consul Dataplane that goes with a line of consul-ecs.
+#[must_use]
+pub fn newest_partner(consul_ecs: Line) -> Option<&'static Version> {
+    let fits =
+        |row: &&Dataplane| supports((Program::ConsulEcs, consul_ecs), (Program::Dataplane, row.line)) == Some(true);
+    table().dataplane.iter().rfind(fits).map(|row| &row.newest)
 }
 
 /// The order in which to update, step by step.

@@ -1,6 +1,7 @@
 //! The table parses, is sorted, and contradicts itself nowhere.
 
 use super::{table::TEXT, *};
+use crate::rules::rule;
 
 fn version(text: &str) -> Version {
     text.parse().unwrap()
@@ -73,6 +74,7 @@ fn a_defect_has_an_own_name_and_an_end_after_its_last_release() {
     for defect in &table().defects {
         let ended = defect.fixed_in.as_ref().is_none_or(|fixed| !defect.releases.matches(fixed));
         assert!(ended, "{}: fixed in a release that has it", defect.id);
+        assert!(defect.rule.as_deref().is_none_or(|id| rule(id).is_some()), "{}: its rule", defect.id);
         for phrase in [&defect.what, &defect.action] {
             assert!(!phrase.ends_with('.') && !phrase.is_empty(), "{}: a phrase, not a sentence", defect.id);
         }
@@ -132,7 +134,9 @@ fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
 }
 
 #[test]
-fn servers_are_updated_before_tasks() {
+fn servers_are_updated_after_what_they_refuse_and_before_all_other_tasks() {
     let order: Vec<&str> = upgrade_order().iter().map(|step| step.what.as_str()).collect();
-    assert!(matches!(order.as_slice(), ["Consul's servers", "the controller", tasks] if tasks.contains("tasks")));
+    assert_eq!(order.len(), 4);
+    assert_eq!(order[1..3], ["Consul's servers", "the controller"]);
+    assert!(order[0].starts_with("the tasks whose Consul Dataplane") && order[3].starts_with("all tasks"));
 }

@@ -14,6 +14,7 @@ mod inputs;
 mod mesh_templates;
 mod mutations;
 mod official;
+mod pages;
 mod paths;
 mod plan;
 mod reading;

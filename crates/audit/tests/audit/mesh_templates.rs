@@ -13,7 +13,7 @@ use crate::{
     folder::Folder,
     mutations::mutations,
     plan::plan,
-    reading::{ALWAYS, findings, findings_in, ids, shown},
+    reading::{findings, findings_in, ids, is_of_every_definition, shown},
     template::template,
 };
 
@@ -36,7 +36,7 @@ fn among(files: &[(&str, &str)]) -> Vec<&'static str> {
     let folder = Folder::with(&files);
     let Gathered { material, .. } = gather(&[folder.path("")], &mut std::io::empty());
     let mut found = ids(&audit(&material));
-    found.retain(|id| !ALWAYS.contains(id));
+    found.retain(|id| !is_of_every_definition(id));
     found
 }
 

@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf};
 
 use audit::{Material, audit, finding::Finding, input::read_source, source::SourceFile};
 
-use crate::reading::{ALWAYS, findings_in, shown};
+use crate::reading::{END_OF_APP_MESH, findings_in, shown};
 
 /// A correct finding in an official definition: the shell of the sample does not forward TERM to its web server.
 const RIGHTFUL: [(&str, &str); 1] = [("aws-fargate-sample-app", "ecs-shell-entry-point")];
@@ -52,7 +52,7 @@ fn only_app_mesh_has_ended() {
     for (name, text) in official() {
         let mut material = Material::default();
         read_source(SourceFile::new(name.clone(), text).into(), true, &mut material).unwrap();
-        let is_ended = audit(&material).iter().any(|finding| ALWAYS.contains(&finding.rule.id));
+        let is_ended = audit(&material).iter().any(|finding| END_OF_APP_MESH.contains(&finding.rule.id));
         assert_eq!(is_ended, name.contains("app-mesh"), "{name}");
     }
 }

@@ -200,7 +200,7 @@ fn names_are_escaped_in_every_format() {
     assert!(!markdown.contains("<script") && !markdown.contains("@x"), "{markdown}");
     let github = rendered(&report, Format::Github);
     assert!(github.contains("file=odd%2C 100%25.json,line="), "{github}");
-    assert_eq!(github.lines().filter(|line| line.starts_with("::")).count(), 4, "{github}");
+    assert_eq!(github.lines().filter(|line| line.starts_with("::")).count(), 5, "{github}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn report(directory: &Path) -> PathBuf {
     fs::write(directory.join("web.json"), DATAPLANE.replace("awsvpc", "bridge")).unwrap();
     fs::write(directory.join("orders.json"), CLIENT.replace("\"web\"", "\"<b>web\"").replace("awsvpc", "host"))
         .unwrap();
-    fs::write(directory.join("clean.json"), CLIENT).unwrap();
+    fs::write(directory.join("clean.json"), DATAPLANE).unwrap();
     let page = directory.join("report.html");
     let status = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
         .args(["check", "--output", "html", "--output-file", "report.html"])

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 #[test]
 fn inventory_of_files_says_what_blocks_an_upgrade() {
-    let outdated = CLEAN.replace("consul-ecs:0.9.3", "consul-ecs:0.8.1");
-    let unknown = CLEAN.replace("consul-ecs:0.9.3", "consul-ecs:0.10.1").replace("dataplane:1.6.5", "dataplane:latest");
+    let outdated = CLEAN.replace("consul-ecs:0.10.1", "consul-ecs:0.8.1");
+    let unknown = CLEAN.replace("dataplane:2.0.1", "dataplane:latest");
     let workspace = Workspace::new("upgrade", &[("old.json", &outdated), ("unknown.json", &unknown)]);
     let inventory = |arguments: &[&str]| {
         let mut command = workspace.command(&[&["inventory"], arguments].concat());

@@ -57,7 +57,7 @@ fn envoy_s_user_becomes_the_ignored_user() {
 
 #[test]
 fn ambiguous_findings_have_no_fix() {
-    for id in ["consul-login-off", "consul-dataplane-essential"] {
+    for id in ["consul-login-off", "consul-helper-essential"] {
         let rule = rules().find(|rule| rule.id == id).unwrap();
         for example in rule.examples {
             let found = findings(example.base, &example.broken().unwrap());

@@ -2,6 +2,7 @@
 
 mod examples;
 mod fixes;
+mod releases;
 mod secrecy;
 mod silence;
 

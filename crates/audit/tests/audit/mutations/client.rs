@@ -17,7 +17,7 @@ pub(super) const TABLES: &[Table] = &[
 
 const AGENT: &[Mutation] = &[
     without("consul-client / ", "consul-client-missing"),
-    with("consul-client / image", r#""hashicorp/consul-ecs:0.4.2""#, "consul-client-image"),
+    with("consul-client / image", r#""hashicorp/consul-ecs:0.4.3""#, "consul-client-image"),
     with("consul-client / essential", "true", "consul-helper-essential"),
     without("consul-client / essential", "consul-helper-essential"),
     // A shell runs the script, which uses exec.
@@ -62,7 +62,7 @@ const AGENT: &[Mutation] = &[
 
 const PROXY: &[Mutation] = &[
     without("sidecar-proxy / ", "consul-sidecar-proxy-missing"),
-    with("sidecar-proxy / image", r#""hashicorp/consul:1.12.9""#, "consul-sidecar-proxy-image"),
+    with("sidecar-proxy / image", r#""hashicorp/consul:1.11.11""#, "consul-sidecar-proxy-image"),
     without("sidecar-proxy / command", "consul-sidecar-proxy-command"),
     with("sidecar-proxy / command", r#"["envoy", "--config-path", "/etc/envoy.json"]"#, "consul-sidecar-proxy-command"),
     with("sidecar-proxy / command", r#"["envoy", "-c", "/consul/envoy-bootstrap.json"]"#, ""),
@@ -115,18 +115,20 @@ const SERVICE_TOKEN: &[Mutation] = &[
         r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr""#,
         "consul-token-secret-key",
     ),
-    with("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.9.3""#, "consul-image-generation")
-        .given(&[("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.9.3""#)]),
+    with("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.10.1""#, "consul-image-generation")
+        .given(&[("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.10.1""#)]),
     with("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.4.1""#, "consul-image-versions"),
     with("config.proxy.publicListenerPort", "20001", "consul-sidecar-proxy-health-check").given(&[
         ("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.6.0""#),
         ("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.6.0""#),
+        ("consul-client / image", r#""hashicorp/consul:1.15.3""#),
+        ("sidecar-proxy / image", r#""envoyproxy/envoy:v1.23.10""#),
     ]),
 ];
 
 const HEALTH: &[Mutation] = &[
     without("consul-ecs-health-sync / ", "consul-health-sync-missing"),
-    with("consul-ecs-health-sync / image", r#""hashicorp/consul:1.12.9""#, "consul-ecs-image"),
+    with("consul-ecs-health-sync / image", r#""hashicorp/consul:1.11.11""#, "consul-ecs-image"),
     with("consul-ecs-health-sync / essential", "true", "consul-helper-essential"),
     without("consul-ecs-health-sync / essential", "consul-helper-essential"),
     without("consul-ecs-health-sync / command", "consul-health-sync-command"),

@@ -9,7 +9,7 @@ pub(super) const TABLES: &[Table] = &[Table { bases: &[Base::ControlPlane], rows
 const CONTROL_PLANE: &[Mutation] = &[
     without("consul-ecs-control-plane / ", "consul-mesh-init-missing"),
     with("consul-ecs-control-plane / image", r#""hashicorp/consul:1.15.3""#, "consul-ecs-image"),
-    with("consul-ecs-control-plane / image", r#""hashicorp/consul-ecs:0.9.3""#, "consul-image-generation"),
+    with("consul-ecs-control-plane / image", r#""hashicorp/consul-ecs:0.10.1""#, "consul-image-generation"),
     with("consul-ecs-control-plane / image", r#""hashicorp/consul-ecs:0.6.0""#, "consul-image-generation"),
     without("consul-ecs-control-plane / command", "consul-control-plane-command"),
     with("consul-ecs-control-plane / command", r#"["mesh-init"]"#, "consul-control-plane-command"),

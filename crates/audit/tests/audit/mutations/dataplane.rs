@@ -67,8 +67,8 @@ const HELPERS: &[Mutation] = &[
     with("consul-dataplane / dependsOn[consul-ecs-mesh-init].condition", r#""HEALTHY""#, "consul-proxy-order"),
     with("consul-dataplane / dependsOn[consul-ecs-mesh-init].containerName", r#""init""#, "ecs-dependency-unknown"),
     without("consul-ecs-health-sync / ", "consul-health-sync-missing"),
-    with("consul-ecs-health-sync / image", r#""hashicorp/consul:1.12.9""#, "consul-ecs-image"),
-    with("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.8.0""#, "consul-image-versions"),
+    with("consul-ecs-health-sync / image", r#""hashicorp/consul:1.11.11""#, "consul-ecs-image"),
+    with("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#, "consul-image-versions"),
     with("consul-ecs-health-sync / essential", "true", "consul-helper-essential"),
     without("consul-ecs-health-sync / essential", "consul-helper-essential"),
     without("consul-ecs-health-sync / user", ""),
@@ -90,6 +90,24 @@ const HELPERS: &[Mutation] = &[
     without("consul-ecs-health-sync / secrets[CONSUL_GRPC_CACERT_PEM]", "consul-ca-certificates"),
     without("consul-ecs-mesh-init / secrets", "consul-ca-certificates consul-ca-certificates"),
     without("consul-ecs-health-sync / secrets", "consul-ca-certificates consul-ca-certificates"),
+    // Releases that do not go together.
+    with("consul-dataplane / image", r#""hashicorp/consul-dataplane:1.4.2""#, "consul-release-pair"),
+    with("consul-dataplane / image", r#""hashicorp/consul-dataplane:1.9.12""#, ""),
+    with("consul-dataplane / image", r#""hashicorp/consul-dataplane:latest""#, ""),
+    with("consul-dataplane / image", r#""registry.example.com/proxy:1.4.2""#, ""),
+    // A tag that does not exist.
+    with(
+        "consul-ecs-health-sync / image",
+        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402""#,
+        "consul-fips-tag",
+    ),
+    with("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403""#, ""),
+    // What a restart repeats.
+    with("consul-ecs-mesh-init / restartPolicy", r#"{"enabled": true}"#, "consul-restart-policy"),
+    with("consul-dataplane / restartPolicy", r#"{"enabled": true}"#, "consul-restart-policy"),
+    with("consul-dataplane / restartPolicy", r#"{"enabled": true}"#, "")
+        .given(&[("config.consulLogin.enabled", "false")]),
+    with("consul-ecs-health-sync / restartPolicy", r#"{"enabled": true, "restartAttemptPeriod": 60}"#, ""),
     // A version with other containers.
     with("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.6.0""#, "consul-image-generation")
         .given(&[("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.6.0""#)]),
@@ -122,13 +140,21 @@ const PORTS: &[Mutation] = &[
     without("config.proxy.healthCheckPort", ""),
     without("config.proxy.publicListenerPort", ""),
     with("config.proxy.upstreams[0].localBindPort", "22000", "consul-upstream-port"),
-    with("consul-dataplane / essential", "true", "consul-dataplane-essential"),
+    with("consul-dataplane / essential", "true", "consul-helper-essential"),
     without("web / dependsOn[consul-dataplane]", "consul-app-order"),
     with("web / dependsOn[consul-dataplane].condition", r#""START""#, "consul-app-order"),
     with("web / dependsOn[consul-dataplane].containerName", r#""dataplane""#, "ecs-dependency-unknown"),
 ];
 
 const SERVICE_ONLY: &[Mutation] = &[
+    // Not known of 0.10.1.
+    without("config.proxy", ""),
+    without("config.proxy", "consul-proxy-section").given(IN_0_10_0),
+    with("config.service.networkResilienceConfig", r#"{"enabled": true}"#, ""),
+    with("config.service.networkResilienceConfig", r#"{"enabled": true}"#, "consul-resilience-refused")
+        .given(IN_0_10_0),
+    with("config.service.networkResilienceConfig", r#"{"outlierDetection": {}}"#, "consul-resilience-off")
+        .given(IN_0_10_0),
     // Consul checks exist only in the client generation.
     with(
         "config.service.checks",
@@ -137,6 +163,11 @@ const SERVICE_ONLY: &[Mutation] = &[
     ),
     with("consul-dataplane / stopTimeout", "10", ""),
     with("web / stopTimeout", "121", "ecs-timeout-range").given(&[("consul-dataplane / stopTimeout", "120")]),
+];
+
+const IN_0_10_0: &[(&str, &str)] = &[
+    ("consul-ecs-mesh-init / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
+    ("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
 ];
 
 const GATEWAYS_ARE_NEVER_TRANSPARENT: &[Mutation] = &[

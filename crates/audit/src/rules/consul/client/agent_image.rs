@@ -19,8 +19,8 @@ Dataplane and of Envoy do not contain it. Images with unknown names count as mir
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[consul-client].image",
-        fails: Some(r#""hashicorp/consul-ecs:0.4.2""#),
-        repaired: Some(r#""registry.example.com/mirror/hashicorp-consul:1.12.9""#),
+        fails: Some(r#""hashicorp/consul-ecs:0.4.3""#),
+        repaired: Some(r#""registry.example.com/mirror/hashicorp-consul:1.11.11""#),
     }],
     check: Check::Task(check),
 };

@@ -29,7 +29,7 @@ servers directly, and Consul Dataplane replaces the agent and Envoy.",
 
 const CLIENT_CONTAINER: &str = r#"{
     "name": "consul-client",
-    "image": "public.ecr.aws/hashicorp/consul:1.12.9",
+    "image": "public.ecr.aws/hashicorp/consul:1.11.11",
     "essential": false,
     "entryPoint": ["/bin/sh", "-ec"],
     "command": ["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal\n"],

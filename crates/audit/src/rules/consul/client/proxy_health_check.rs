@@ -35,6 +35,8 @@ early, as with Envoy's admin port.",
             base: Base::Client,
             given: &[
                 ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.15.3""#),
+                ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy:v1.23.10""#),
                 (
                     "containerDefinitions[consul-ecs-health-sync].image",
                     r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
@@ -77,6 +79,8 @@ early, as with Envoy's admin port.",
             base: Base::Client,
             given: &[
                 ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.15.3""#),
+                ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy:v1.23.10""#),
                 (
                     "containerDefinitions[consul-ecs-health-sync].image",
                     r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,

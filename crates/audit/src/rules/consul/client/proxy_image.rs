@@ -20,8 +20,8 @@ does not write in this generation. Images with unknown names count as mirrors of
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[sidecar-proxy].image",
-        fails: Some(r#""hashicorp/consul:1.12.9""#),
-        repaired: Some(r#""registry.example.com/mirror/envoy-with-tools:v1.21.4""#),
+        fails: Some(r#""hashicorp/consul:1.11.11""#),
+        repaired: Some(r#""registry.example.com/mirror/envoy-with-tools:v1.20.7""#),
     }],
     check: Check::Task(check),
 };

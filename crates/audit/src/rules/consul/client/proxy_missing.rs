@@ -29,7 +29,7 @@ app's upstreams are closed.",
 
 const SIDECAR_PROXY_CONTAINER: &str = r#"{
     "name": "sidecar-proxy",
-    "image": "envoyproxy/envoy-alpine:v1.21.4",
+    "image": "envoyproxy/envoy-alpine:v1.20.7",
     "essential": false,
     "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
     "command": ["envoy", "--config-path", "/consul/envoy-bootstrap.json"],

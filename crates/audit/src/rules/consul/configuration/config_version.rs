@@ -15,7 +15,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     explanation: "\
 Each release of consul-ecs has its own schema of the configuration, in which a key of another release is unknown. \
 After an upgrade, old keys may remain (`consulHTTPAddr`, `service.checks`); before an upgrade, new keys may be used \
-too early (`transparentProxy` before 0.8, `networkResilienceConfig` before 0.10). The rule needs a version in the \
+too early (`transparentProxy` before 0.8, `networkResilienceConfig` before 0.9.4). The rule needs a version in the \
 image's tag; with `latest` or a digest alone, it reports nothing.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
@@ -25,9 +25,13 @@ image's tag; with `latest` or a digest alone, it reports nothing.",
     examples: &[
         Example {
             base: Base::Dataplane,
-            given: &[],
-            at: "config.service.networkResilienceConfig",
-            fails: Some(r#"{ "enabled": true }"#),
+            given: &[
+                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+                ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+            ],
+            at: "config.service.networkResilienceConfig.outlierDetection.consecutive5xx",
+            fails: Some("5"),
             repaired: None,
         },
         Example {

@@ -22,7 +22,7 @@ gone. An image of another generation than the containers usually results from an
         "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
     ],
     examples: &[
-        image(Base::Client, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#, CLIENT_IMAGE),
+        image(Base::Client, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#, CLIENT_IMAGE),
         image(
             Base::Dataplane,
             "consul-ecs-mesh-init",
@@ -45,8 +45,8 @@ gone. An image of another generation than the containers usually results from an
     check: Check::Task(check),
 };
 
-const CLIENT_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.4.2""#;
-const DATAPLANE_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#;
+const CLIENT_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.4.3""#;
+const DATAPLANE_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#;
 
 const fn image(base: Base, container: &'static str, fails: &'static str, repaired: &'static str) -> Example {
     let at = match container.as_bytes() {

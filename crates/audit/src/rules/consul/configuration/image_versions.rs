@@ -19,8 +19,8 @@ token at the end. They are parts of one program; different releases of it are no
         base: Base::Dataplane,
         given: &[],
         at: "containerDefinitions[consul-ecs-health-sync].image",
-        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.8.4""#),
-        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#),
+        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
+        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
     }],
     check: Check::Task(check),
 };

@@ -31,7 +31,7 @@ metadata, and so does health-sync.",
 };
 
 const GATEWAY_PROXY_CONTAINER: &str = r#"{
-    "name": "consul-dataplane", "image": "hashicorp/consul-dataplane:1.6.5", "essential": true, "user": "5995",
+    "name": "consul-dataplane", "image": "hashicorp/consul-dataplane:2.0.1", "essential": true, "user": "5995",
     "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
     "command": ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"],
     "mountPoints": [{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }],

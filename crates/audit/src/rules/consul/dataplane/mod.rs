@@ -6,7 +6,6 @@ mod control_plane_command;
 mod control_plane_health_check;
 mod dataplane_command;
 mod dataplane_entry_point;
-mod dataplane_essential;
 mod dataplane_health_check;
 mod dataplane_missing;
 mod login;
@@ -26,7 +25,6 @@ pub(in crate::rules) static RULES: &[&Rule] = &[
     &dataplane_entry_point::RULE,
     &dataplane_command::RULE,
     &dataplane_health_check::RULE,
-    &dataplane_essential::RULE,
     &users::RULE,
     &readiness_port::RULE,
     &login::RULE,

@@ -42,7 +42,7 @@ in gateways. It also logs the task out of Consul when the task stops. In consul-
 
 const HEALTH_SYNC_OF_CLIENT: &str = r#"{
     "name": "consul-ecs-health-sync",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
     "essential": false,
     "command": ["health-sync"],
     "environment": [{
@@ -54,7 +54,7 @@ const HEALTH_SYNC_OF_CLIENT: &str = r#"{
 
 const HEALTH_SYNC_OF_DATAPLANE: &str = r#"{
     "name": "consul-ecs-health-sync",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.3",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.10.1",
     "essential": false,
     "user": "5996",
     "command": ["health-sync"],

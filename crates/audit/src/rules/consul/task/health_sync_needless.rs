@@ -35,7 +35,7 @@ health check.",
 
 const HEALTH_SYNC_CONTAINER: &str = r#"{
     "name": "consul-ecs-health-sync",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
     "essential": false,
     "command": ["health-sync"],
     "environment": [{

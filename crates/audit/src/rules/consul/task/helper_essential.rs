@@ -1,54 +1,37 @@
 use crate::{
     example::{Base, Example, FLAGS},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-helper-essential",
-    summary: "the mesh's helpers beside an app are not essential",
-    severity: Severity::Warning,
+    summary: "whether the mesh's helpers beside an app are essential is a choice",
+    severity: Severity::Info,
     applies: Applies::Consul,
-    effect: "if a helper stops, ECS stops the app, and when a task stops, the proxy may stop before the app",
+    effect: "if the helper stops, ECS stops the app's containers as well, and a service replaces the task",
     explanation: "\
-When an essential container stops, ECS stops the others. The agent, health-sync and the sidecar proxy exist for the \
-app: the task should not stop because one of them does. When a task stops, each helper stops at a different time, the \
-proxy last, so that the app can complete its requests. `essential` is true by default. In a gateway, the proxy is the \
-app and has to be essential.",
+The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor that of ECS demands one \
+of them. Both have a price:\n\n\
+- **Not essential**, as in the Terraform module: the app keeps running if a helper stops, for example because it needs too \
+much memory. Nothing starts the helper again, so that a task without a proxy is cut off from the mesh until somebody \
+deploys it again, and a task without health-sync keeps its last status in Consul.\n\
+- **Essential**: ECS replaces a task whose helper stops. A helper that stops in all tasks at once, such as a proxy that Consul \
+refuses, takes the app down with it.\n\n\
+`essential` is true by default; say what you want. A `restartPolicy` on health-sync restarts it without either price. In a \
+gateway, the proxy is the app and has to be essential, and mesh-init, which ends, must not be.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
     examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].essential",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].essential",
-            fails: None,
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].essential",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].essential",
-            fails: None,
-            repaired: Some("false"),
-        },
+        example(Base::Client, "containerDefinitions[consul-client].essential", Some("true")),
+        example(Base::Client, "containerDefinitions[sidecar-proxy].essential", None),
+        example(Base::Dataplane, "containerDefinitions[consul-dataplane].essential", Some("true")),
+        example(Base::ControlPlane, "containerDefinitions[consul-dataplane].essential", None),
+        example(Base::Dataplane, "containerDefinitions[consul-ecs-health-sync].essential", None),
         Example {
             base: Base::Client,
             given: FLAGS,
@@ -60,16 +43,18 @@ app and has to be essential.",
     check: Check::Task(check),
 };
 
+const fn example(base: Base, at: &'static str, fails: Option<&'static str>) -> Example {
+    Example { base, given: &[], at, fails, repaired: Some("false") }
+}
+
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
-    let sidecar = consul.sidecar_proxy.filter(|_| consul.is_service());
-    for helper in [consul.client, sidecar, consul.health_sync].into_iter().flatten() {
+    let proxies = [consul.sidecar_proxy, consul.dataplane].map(|proxy| proxy.filter(|_| consul.is_service()));
+    for helper in [consul.client, consul.health_sync].into_iter().chain(proxies).flatten() {
         if helper.is_essential() == Some(true) {
-            let essential = &helper.essential;
-            let message = format!("{} is essential", helper.label());
-            let help = "set essential to false";
-            let fix = Fix::set(&essential.place, false);
-            findings.add(Draft::new(essential.span(), message, help).of(helper).fix(fix));
+            let message = format!("{} is essential: if it stops, ECS stops the task", helper.label());
+            let help = "ignore this rule if that is what you want; otherwise set essential to false";
+            findings.add(Draft::new(helper.essential.span(), message, help).of(helper));
         }
     }
 }

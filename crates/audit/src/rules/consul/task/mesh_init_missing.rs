@@ -39,7 +39,7 @@ check of the proxy's container. No other container of the mesh works without it.
 
 const MESH_INIT_OF_CLIENT: &str = r#"{
     "name": "consul-ecs-mesh-init",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
     "essential": false,
     "command": ["mesh-init"],
     "environment": [{
@@ -58,7 +58,7 @@ const MESH_INIT_OF_CLIENT: &str = r#"{
 
 const MESH_INIT_OF_DATAPLANE: &str = r#"{
     "name": "consul-ecs-mesh-init",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.3",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.10.1",
     "essential": false,
     "command": ["mesh-init"],
     "environment": [{

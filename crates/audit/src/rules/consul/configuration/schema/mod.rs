@@ -56,7 +56,12 @@ pub(super) enum Fault {
 /// The defects of a task's configuration, in the order of the file.
 pub(super) fn problems(consul: &ConsulTask<'_>) -> Vec<Problem> {
     let Some(json) = consul.configuration.json() else { return Vec::new() };
-    let image = consul.version().filter(|version| consul.generation.fits(version));
+    // A tag such as 0.9 moves to the newest release of its line.
+    let newest = |version: Version| match consul.release() {
+        Some(release) => release,
+        None => Version { patch: u64::MAX, ..version },
+    };
+    let image = consul.version().filter(|version| consul.generation.fits(version)).map(newest);
     let presumed = image.clone().unwrap_or_else(|| match consul.generation {
         Generation::Client => Version::new(0, 6, 0),
         Generation::ControlPlane => Version::new(0, 7, 0),

@@ -14,7 +14,7 @@ pub(super) static SERVICE: Shape = Shape {
         Fact::may("namespace", Kind::Text),
         Fact::may("partition", Kind::Text),
         Fact::may("checks", Kind::Maps(&CHECK)).until(6),
-        Fact::may("networkResilienceConfig", Kind::Map(&RESILIENCE)).since(10),
+        Fact::may("networkResilienceConfig", Kind::Map(&RESILIENCE)).since_release(9, 4),
     ],
 };
 
@@ -40,6 +40,9 @@ static OUTLIER_DETECTION: Shape = Shape {
         Fact::may("maxFailures", Kind::Whole(1, i64::MAX)).never_null(),
         Fact::may("enforcingConsecutive5xx", PERCENT).never_null(),
         Fact::may("maxEjectionPercent", PERCENT).never_null(),
+        Fact::may("consecutive5xx", COUNT).since(10),
+        Fact::may("consecutiveGatewayFailure", COUNT).since(10),
+        Fact::may("enforcingConsecutiveGatewayFailure", PERCENT).since(10),
     ],
 };
 

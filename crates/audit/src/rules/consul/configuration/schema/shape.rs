@@ -69,34 +69,38 @@ pub(super) struct Shape {
     pub(super) fields: &'static [Fact],
 }
 
-/// Releases 0.x, by x.
+/// Releases 0.x.y, from a first one to the last one of an x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Releases {
-    since: u64,
+    since: (u64, u64),
     until: Option<u64>,
 }
 
 impl Releases {
     /// All that have a configuration: from 0.3 on.
-    pub(super) const ALL: Self = Self { since: 3, until: None };
+    pub(super) const ALL: Self = Self { since: (3, 0), until: None };
 
     /// From 0.`minor` on.
     pub(super) const fn since(minor: u64) -> Self {
-        Self { since: minor, until: None }
+        Self { since: (minor, 0), until: None }
     }
 
     /// Whether `version` is one of them.
     pub(super) fn contain(self, version: &Version) -> bool {
-        version.minor >= self.since && self.until.is_none_or(|last| version.minor <= last)
+        (version.minor, version.patch) >= self.since && self.until.is_none_or(|last| version.minor <= last)
     }
 
     /// As users read it.
     pub(super) fn shown(self) -> String {
+        let first = match self.since {
+            (minor, 0) => format!("0.{minor}"),
+            (minor, patch) => format!("0.{minor}.{patch}"),
+        };
         match self.until {
-            Some(last) if last == self.since => format!("consul-ecs 0.{last} only"),
+            Some(last) if self.since == (last, 0) => format!("consul-ecs 0.{last} only"),
             Some(last) if self.since == Self::ALL.since => format!("consul-ecs up to 0.{last}"),
-            Some(last) => format!("consul-ecs 0.{} to 0.{last}", self.since),
-            None => format!("consul-ecs 0.{} or newer", self.since),
+            Some(last) => format!("consul-ecs {first} to 0.{last}"),
+            None => format!("consul-ecs {first} or newer"),
         }
     }
 }
@@ -125,8 +129,13 @@ impl Fact {
     }
 
     /// The field from 0.`minor` on.
-    pub(super) const fn since(mut self, minor: u64) -> Self {
-        self.releases.since = minor;
+    pub(super) const fn since(self, minor: u64) -> Self {
+        self.since_release(minor, 0)
+    }
+
+    /// The field from 0.`minor`.`patch` on.
+    pub(super) const fn since_release(mut self, minor: u64, patch: u64) -> Self {
+        self.releases.since = (minor, patch);
         self
     }
 

@@ -78,7 +78,8 @@ fn valid_configurations_have_no_defects() {
         },
         "proxy": { "publicListenerPort": 20000, "healthCheckPort": null, "localServiceAddress": "127.0.0.1" },
         "service": { "port": 0, "networkResilienceConfig": {
-            "enabled": true, "outlierDetection": { "interval": 1_000_000_000, "maxEjectionPercent": 100 },
+            "enabled": true, "outlierDetection": { "interval": 1_000_000_000, "maxEjectionPercent": 100,
+            "consecutive5xx": 5, "consecutiveGatewayFailure": 5, "enforcingConsecutiveGatewayFailure": 100 },
         }},
         "transparentProxy": {
             "enabled": true, "excludeInboundPorts": [80], "excludeUIDs": ["1"], "consulDNS": { "enabled": null },
@@ -95,9 +96,11 @@ fn fields_of_other_releases_are_reported_by_version() {
         "service": { "port": 1, "networkResilienceConfig": { "enabled": true } },
     });
     let old = "consulHTTPAddr: of consul-ecs 0.5 to 0.6";
-    let new = "service.networkResilienceConfig: of consul-ecs 0.10 or newer";
+    let new = "service.networkResilienceConfig: of consul-ecs 0.9.4 or newer";
     assert_eq!(dataplane("0.9.3", &config), [old, new]);
-    assert_eq!(dataplane("0.10.1", &config), [old]);
+    for later in ["0.9.4", "0.9", "0.10.1"] {
+        assert_eq!(dataplane(later, &config), [old], "{later}");
+    }
     assert_eq!(dataplane("latest", &config), Vec::<String>::new());
     let gateway = json!({ "bootstrapDir": "/consul", "gateway": { "kind": "api-gateway" } });
     assert_eq!(client("0.6.0", &gateway), ["gateway.kind api-gateway: of consul-ecs 0.8 or newer"]);

@@ -1,0 +1,51 @@
+//! The log configuration that the app's containers have, for the mesh's containers.
+
+use serde_json::Value as Json;
+
+use crate::{
+    definition::{Container, TaskDefinition},
+    document::{Node, Step, Value},
+    input::parse,
+};
+
+/// The log configuration of the first essential container that has one, otherwise of the first other one, as the file
+/// spells it: with its intrinsic functions. None of a log router: the router waits for the proxy as every app does, so that
+/// the proxy cannot wait for the router.
+pub(super) fn log_configuration(definition: &TaskDefinition) -> Option<Json> {
+    let (_, root) = parse(&definition.file).ok()?;
+    let key = Step::Key(definition.dialect.spell("logConfiguration"));
+    let of = |container: &Container| {
+        let mut steps = container.place.route.as_ref()?.steps();
+        steps.push(key.clone());
+        let json = json(at(&root, &steps)?)?;
+        let driver = json.get(definition.dialect.spell("logDriver")).and_then(Json::as_str);
+        (driver != Some("awsfirelens")).then_some(json)
+    };
+    let (essential, others): (Vec<&Container>, Vec<&Container>) =
+        definition.containers.items.iter().partition(|container| container.is_essential() == Some(true));
+    essential.into_iter().chain(others).find_map(of)
+}
+
+fn at<'n>(root: &'n Node, steps: &[Step]) -> Option<&'n Node> {
+    steps.iter().try_fold(root, |node, step| match step {
+        Step::Key(key) => node.get(key),
+        Step::Index(index) => node.items().get(*index),
+        Step::Embedded | Step::Document(_) => None,
+    })
+}
+
+/// The value as JSON; `None` if a part of it is known only at deployment.
+fn json(node: &Node) -> Option<Json> {
+    Some(match &node.value {
+        Value::Null => Json::Null,
+        Value::Bool(value) => Json::Bool(*value),
+        Value::Number(number) => serde_json::from_str(number).ok()?,
+        Value::Text(_) => Json::String(node.text()?.to_owned()),
+        Value::List(items) => Json::Array(items.iter().map(json).collect::<Option<_>>()?),
+        Value::Map(entries) => {
+            let entries = entries.iter().map(|entry| Some((entry.key.clone(), json(&entry.node)?)));
+            Json::Object(entries.collect::<Option<_>>()?)
+        }
+        Value::Unknown => return None,
+    })
+}

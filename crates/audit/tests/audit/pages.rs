@@ -1,0 +1,105 @@
+//! The tables of docs/support.md are those of the releases. `UPDATE_DOCS=1` writes them.
+
+use std::{env, fmt::Write as _, fs, path::Path};
+
+use audit::versions::{
+    Line, Program, Support, bundled_envoy, has_ended, lines_of, newest_of, supports, table, upgrade_order,
+};
+
+const MARK: &str = "<!-- The rest is written by `make pages`";
+
+#[test]
+fn the_support_page_has_the_tables_of_the_releases() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/support.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(MARK).expect("the mark");
+    let (mark, _) = rest.split_once('\n').expect("a line");
+    let fresh = format!("{before}{MARK}{mark}\n\n{}", tables());
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &fresh).unwrap();
+    }
+    let published = fs::read_to_string(&path).unwrap();
+    assert!(published == fresh, "docs/support.md is stale: run make pages");
+}
+
+fn tables() -> String {
+    [what_goes_together(), known_defects(), the_order()].join("\n")
+}
+
+fn what_goes_together() -> String {
+    let mut out = format!(
+        "## What goes together\n\nAs of {}. Support is that of the edition that has it longest: Community Edition has only its \
+         newest release supported.\n\n| Consul | support | consul-ecs | Consul Dataplane | Envoy | sources |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
+        table().as_of
+    );
+    for row in table().consul.iter().rev() {
+        let consul_ecs = lines_of(Program::ConsulEcs)
+            .into_iter()
+            .filter(|line| supports((Program::ConsulEcs, *line), (Program::Consul, row.line)) == Some(true));
+        let support = match (&row.supported_until, has_ended(Program::Consul, row.line)) {
+            (Support::Day(day), Some(true)) => format!("ended on {day}"),
+            (Support::Day(day), _) => format!("until {day}"),
+            (Support::Release(line), Some(true)) => format!("ended with {line}"),
+            (Support::Release(line), _) => format!("until {line}"),
+        };
+        let cells = [listed(consul_ecs), listed(row.dataplane.iter().copied()), listed(row.envoy.iter().copied())];
+        writeln!(out, "| {} | {support} | {} | {} |", row.line, cells.join(" | "), links(&row.sources)).unwrap();
+    }
+    out.push_str(
+        "\nThe newest releases that are known, and the Envoy in the images of Consul Dataplane:\n\n\
+         | program | line | newest release | its Envoy | sources |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for program in [Program::ConsulEcs, Program::Dataplane] {
+        for line in lines_of(program).into_iter().rev() {
+            let newest = newest_of(program, line).unwrap();
+            let envoy = bundled_envoy(newest).filter(|_| program == Program::Dataplane);
+            let envoy = envoy.map_or_else(|| "–".to_owned(), |envoy| envoy.to_string());
+            let sources = links(sources_of(program, line));
+            writeln!(out, "| {program} | {line} | {newest} | {envoy} | {sources} |").unwrap();
+        }
+    }
+    out
+}
+
+fn sources_of(program: Program, wanted: Line) -> &'static [String] {
+    let table = table();
+    match program {
+        Program::Consul => &table.consul.iter().find(|row| row.line == wanted).unwrap().sources,
+        Program::ConsulEcs => &table.consul_ecs.iter().find(|row| row.line == wanted).unwrap().sources,
+        Program::Dataplane => &table.dataplane.iter().find(|row| row.line == wanted).unwrap().sources,
+    }
+}
+
+fn known_defects() -> String {
+    let mut out = "## Known defects\n\nA rule of `ecs-mesh check` finds those that a task definition shows.\n\n\
+                   | program | releases | what happens | what to do | corrected in | rule | sources |\n\
+                   | --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for defect in &table().defects {
+        let fixed = defect.fixed_in.as_ref().map_or_else(|| "–".to_owned(), ToString::to_string);
+        let rule = defect.rule.as_ref().map_or_else(|| "–".to_owned(), |rule| format!("[{rule}](rules/{rule}.md)"));
+        let cells = [&defect.what, &defect.action, &fixed, &rule, &links(&defect.sources)];
+        let cells: Vec<&str> = cells.iter().map(|cell| cell.as_str()).collect();
+        writeln!(out, "| {} | {} | {} |", defect.program, defect.releases, cells.join(" | ")).unwrap();
+    }
+    out
+}
+
+fn the_order() -> String {
+    let mut out = "## The order of an update\n\n".to_owned();
+    for (number, step) in upgrade_order().iter().enumerate() {
+        writeln!(out, "{}. Update {}: {} ({}).", number + 1, step.what, step.why, links(&step.sources)).unwrap();
+    }
+    out
+}
+
+fn listed(lines: impl Iterator<Item = Line>) -> String {
+    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+    if lines.is_empty() { "–".to_owned() } else { lines.join(", ") }
+}
+
+fn links(sources: &[String]) -> String {
+    let links = sources.iter().enumerate().map(|(index, source)| format!("[{}]({source})", index + 1));
+    links.collect::<Vec<_>>().join(" ")
+}
