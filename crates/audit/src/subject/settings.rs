@@ -76,8 +76,8 @@ impl<'d> ConsulTask<'d> {
         Some(if port == 0 { default } else { port })
     }
 
-    /// Whether iptables rules redirect the app's traffic to the proxy. In consul-ecs, a `transparentProxy` without
-    /// `enabled` is on; without `transparentProxy` it is off, and so it is for gateways.
+    /// Whether iptables rules redirect the app's traffic to the proxy. In consul-ecs from 0.8 on, it is on unless
+    /// `transparentProxy.enabled` is false; for gateways it is off.
     #[must_use]
     pub fn is_transparent(&self) -> Option<bool> {
         if self.is_gateway || self.is_run_by_flags() {
@@ -85,7 +85,7 @@ impl<'d> ConsulTask<'d> {
         }
         match self.configuration.at("transparentProxy") {
             Maybe::Known(_) => self.configuration.flag("transparentProxy.enabled", true),
-            Maybe::Absent => Some(false),
+            Maybe::Absent => Some(self.generation == Generation::Dataplane),
             Maybe::Unknown => None,
         }
     }

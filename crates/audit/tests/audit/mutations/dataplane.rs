@@ -178,7 +178,7 @@ const GATEWAYS_ARE_NEVER_TRANSPARENT: &[Mutation] = &[
 ];
 
 const TRANSPARENT_PROXY: &[Mutation] = &[
-    // It needs EC2, root and NET_ADMIN, which the base does not have. It is on by default if there is a section.
+    // It needs EC2, root and NET_ADMIN, which the base does not have. It is on by default.
     with(
         "config.transparentProxy.enabled",
         "true",
@@ -188,7 +188,10 @@ const TRANSPARENT_PROXY: &[Mutation] = &[
         "config.transparentProxy.enabled",
         "consul-transparent-proxy-launch-type consul-transparent-proxy-privileges consul-transparent-proxy-privileges",
     ),
-    without("config.transparentProxy", ""),
+    without(
+        "config.transparentProxy",
+        "consul-transparent-proxy-launch-type consul-transparent-proxy-privileges consul-transparent-proxy-privileges",
+    ),
     with("consul-dataplane / user", r#""5995:5995""#, "").given(ON_EC2),
     without("consul-dataplane / user", "consul-dataplane-users").given(ON_EC2),
     with("consul-dataplane / user", r#""5996""#, "consul-dataplane-users").given(ON_EC2),

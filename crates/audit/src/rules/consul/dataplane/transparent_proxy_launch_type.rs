@@ -14,8 +14,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
     explanation: "\
 For transparent proxy, mesh-init writes `iptables` rules, which requires the capability `NET_ADMIN`. Fargate does not \
-grant it. In consul-ecs, transparent proxy is on if the configuration has `transparentProxy` without `enabled`; in the \
-Terraform module, it is on by default. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
+grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
+`transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::defect_of;
+use super::defect::defect_of;
 use crate::{
     definition::Maybe,
     example::{Base, Example},

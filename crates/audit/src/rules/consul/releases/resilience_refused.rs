@@ -1,4 +1,4 @@
-use super::defect_of;
+use super::defect::defect_of;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
