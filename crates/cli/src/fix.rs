@@ -15,9 +15,8 @@ use audit::{
     audit,
     finding::Finding,
     fix::{Left, repair},
-    ignore,
+    ignore::{self, Selector},
     input::gather,
-    rules::rule,
     source::SourceFile,
 };
 
@@ -41,20 +40,18 @@ pub(super) struct Arguments {
     /// Change the files; standard input is written to standard output
     #[arg(long)]
     write: bool,
-    /// Only findings of this rule
-    #[arg(long, value_name = "RULE")]
-    rule: Vec<String>,
+    /// Only findings of these rules: IDs, or groups by how IDs begin, separated by commas
+    #[arg(long, visible_aliases = ["select", "only"], value_name = "RULES", value_delimiter = ',')]
+    rule: Vec<Selector>,
     /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
     #[arg(long, value_name = "FILE")]
     config: Option<std::path::PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    if let Some(unknown) = arguments.rule.iter().find(|id| rule(id).is_none()) {
-        return Err(Failure::Message(ignore::unknown_rule(unknown)));
-    }
     let directory = configuration::working_directory()?;
-    let config = configuration::read(arguments.config.as_deref(), &directory)?;
+    let mut config = configuration::read(arguments.config.as_deref(), &directory)?;
+    config.selection.select.clone_from(&arguments.rule);
     let here = [".".to_owned()];
     let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
     let mut input = String::new();
@@ -67,10 +64,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         streams.diagnostic(&format!("error: {problem}"));
     }
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
-    let is_chosen =
-        |finding: &&Finding| arguments.rule.is_empty() || arguments.rule.iter().any(|id| id == finding.rule.id);
     let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()).filter(is_chosen) {
+    for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()) {
         wanted.entry(&finding.file.name).or_default().push(finding);
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
