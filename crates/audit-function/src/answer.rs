@@ -64,12 +64,12 @@ impl Responder<'_> {
 /// The file extension and content type of a format.
 fn kind(format: Format) -> (&'static str, &'static str) {
     match format {
-        Format::Json => ("json", "application/json"),
+        Format::Json | Format::Gitlab => ("json", "application/json"),
         Format::Sarif => ("sarif", "application/sarif+json"),
         Format::Junit => ("xml", "application/xml"),
         Format::Html => ("html", "text/html; charset=utf-8"),
         Format::Markdown => ("md", "text/markdown; charset=utf-8"),
-        Format::Text | Format::Github => ("txt", "text/plain; charset=utf-8"),
+        Format::Text | Format::Concise | Format::Github => ("txt", "text/plain; charset=utf-8"),
     }
 }
 

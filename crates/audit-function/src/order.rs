@@ -7,7 +7,7 @@ use audit::report::Format;
 use mesh::arn::TaskDefinitionArn;
 
 /// The formats of orders, for errors.
-const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, sarif, junit, github, markdown or html) and "announce": false if you like"#;
+const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, concise, sarif, junit, github, gitlab, markdown or html) and "announce": false if you like"#;
 
 /// An invalid order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

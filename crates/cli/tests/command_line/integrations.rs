@@ -44,7 +44,7 @@ fn action(workspace: &Workspace, inputs: &[(&str, &str)]) -> (Output, String, St
 fn the_action_annotates_summarises_and_leaves_sarif() {
     // Given a job whose paths are a glob and a file.
     let workspace = Workspace::new("action", &[("web.json", &bridged()), ("good.yaml", CLEAN)]);
-    let (output, outputs, summary) = action(&workspace, &[("ECS_MESH_PATHS", "w*.json good.yaml")]);
+    let (output, outputs, summary) = action(&workspace, &[("ECS_MESH_PATHS", "w*.json\ngood.yaml\n")]);
     // Then the step fails, after all reports have been written.
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     assert!(out(&output).starts_with("::error file=web.json,line=3,"), "{}", out(&output));
