@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     Material, audit,
-    document::{Route, embedded_json, parse_json, parse_yaml},
+    document::{Route, embedded_json, parse_json, parse_yaml, parse_yaml_document, yaml_documents},
     fix,
     ignore::{Config, sort},
     input,
@@ -49,6 +49,11 @@ pub fn yaml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(node) = parse_yaml(text) {
         places::check(text, &node);
+    }
+    for document in yaml_documents(text) {
+        if let Ok(node) = parse_yaml_document(text, document, &Route::default()) {
+            places::check(text, &node);
+        }
     }
 }
 

@@ -34,6 +34,9 @@ async fn services_of_tasks_that_log_in_are_cleared() {
     assert_eq!(environment.controller.preflight().await.map_err(|error| error.to_string()), Ok(()));
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    // And the check says that ACLs are off
+    let checked = environment.controller.check(Deadline::after(LONG)).await;
+    assert!(checked.acls_disabled && checked.token.is_none(), "{checked:?}");
 }
 
 #[tokio::test]

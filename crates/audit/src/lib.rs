@@ -27,6 +27,7 @@ pub mod rules;
 pub mod source;
 pub mod subject;
 pub mod timeline;
+pub mod versions;
 
 use self::{
     app_mesh::Resources,
@@ -43,7 +44,7 @@ use self::{
 pub struct Material {
     /// Task definitions.
     pub definitions: Vec<TaskDefinition>,
-    /// Exported resources of App Mesh.
+    /// Resources of App Mesh.
     pub resources: Resources,
     /// The deployment of the controller that the definitions belong to, if it is known.
     pub deployment: Option<Deployment>,

@@ -65,7 +65,7 @@ pub enum Applies {
     ConsulGateway,
     /// Task definitions with App Mesh's proxy.
     AppMesh,
-    /// Exported resources of App Mesh.
+    /// Resources of App Mesh.
     AppMeshResources,
     /// All task definitions of a run together.
     AllTasks,
@@ -82,7 +82,7 @@ impl Applies {
             Self::ConsulDataplane => "Consul, dataplane generation (consul-ecs 0.7 and newer)",
             Self::ConsulGateway => "Consul gateways",
             Self::AppMesh => "App Mesh task definitions",
-            Self::AppMeshResources => "exported App Mesh resources",
+            Self::AppMeshResources => "App Mesh resources",
             Self::AllTasks => "all task definitions of a run together",
         }
     }
@@ -93,9 +93,9 @@ impl Applies {
 pub enum Check {
     /// One task definition.
     Task(fn(&Subject<'_>, &mut Findings)),
-    /// Exported resources of App Mesh, and the task definitions of the same run.
+    /// Resources of App Mesh, and the task definitions of the same run.
     Resources(fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)),
-    /// The task definitions, and the exported resources of the same run.
+    /// The task definitions, and the resources of the same run.
     TasksAmongResources(fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)),
     /// All task definitions of a run.
     AllTasks(fn(&[Subject<'_>], &mut TaskFindings<'_>)),

@@ -1,6 +1,10 @@
 //! `ecs-mesh fix`
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 use clap::Args;
 
@@ -12,7 +16,7 @@ use crate::{
     streams::{self},
 };
 use audit::{
-    audit,
+    Material, audit,
     finding::Finding,
     fix::{Left, repair},
     ignore::{self, Selector},
@@ -64,6 +68,12 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         streams.diagnostic(&format!("error: {problem}"));
     }
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    for file in synthesised(&gathered.material, &sorted.findings) {
+        streams.diagnostic(&format!(
+            "info: {file}: not edited, because the next `cdk synth` would overwrite it; correct the constructs that \
+             `ecs-mesh check` names"
+        ));
+    }
     let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()) {
         wanted.entry(&finding.file.name).or_default().push(finding);
@@ -81,6 +91,14 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         (true, true) => Exit::Findings,
         (true, false) => Exit::Clean,
     })
+}
+
+/// The files with findings that the AWS CDK has written.
+fn synthesised<'f>(material: &Material, findings: &'f [Finding]) -> BTreeSet<&'f str> {
+    let is_synthesised = |file: &&str| {
+        material.definitions.iter().any(|definition| definition.is_synthesised && definition.file.name == **file)
+    };
+    findings.iter().map(|finding| finding.file.name.as_str()).filter(is_synthesised).collect()
 }
 
 /// Fixes one file. Returns whether findings are left.

@@ -16,8 +16,13 @@ const COLUMNS: [&str; 8] =
 pub(super) fn text(report: &InventoryReport, medium: Medium) -> String {
     let mut out = String::new();
     for rows in report.rows.chunk_by(|a, b| a.cluster == b.cluster) {
-        let name = rows.first().map_or("", InventoryRow::cluster_name);
-        out.push_str(&wrapped(&Cell::new(format!("Cluster {name}"), Tone::Strong), medium));
+        let is_cluster = rows.first().is_some_and(|row| row.cluster.is_some());
+        let title = if is_cluster {
+            format!("Cluster {}", rows.first().map_or("", InventoryRow::place))
+        } else {
+            "Files".to_owned()
+        };
+        out.push_str(&wrapped(&Cell::new(title, Tone::Strong), medium));
         let mut sheet = Sheet::new(&COLUMNS);
         for row in rows {
             let tone = if row.generation == Generation::Unknown { Tone::Pending } else { Tone::Plain };
@@ -33,10 +38,10 @@ pub(super) fn text(report: &InventoryReport, medium: Medium) -> String {
 
 /// One table of all clusters.
 pub(super) fn markdown(report: &InventoryReport) -> String {
-    let mut out = format!("| cluster | {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len() + 1));
+    let mut out = format!("| cluster or file | {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len() + 1));
     for row in &report.rows {
         let cells = cells(row).map(|cell| cell.replace('|', "\\|"));
-        let _ = writeln!(out, "| {} | {} |", row.cluster_name(), cells.join(" | "));
+        let _ = writeln!(out, "| {} | {} |", row.place(), cells.join(" | "));
     }
     let _ = writeln!(out, "\n{}", summary(report));
     out
@@ -45,12 +50,14 @@ pub(super) fn markdown(report: &InventoryReport) -> String {
 /// The cells of a row, in the order of the columns.
 fn cells(row: &InventoryRow) -> [String; 8] {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| NOTHING_TO_SAY.to_owned());
-    let tasks = match row.desired_tasks {
-        Some(desired) => format!("{} of {desired}", row.tasks),
-        None => row.tasks.to_string(),
+    let tasks = match (row.tasks, row.desired_tasks) {
+        (Some(tasks), Some(desired)) => format!("{tasks} of {desired}"),
+        (Some(tasks), None) => tasks.to_string(),
+        (None, _) => NOTHING_TO_SAY.to_owned(),
     };
     let places: Vec<&str> = row.runs_on.iter().map(String::as_str).collect();
     let place = if places.is_empty() { String::new() } else { format!(" on {}", places.join(", ")) };
+    let file = row.file.as_ref().map(|file| format!(" in {file}")).unwrap_or_default();
     [
         name(row),
         row.generation.as_str().to_owned(),
@@ -59,7 +66,7 @@ fn cells(row: &InventoryRow) -> [String; 8] {
         or_dash(&row.images.consul),
         or_dash(&row.images.envoy),
         tasks,
-        format!("{}{place}", row.revision),
+        format!("{}{place}{file}", row.revision),
     ]
 }
 
@@ -102,7 +109,8 @@ mod tests {
 
     fn report() -> InventoryReport {
         let row = InventoryRow {
-            cluster: "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
+            cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
+            file: None,
             ecs_service: Some("web".to_owned()),
             service: Some("web".to_owned()),
             partition: None,
@@ -112,7 +120,7 @@ mod tests {
             generation: Generation::Dataplane,
             images: Images { consul_ecs: Some("0.9.0".to_owned()), ..Images::default() },
             desired_tasks: Some(2),
-            tasks: 2,
+            tasks: Some(2),
         };
         let job = InventoryRow {
             ecs_service: None,
@@ -140,7 +148,7 @@ mod tests {
     #[test]
     fn page_gets_a_table() {
         let text = markdown(&report());
-        assert!(text.starts_with("| cluster | service | generation |"), "{text}");
+        assert!(text.starts_with("| cluster or file | service | generation |"), "{text}");
         let row = "| prod | web | dataplane | 0.9.0 | – | – | – | 2 of 2 | web:4 on FARGATE |\n";
         assert!(text.contains(row), "{text}");
     }

@@ -48,6 +48,7 @@ mod streams;
 mod sweep;
 mod sweep_summary;
 mod sweep_text;
+mod upgrade_text;
 mod watch;
 mod why;
 mod why_text;

@@ -4,10 +4,14 @@ use audit::finding::Severity;
 use audit_live::{LiveScope, gather_live};
 use clap::Args;
 use diagnosis::{
-    AuditError, Condition, Found, Further, Observed, Reader, Wanted, WhyReport, find_service, why_service, why_task,
+    AuditError, Condition, Found, Further, Observed, Reader, Wanted, WhyReport, Within, find_service, why_service,
+    why_task,
 };
 use jiff::Timestamp;
-use mesh::arn::{ClusterArn, TaskArn, TaskId};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    field::InvalidField,
+};
 
 use crate::{
     connect::{AwsArguments, runtime},
@@ -38,6 +42,12 @@ pub(super) struct Arguments {
     /// Only this cluster; its name or ARN. May be repeated [default: that of the ARN, or every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
+    /// Only a service of this admin partition (Enterprise)
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+    /// Only a service of this namespace (Enterprise)
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
     #[command(flatten)]
     prefix: PrefixArguments,
     #[command(flatten)]
@@ -86,12 +96,15 @@ impl Asking<'_> {
                 Ok(why_task(&id, &observed, &further, now))
             }
             Subject::Service(name) => {
-                let row = match find_service(&name, &observed, now) {
+                let within =
+                    Within { partition: self.arguments.partition.clone(), namespace: self.arguments.namespace.clone() };
+                let row = match find_service(&name, &within, &observed, now) {
                     Found::None => None,
                     Found::One(row) => Some(row),
                     Found::Several(places) => {
                         return Err(Failure::Message(format!(
-                            "there is a service {name:?} in several clusters: {}; pass --cluster with one of them",
+                            "there are several services {name:?}: {}; choose one by --cluster, --partition, --namespace or its name in \
+                             Consul",
                             places.join(", ")
                         )));
                     }
@@ -112,9 +125,15 @@ impl Asking<'_> {
         if !text.starts_with("arn:") {
             return Ok((Subject::Service(text.to_owned()), clusters.clone()));
         }
-        let arn: TaskArn =
-            text.parse().map_err(|invalid: mesh::field::InvalidField| Failure::Message(invalid.to_string()))?;
-        let named = arn.cluster_name().map(str::to_owned);
+        let arn: TaskArn = text.parse().map_err(|invalid: InvalidField| Failure::Message(invalid.to_string()))?;
+        let region = self.clients.sdk.region().map(AsRef::as_ref).unwrap_or_default();
+        if arn.region() != region {
+            return Err(Failure::Message(format!(
+                "the task {arn} is in another region than {region}: pass --region {}",
+                arn.region()
+            )));
+        }
+        let named = arn.cluster().map(|cluster| cluster.to_string());
         let clusters = if clusters.is_empty() { named.into_iter().collect() } else { clusters.clone() };
         Ok((Subject::Task(arn.id().clone()), clusters))
     }

@@ -69,12 +69,6 @@ pub struct SetUpReport {
     pub complete: usize,
 }
 
-impl SetUpReport {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.missing.is_empty() && self.incomplete.is_empty()
-    }
-}
-
 impl From<BootstrapReport> for SetUpReport {
     fn from(report: BootstrapReport) -> Self {
         Self {

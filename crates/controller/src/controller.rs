@@ -156,10 +156,6 @@ impl Controller {
     /// Checks what the functions need, and plans a sweep. Changes nothing.
     pub async fn check(&self, deadline: Deadline) -> CheckReport {
         let mut report = self.check.run(&self.preflight, deadline).await;
-        if !report.set_up.is_complete() {
-            // The next sweep of this execution environment sets it up; those of others do within an hour.
-            self.bootstrap.forget();
-        }
         if report.consul.is_none() {
             let order = SweepOrder { dry_run: true, ..SweepOrder::default() };
             report.add_sweep(self.sweep.run(&order, deadline).await);

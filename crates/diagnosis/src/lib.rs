@@ -30,13 +30,14 @@ mod scope;
 mod sorter;
 mod status;
 mod token_source;
+mod upgrade;
 mod versions;
 mod why;
 
 pub use self::{
     compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
     history::{History, Wanted},
-    inventory::{Generation, Images, InventoryReport, InventoryRow, inventory},
+    inventory::{Generation, Images, InventoryReport, InventoryRow, inventory, rows_of_files},
     log_line::Line,
     observed::{
         CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
@@ -47,9 +48,10 @@ pub use self::{
     scope::Scope,
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,
+    upgrade::{Blocker, RowName, UpgradeError, UpgradeReport, UpgradeStep, upgrade},
     versions::Versions,
     why::{
-        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, find_service, why_service,
-        why_task,
+        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, Within, find_service,
+        why_service, why_task,
     },
 };

@@ -19,9 +19,8 @@ use mesh::{
     repair::NodeReading,
     secret_name::SecretNames,
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken},
+    token::ListedToken,
 };
-use uuid::Uuid;
 
 use crate::{
     observed::{CatalogReading, Observed, ObservedCluster, Outside},
@@ -32,9 +31,6 @@ use crate::{
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
-
-/// The accessor ID of Consul's anonymous token, which is in the list wherever ACLs are on.
-const ANONYMOUS: Uuid = Uuid::from_u128(2);
 
 /// What is read of ECS.
 pub trait Ecs: Clusters + Tasks + ClusterStates {}
@@ -144,17 +140,16 @@ impl<'a> Reader<'a> {
                 "Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned()
             );
         }
-        let anonymous = AccessorId::new(ANONYMOUS);
-        let is_wanted = |token: &ListedToken| {
-            token.accessor == anonymous || token.login.is_some() || HolderMark::parse(&token.description).is_some()
-        };
+        if self.consul.own_token().await.map_err(|error| problem::of_consul(&error))?.is_none() {
+            return Ok(None);
+        }
+        let is_wanted = |token: &ListedToken| token.login.is_some() || HolderMark::parse(&token.description).is_some();
         let mut tokens = Vec::new();
         for tenancy in self.tenancies().await? {
             let listed = self.consul.tokens(&tenancy, &is_wanted).await;
             tokens.extend(listed.map_err(|error| problem::of_consul(&error))?);
         }
-        let has_acls = tokens.iter().any(|token| token.accessor == anonymous);
-        Ok(has_acls.then_some(tokens))
+        Ok(Some(tokens))
     }
 
     /// The node of a cluster, in each partition.

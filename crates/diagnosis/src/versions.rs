@@ -6,6 +6,9 @@ use aws::ecs::DefinitionState;
 use mesh::definition::DATAPLANE;
 use serde::Serialize;
 
+/// What stands for the tag of an image without one.
+pub(crate) const UNTAGGED: &str = "untagged";
+
 /// The releases that tasks run; several during a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +20,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Adds those of a definition. An image without a tag counts as `untagged`.
+    /// Adds those of a definition. An image without a tag counts as [`UNTAGGED`].
     pub(crate) fn add(&mut self, state: &DefinitionState) {
         let programs = &state.definition.programs;
         let registrar = programs.registrar.as_ref().map(|container| container.name.as_str());
@@ -39,7 +42,7 @@ pub(crate) fn repository(image: &str) -> &str {
 
 pub(crate) fn tag(image: &str) -> &str {
     let without_digest = last(image).split('@').next().unwrap_or_default();
-    without_digest.split_once(':').map_or("untagged", |(_, tag)| tag)
+    without_digest.split_once(':').map_or(UNTAGGED, |(_, tag)| tag)
 }
 
 #[cfg(test)]

@@ -196,6 +196,20 @@ impl TaskArn {
         split(&self.arn, "task")?.resource.split_once('/').map(|(name, _)| name)
     }
 
+    /// The AWS region.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        split(&self.arn, "task").map_or("", |parts| parts.region)
+    }
+
+    /// The cluster in a long ARN; `None` in a short one.
+    #[must_use]
+    pub fn cluster(&self) -> Option<ClusterArn> {
+        let name = self.cluster_name()?;
+        let (stem, _) = self.arn.split_once(":task/")?;
+        format!("{stem}:cluster/{name}").parse().ok()
+    }
+
     /// The long ARN of the task with this ID in `cluster`.
     #[must_use]
     pub fn in_cluster(cluster: &ClusterArn, id: &TaskId) -> Self {

@@ -30,12 +30,13 @@ async fn what_runs_is_listed_with_its_releases() {
     world.ecs_call("CreateService", &service).await;
 
     let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
-    let inventory = async |format: &str| {
-        let mut command = command(&aws.url, &["inventory", "--cluster", world.name, "--output", format]);
+    let inventory = async |format: &str, further: &[&str]| {
+        let arguments = [&["inventory", "--cluster", world.name, "--output", format], further].concat();
+        let mut command = command(&aws.url, &arguments);
         command.env("CONSUL_HTTP_ADDR", &world.consul.address);
         said(command.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await
     };
-    let made = inventory("json").await;
+    let made = inventory("json", &[]).await;
     let document = made.json();
     assert_eq!(made.code, Some(0), "{document:#}{}", made.errors);
     let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/inventory.schema.json")).unwrap();
@@ -64,6 +65,16 @@ async fn what_runs_is_listed_with_its_releases() {
     ];
     assert_eq!(said, expected, "{document:#}");
 
-    let page = inventory("markdown").await.out;
+    // And what blocks an upgrade is said; the order only if the table has the version of Consul's servers
+    let blocked = inventory("json", &["--target-consul", "2.0", "--consul", "1.22.1"]).await;
+    let document = blocked.json();
+    jsonschema::validate(&schema, &document).unwrap();
+    let named = |found: &Value| found.as_array().unwrap().iter().map(|it| it["row"]["revision"].clone()).collect();
+    let blockers: Vec<Value> = named(&document["upgrade"]["blockers"]);
+    assert_eq!((blocked.code, blockers.len()), (Some(1), 2), "{document:#}");
+    let last = document["upgrade"]["steps"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["what"], "Upgrade Consul's servers from 1.22 to 2.0");
+
+    let page = inventory("markdown", &[]).await.out;
     assert!(page.contains("| inventory | pay | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");
 }

@@ -17,7 +17,8 @@ use test_harness::recorder::{Answer, Recorder};
 const OTHER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
 
 async fn sweep(controller: &Controller) -> SweepReport {
-    without_pauses(controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
+    let order = SweepOrder { is_scheduled: true, ..SweepOrder::default() };
+    without_pauses(controller.sweep(&order, Deadline::after(LONG))).await
 }
 
 fn nodes(consul: &Fake) -> Vec<String> {

@@ -21,6 +21,8 @@ impl TaskDefinition {
             file,
             dialect,
             address,
+            construct: None,
+            is_synthesised: false,
             shares_family: false,
             network_mode: reader.text("networkMode")?,
             requires_compatibilities: reader.texts("requiresCompatibilities")?,

@@ -26,6 +26,10 @@ pub struct TaskDefinition {
     /// Its name in the file: a logical ID, a resource address, an ARN, its index in a list. Empty if the file contains
     /// nothing else.
     pub address: String,
+    /// The path of its construct, if the AWS CDK has synthesised the file.
+    pub construct: Option<String>,
+    /// Whether the AWS CDK has synthesised the file: then an edit of it is lost.
+    pub is_synthesised: bool,
     /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
     pub shares_family: bool,
     /// Its family.
@@ -53,24 +57,30 @@ pub struct TaskDefinition {
 }
 
 impl TaskDefinition {
-    /// Its name in reports: the family, or else the address; both if the file contains another definition of its
-    /// family.
+    /// Its name in reports: the family, or else its construct or address. Beside the family, it has its construct, and
+    /// its address if the file contains another definition of its family.
     #[must_use]
     pub fn label(&self) -> String {
         let name = self.name();
-        if self.shares_family { format!("{name} ({})", self.address) } else { name }
+        match &self.construct {
+            Some(construct) if *construct != name => format!("{name} ({construct})"),
+            None if self.shares_family => format!("{name} ({})", self.address),
+            _ => name,
+        }
     }
 
-    /// Its family; its address if it has no family.
+    /// Its family; its construct or address if it has no family.
     #[must_use]
     pub fn name(&self) -> String {
-        self.family.known().map_or_else(|| self.address.clone(), Text::shown)
+        let address = || self.construct.as_ref().unwrap_or(&self.address).clone();
+        self.family.known().map_or_else(address, Text::shown)
     }
 
-    /// Whether a user means it by `choice`: its family, its address, or its name in reports.
+    /// Whether a user means it by `choice`: its family, its address, its construct, or its name in reports.
     #[must_use]
     pub fn is_meant_by(&self, choice: &str) -> bool {
-        self.name() == choice || self.address == choice || self.label() == choice
+        let is_its_construct = self.construct.as_deref() == Some(choice);
+        is_its_construct || self.name() == choice || self.address == choice || self.label() == choice
     }
 
     /// The container called `name`.

@@ -6,6 +6,7 @@ mod node;
 mod place;
 mod yaml;
 mod yaml_scalar;
+mod yaml_stream;
 
 pub use self::{
     embedded::embedded_json,
@@ -13,6 +14,7 @@ pub use self::{
     node::{Entry, Node, Value},
     place::{Place, Position, Route, Span, Step},
     yaml::parse_yaml,
+    yaml_stream::{parse_yaml_document, yaml_documents},
 };
 pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE};
 

@@ -50,6 +50,8 @@ pub enum Step {
     Index(usize),
     /// Into the JSON in a string.
     Embedded,
+    /// To a document of a YAML file that has several, counted from 0: the first step.
+    Document(usize),
 }
 
 /// The route from the top of a file to a value. Cheap to extend and to clone: routes share their first steps.

@@ -9,14 +9,19 @@ use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value,
 /// The most values that aliases may expand to: enough for any template, and a limit for malicious files.
 const MAX_NODES: usize = 300_000;
 
-/// Reads the document of a YAML text.
+/// Reads a YAML text that is one document.
 ///
 /// # Errors
 /// It is not YAML or several documents, a map has two equal keys or one that is not a scalar, it is nested too deeply,
 /// or its aliases expand to too many values.
 pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
+    parse_document(text, &Route::default())
+}
+
+/// The same. `route` leads to the document.
+pub(super) fn parse_document(text: &str, route: &Route) -> Result<Node, ParseError> {
     let mut reader = YamlReader::new(text);
-    match reader.document()? {
+    match reader.document(route)? {
         Some(node) => {
             reader.end()?;
             Ok(node)
@@ -41,24 +46,24 @@ impl<'t> YamlReader<'t> {
         Self { text, parser: Parser::new_from_str(text), bytes, anchors: BTreeMap::new(), nodes: 0 }
     }
 
-    fn document(&mut self) -> Result<Option<Node>, ParseError> {
+    fn document(&mut self, route: &Route) -> Result<Option<Node>, ParseError> {
         loop {
             let (event, mark) = self.next()?;
             match event {
                 Event::StreamEnd => return Ok(None),
                 Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
-                event => return self.node(event, mark, Route::default(), 0).map(Some),
+                event => return self.node(event, mark, route.clone(), 0).map(Some),
             }
         }
     }
 
-    /// A template is one document. A file with several is refused, because the others would be ignored.
+    /// A text with several documents is refused, because the others would be ignored.
     fn end(&mut self) -> Result<(), ParseError> {
         loop {
             match self.next()? {
                 (Event::StreamEnd, _) => return Ok(()),
                 (Event::DocumentStart(_), mark) => {
-                    let reason = "the file has several YAML documents: split it, only one would be read";
+                    let reason = "several YAML documents where one is expected";
                     return Err(ParseError::new(self.span(mark), reason));
                 }
                 _ => {}

@@ -46,7 +46,7 @@ impl Finding {
     /// A finding of `rule` about a resource of App Mesh.
     #[must_use]
     pub fn in_resource(rule: &'static Rule, resource: &Resource, draft: Draft) -> Self {
-        Self::new(rule, resource.file.clone(), resource.label(), resource.label(), draft)
+        Self::new(rule, resource.file.clone(), resource.subject(), resource.label(), draft)
     }
 
     fn new(rule: &'static Rule, file: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{comment, error::EditError, inline, json, part, read::read, tree, yaml};
+use super::{comment, documents::in_documents, error::EditError, inline, json, part, read::read, tree, yaml};
 use crate::{
     definition::Dialect,
     document::{Node, Route, Step, Value},
@@ -43,6 +43,10 @@ impl Manner {
 
 /// Makes edits in one manner, and verifies that the text has no other changes.
 pub(super) fn try_apply(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
+    in_documents(text, edits, |document, edits| apply_to_one(document, dialect, edits, manner))
+}
+
+fn apply_to_one(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
     let (mark, text) = text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest));
     // The editing libraries expect `\n`.
     let newlines = text.matches('\n').count();

@@ -33,6 +33,7 @@ pub(super) fn shown(steps: &[Step]) -> String {
         Step::Key(key) => format!(".{key}"),
         Step::Index(index) => format!("[{index}]"),
         Step::Embedded => " → ".to_owned(),
+        Step::Document(index) => format!("document {}: ", index + 1),
     });
     let path: String = parts.collect();
     if path.is_empty() { "value".to_owned() } else { path }

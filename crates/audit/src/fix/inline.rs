@@ -53,7 +53,7 @@ fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
             (index, owner.entries().iter().map(whole).collect::<Vec<_>>())
         }
         Step::Index(index) => (*index, owner.items().iter().map(|item| item.place.span).collect()),
-        Step::Embedded => return None,
+        Step::Embedded | Step::Document(_) => return None,
     };
     let own = *parts.get(index)?;
     let span = match (index.checked_sub(1).and_then(|before| parts.get(before)), parts.get(index + 1)) {

@@ -42,7 +42,7 @@ fn make(root: &CstRootNode, steps: &[Step], change: &Change) -> Option<()> {
         (Step::Index(_), Change::Set(value)) => replace(child(&parent, last)?, value)?,
         (Step::Index(_), Change::Remove) => child(&parent, last)?.remove(),
         (_, Change::Append(value)) => drop(child(&parent, last)?.as_array()?.append(input(value))),
-        (Step::Embedded, _) => return None,
+        (Step::Embedded | Step::Document(_), _) => return None,
     }
     Some(())
 }
@@ -51,7 +51,7 @@ fn child(node: &CstNode, step: &Step) -> Option<CstNode> {
     match step {
         Step::Key(key) => node.as_object()?.get(key)?.value(),
         Step::Index(index) => node.as_array()?.elements().into_iter().nth(*index),
-        Step::Embedded => None,
+        Step::Embedded | Step::Document(_) => None,
     }
 }
 

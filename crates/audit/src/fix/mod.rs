@@ -5,6 +5,7 @@
 
 mod apply;
 mod comment;
+mod documents;
 mod error;
 mod inline;
 mod json;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Material, audit,
-    definition::Dialect,
+    definition::{Dialect, TaskDefinition},
     document::Step,
     finding::{Change, Edit, Finding},
     input::read_all,
@@ -69,7 +69,7 @@ pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Re
 /// A text, and the result of its audit.
 struct State {
     file: Arc<SourceFile>,
-    dialect: Dialect,
+    dialect: Result<Dialect, EditError>,
     findings: Vec<Finding>,
     /// The number of problems with reading it.
     problems: usize,
@@ -79,9 +79,7 @@ impl State {
     fn of(file: Arc<SourceFile>) -> Self {
         let (mut material, mut problems) = (Material::default(), Vec::new());
         read_all(&file, true, &mut material, &mut problems);
-        // All definitions of a file have one format.
-        let dialect = material.definitions.first().map_or(Dialect::Ecs, |definition| definition.dialect);
-        Self { file, dialect, findings: audit(&material), problems: problems.len() }
+        Self { file, dialect: dialect(&material.definitions), findings: audit(&material), problems: problems.len() }
     }
 
     /// Whether this state is the expected result of fixing `fixed`.
@@ -100,6 +98,15 @@ impl State {
         };
         self.problems <= before.problems && fixed.iter().all(is_gone) && !self.findings.iter().any(is_new)
     }
+}
+
+/// The spelling of a file's definitions. Only several documents may differ.
+fn dialect(definitions: &[TaskDefinition]) -> Result<Dialect, EditError> {
+    let first = definitions.first().map_or(Dialect::Ecs, |definition| definition.dialect);
+    if definitions.iter().all(|definition| definition.dialect == first) {
+        return Ok(first);
+    }
+    Err(EditError::Notation("its documents have different formats: split the file".to_owned()))
 }
 
 /// The findings that are still to be fixed. Of several equal findings, those that could not be fixed come first.
@@ -149,10 +156,10 @@ fn edits(finding: &Finding) -> &[Edit] {
 /// Fixes all of `group` at once. If that fails, each half on its own.
 fn fix_group(state: &mut State, group: &[Finding], repair: &mut Repair) {
     let all: Vec<Edit> = group.iter().flat_map(edits).cloned().collect();
-    let text = match group {
-        [_] => apply(&state.file.text, state.dialect, &all),
-        _ => try_apply(&state.file.text, state.dialect, &all, Manner::PART_BY_PART),
-    };
+    let text = state.dialect.clone().and_then(|dialect| match group {
+        [_] => apply(&state.file.text, dialect, &all),
+        _ => try_apply(&state.file.text, dialect, &all, Manner::PART_BY_PART),
+    });
     let error = match text {
         Ok(text) => {
             let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)));

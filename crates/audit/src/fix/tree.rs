@@ -12,7 +12,7 @@ pub(super) fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
     steps.iter().try_fold(node, |node, step| match step {
         Step::Key(key) => node.entries().iter().find(|entry| entry.key == *key).map(|entry| &entry.node),
         Step::Index(index) => node.items().get(*index),
-        Step::Embedded => None,
+        Step::Embedded | Step::Document(_) => None,
     })
 }
 

@@ -171,7 +171,7 @@ fn component(step: &Step) -> Option<Component<'_>> {
     match step {
         Step::Key(key) => Some(Component::from(key.as_str())),
         Step::Index(index) => Some(Component::Index(*index)),
-        Step::Embedded => None,
+        Step::Embedded | Step::Document(_) => None,
     }
 }
 

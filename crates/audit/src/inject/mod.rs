@@ -59,6 +59,9 @@ pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit
 
 impl<'d> Plan<'d> {
     fn new(definition: &'d TaskDefinition, options: &'d Options) -> Result<Self, InjectError> {
+        if definition.is_synthesised {
+            return Err(InjectError::Synthesised(definition.label()));
+        }
         let subject = Subject::new(definition);
         if subject.consul.is_some() || subject.app_mesh.is_some() {
             return Err(InjectError::InAMesh(definition.label()));

@@ -122,6 +122,9 @@ pub enum InjectError {
     /// A value that is needed is known only at deployment, or edits cannot reach it.
     #[error("{0}: the value is computed and cannot be edited; replace it by a literal value, or edit its source")]
     Unknown(&'static str),
+    /// The AWS CDK has written the file.
+    #[error("{0}: the next `cdk synth` would overwrite the file; add the mesh to the construct")]
+    Synthesised(String),
     /// The family is known only at deployment, and there is no other name for the service.
     #[error("the family is known only at deployment; name the service with --service-name")]
     NoFamily,

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read, sync::Arc};
 
-use super::{paths, problem::InputProblem, source, text};
+use super::{paths, problem::InputProblem, source, text, words};
 use crate::{Material, source::SourceFile};
 
 /// The argument for standard input.
@@ -22,7 +22,8 @@ pub struct Gathered {
 /// Reads files, directories and globs; `-` is standard input.
 ///
 /// In directories, it reads the files `*.json`, `*.yaml`, `*.yml` and `*.template`, except hidden ones and those that
-/// Git ignores, and skips files of other formats. A file that is named explicitly must have one of the formats.
+/// Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the templates. A file
+/// that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
@@ -37,8 +38,14 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
                 Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
             },
         };
+        if read.is_err() && !file.is_named && !words::may_have_word(&file.path) {
+            // A file of another program, which need not be a text.
+            gathered.files_read += 1;
+            continue;
+        }
         gathered.take(read, file.is_named);
     }
+    gathered.material.resources.is_partial = !gathered.problems.is_empty();
     gathered
 }
 
@@ -46,7 +53,7 @@ impl Gathered {
     /// Adds input that was collected elsewhere.
     pub fn add(&mut self, other: Self) {
         self.material.definitions.extend(other.material.definitions);
-        self.material.resources.all.extend(other.material.resources.all);
+        self.material.resources.add(other.material.resources);
         self.problems.extend(other.problems);
         self.files_read += other.files_read;
     }

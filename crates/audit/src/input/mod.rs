@@ -2,6 +2,7 @@
 //!
 //! A problem with one file or one definition does not prevent the others from being checked.
 
+mod cloud_assembly;
 mod cloudformation;
 mod ecs_json;
 mod gather;
@@ -13,6 +14,7 @@ mod properties;
 mod source;
 mod terraform;
 mod text;
+mod words;
 
 pub(crate) use self::source::read_all;
 pub use self::{

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use crate::{
-    document::{Node, ParseError, Place, Route, Value, parse_json, parse_yaml},
+    document::{
+        Node, ParseError, Place, Route, Span, Step, Value, parse_json, parse_yaml, parse_yaml_document, yaml_documents,
+    },
     source::SourceFile,
 };
 
@@ -24,8 +26,8 @@ pub enum Notation {
 /// # Errors
 /// It is neither, a map has two equal keys, or it is nested too deeply.
 pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
-    let is_json_by_name = file.name.to_ascii_lowercase().ends_with(".json");
-    if !is_json_by_name && !after_comments(&file.text).starts_with(['{', '[']) {
+    let is_json_by_name = is_json_by_name(file);
+    if !is_json_by_name && !looks_like_json(&file.text) {
         return yaml(&file.text).map(|node| (Notation::Yaml, node));
     }
     match parse_json(&without_mark(&file.text, "   "), &Route::default()) {
@@ -34,6 +36,30 @@ pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
         // YAML in flow style looks like JSON. If it is neither, the error is that of JSON.
         Err(error) => yaml(&file.text).map(|node| (Notation::Yaml, node)).map_err(|_| error),
     }
+}
+
+/// The documents of a YAML text with several; `None` if the text is one document.
+pub(super) fn documents(file: &SourceFile) -> Option<Vec<Span>> {
+    if !file.text.contains("\n---") && !file.text.contains("\n...") {
+        return None;
+    }
+    let documents = Some(yaml_documents(&file.text)).filter(|documents| documents.len() > 1)?;
+    let is_json = is_json_by_name(file)
+        || looks_like_json(&file.text) && parse_json(&without_mark(&file.text, "   "), &Route::default()).is_ok();
+    (!is_json).then_some(documents)
+}
+
+/// Reads one of several documents.
+pub(super) fn parse_one(file: &SourceFile, document: Span, index: usize) -> Result<Node, ParseError> {
+    parse_yaml_document(&without_mark(&file.text, "##\n"), document, &Route::default().then(Step::Document(index)))
+}
+
+fn is_json_by_name(file: &SourceFile) -> bool {
+    file.name.to_ascii_lowercase().ends_with(".json")
+}
+
+fn looks_like_json(text: &str) -> bool {
+    after_comments(text).starts_with(['{', '['])
 }
 
 /// The text after blanks and JSON comments.

@@ -10,7 +10,7 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{problem::InputProblem, text::because};
+use super::{cloud_assembly, problem::InputProblem, text::because};
 
 /// The files that are read in directories.
 const EXTENSIONS: [&str; 4] = ["json", "yaml", "yml", "template"];
@@ -88,6 +88,7 @@ fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem
     let mut builder = WalkBuilder::new(root);
     // Links to directories are not followed: they may lead out of the directory or form cycles.
     builder.require_git(false).ignore(false).follow_links(false).sort_by_file_name(Ord::cmp);
+    builder.filter_entry(cloud_assembly::is_read);
     let mut files = Vec::new();
     for entry in builder.build() {
         match entry {

@@ -17,6 +17,8 @@ static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         include_str!("../../tests/audit_inputs/web.yaml"),
         include_str!("../../tests/audit_inputs/web.template"),
         include_str!("../../tests/audit_inputs/sam.yaml"),
+        include_str!("../../tests/audit_inputs/mesh.yaml"),
+        include_str!("../../tests/audit_inputs/cdk.template.json"),
         include_str!("../../tests/audit_inputs/plan.tfplan.json"),
         include_str!("../../tests/audit_inputs/state.json"),
     ];
@@ -24,7 +26,10 @@ static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
 });
 
 /// The material of the damage: the marks of the notations, and the words of the formats.
-const SCRAPS: [&str; 34] = [
+const SCRAPS: [&str; 37] = [
+    "\n---\n",
+    "\n...\n",
+    "AWS::AppMesh::VirtualNode",
     "{",
     "}",
     "[",

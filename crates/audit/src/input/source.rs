@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
-use crate::{Material, app_mesh::Resource, definition::TaskDefinition, document::Node, source::SourceFile};
-
-/// Every text with something to check contains one of these words. A file in a directory that contains none of them is
-/// not parsed.
-const WORDS: [&str; 4] = ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "aws_ecs_task_definition", "meshName"];
+use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform, words::has_word};
+use crate::{
+    Material,
+    app_mesh::Resource,
+    definition::TaskDefinition,
+    document::{Node, Span},
+    source::SourceFile,
+};
 
 /// Reads one text into `material`. A text of another format is an error only if the user named the file.
 ///
@@ -27,20 +29,73 @@ pub(crate) fn read_all(
     material: &mut Material,
     problems: &mut Vec<InputProblem>,
 ) {
-    if !is_named && !WORDS.iter().any(|word| file.text.contains(word)) {
+    if !is_named && !has_word(&file.text) {
         return;
     }
     let first = material.definitions.len();
-    match notation::parse(file) {
-        Ok((_, node)) => {
-            let is_known_format = read_node(file, &node, material, problems);
-            if !is_known_format && is_named {
-                problems.push(InputProblem::of(&file.name, unknown_format(&node)));
+    match notation::documents(file) {
+        Some(documents) => read_documents(file, &documents, is_named, material, problems),
+        None if !is_named && is_kubernetes(&file.text) => {}
+        None => match notation::parse(file) {
+            Ok((_, node)) => {
+                let is_known_format = read_node(file, &node, material, problems);
+                if !is_known_format && is_named {
+                    problems.push(InputProblem::of(&file.name, unknown_format(&node)));
+                }
             }
-        }
-        Err(error) => problems.push(InputProblem::unreadable(file, &error)),
+            Err(error) => problems.push(InputProblem::unreadable(file, &error)),
+        },
     }
     mark_shared_families(material.definitions.get_mut(first..).unwrap_or_default());
+}
+
+/// Reads each document of a YAML file on its own. Documents of other formats are skipped; one of a named file must have
+/// a known format.
+fn read_documents(
+    file: &Arc<SourceFile>,
+    documents: &[Span],
+    is_named: bool,
+    material: &mut Material,
+    problems: &mut Vec<InputProblem>,
+) {
+    let (first, problems_before) = (material.definitions.len(), problems.len());
+    let mut is_known_format = false;
+    for (index, document) in documents.iter().enumerate() {
+        let text = file.text.get(document.start..document.end).unwrap_or_default();
+        if !has_word(text) || is_kubernetes(text) {
+            continue;
+        }
+        let before = material.definitions.len();
+        match notation::parse_one(file, *document, index) {
+            Ok(node) => is_known_format |= read_node(file, &node, material, problems),
+            Err(error) => problems.push(InputProblem::unreadable(file, &error)),
+        }
+        let definitions = material.definitions.get_mut(first..).unwrap_or_default();
+        if let Some((earlier, own)) = definitions.split_at_mut_checked(before - first) {
+            number_addresses(earlier, own, index);
+        }
+    }
+    if !is_known_format && is_named && problems.len() == problems_before {
+        problems.push(InputProblem::of(&file.name, UNKNOWN_FORMAT));
+    }
+}
+
+/// Adds the number of their document to definitions whose address does not distinguish them from those of earlier ones.
+fn number_addresses(earlier: &[TaskDefinition], own: &mut [TaskDefinition], index: usize) {
+    for definition in own {
+        if definition.address.is_empty() {
+            definition.address = format!("document {}", index + 1);
+        } else if earlier.iter().any(|other| other.address == definition.address) {
+            definition.address = format!("{}, document {}", definition.address, index + 1);
+        }
+    }
+}
+
+/// Manifests of Kubernetes, and the templates of Helm that become some: those of the App Mesh controller have words of
+/// App Mesh.
+fn is_kubernetes(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.trim_start_matches('\u{FEFF}'));
+    lines.any(|line| line.starts_with("apiVersion:"))
 }
 
 /// Marks definitions of one file and one family: only the address distinguishes them.
@@ -93,8 +148,10 @@ fn unknown_format(node: &Node) -> &'static str {
     if node.get("resource").is_some_and(|resources| resources.get("aws_ecs_task_definition").is_some()) {
         return terraform::SOURCE_IS_NOT_READ;
     }
-    "not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export; in directories, such files are skipped"
+    UNKNOWN_FORMAT
 }
+
+const UNKNOWN_FORMAT: &str = "not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export; in directories, such files are skipped";
 
 /// Why a file is not read, if its name shows it.
 pub(super) fn refused_by_name(name: &str) -> Option<&'static str> {

@@ -167,6 +167,7 @@ fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
         label: clean(&definition.label()),
         file: clean(&definition.file.name),
         address: clean(&definition.address),
+        construct: definition.construct.as_deref().map(clean),
         position: lines.map_or_else(|| definition.file.position(start), |lines| lines.position(start)),
         mesh: mesh(definition),
         containers: definition.containers.items.iter().map(Container::label).map(|label| clean(&label)).collect(),

@@ -74,6 +74,8 @@ struct JsonDefinition<'r> {
     label: &'r str,
     file: &'r str,
     address: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    construct: Option<&'r str>,
     start: JsonPosition,
     mesh: &'static str,
     containers: &'r [String],
@@ -139,6 +141,7 @@ fn definition(definition: &Definition) -> JsonDefinition<'_> {
         label: &definition.label,
         file: &definition.file,
         address: &definition.address,
+        construct: definition.construct.as_deref(),
         start: definition.position.into(),
         mesh: definition.mesh,
         containers: &definition.containers,

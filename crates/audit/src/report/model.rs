@@ -105,6 +105,8 @@ pub struct Definition {
     pub file: String,
     /// Its name in the file.
     pub address: String,
+    /// The path of its construct, if the AWS CDK has synthesised the file.
+    pub construct: Option<String>,
     /// Its position in the file.
     pub position: Position,
     /// Its mesh, as users read it.

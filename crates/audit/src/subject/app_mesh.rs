@@ -2,7 +2,8 @@
 
 use crate::{
     app_mesh::ResourceKind,
-    definition::{Container, Maybe, ProxyConfiguration, TaskDefinition, Variable},
+    definition::{Container, Maybe, ProxyConfiguration, TaskDefinition, Text, Variable},
+    document::HOLE,
 };
 
 /// A task definition of App Mesh.
@@ -64,7 +65,7 @@ impl<'d> AppMeshTask<'d> {
     /// The mesh resource that Envoy represents, if it is known.
     #[must_use]
     pub fn resource(&self) -> Option<MeshResource<'d>> {
-        MeshResource::parse(self.resource_variable()?.value.text()?)
+        MeshResource::of(self.resource_variable()?.value.known()?)
     }
 }
 
@@ -93,6 +94,15 @@ pub struct MeshResource<'t> {
 }
 
 impl<'t> MeshResource<'t> {
+    /// Parses a text of which parts may be unknown, if the names of the mesh and of the resource are known. An ARN's
+    /// region and account need not be.
+    #[must_use]
+    pub fn of(text: &'t Text) -> Option<Self> {
+        let resource = Self::parse(&text.0)?;
+        let is_known = |name: &str| !name.contains(HOLE);
+        (is_known(resource.mesh) && is_known(resource.name)).then_some(resource)
+    }
+
     /// Parses `mesh/<mesh>/virtualNode/<node>`, `mesh/<mesh>/virtualGateway/<gateway>`, or an ARN that ends with one of
     /// these.
     #[must_use]
@@ -137,6 +147,22 @@ mod tests {
             ("arn:aws:ecs:eu-west-1:123456789012:mesh/shop/virtualNode/orders", None),
         ] {
             assert_eq!(MeshResource::parse(text), resource, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_names_must_be_known() {
+        let node = MeshResource { mesh: "shop", kind: ResourceKind::VirtualNode, name: "orders" };
+        for (text, resource) in [
+            ("arn:?:appmesh:?:?:mesh/shop/virtualNode/orders", Some(node)),
+            ("arn:aws:appmesh:?:mesh/shop/virtualNode/orders", None),
+            ("arn:aws:?:?:?:mesh/shop/virtualNode/orders", None),
+            ("mesh/?/virtualNode/orders", None),
+            ("mesh/shop/virtualNode/?", None),
+            ("?mesh/shop/virtualNode/orders", None),
+        ] {
+            let text = Text(text.replace('?', &HOLE.to_string()));
+            assert_eq!(MeshResource::of(&text), resource, "{}", text.shown());
         }
     }
 }

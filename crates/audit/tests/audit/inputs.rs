@@ -16,6 +16,8 @@ use audit::{
 
 const WEB_YAML: &str = include_str!("../audit_inputs/web.yaml");
 const WEB_JSON: &str = include_str!("../audit_inputs/web.template");
+const CDK: &str = include_str!("../audit_inputs/cdk.template.json");
+const COPILOT: &str = include_str!("../audit_inputs/copilot.yml");
 const SAM: &str = include_str!("../audit_inputs/sam.yaml");
 const PLAN: &str = include_str!("../audit_inputs/plan.tfplan.json");
 const STATE: &str = include_str!("../audit_inputs/state.json");
@@ -54,6 +56,7 @@ fn samples() -> Vec<(&'static str, String, &'static str)> {
         ("list.json", format!("[{definition}, {}]", Base::Plain.json()), network_mode),
         ("web.yaml", WEB_YAML.to_owned(), "NetworkMode: awsvpc"),
         ("web.template", WEB_JSON.to_owned(), r#""NetworkMode": "awsvpc""#),
+        ("cdk.template.json", CDK.to_owned(), r#""NetworkMode": "awsvpc""#),
         ("sam.yaml", SAM.to_owned(), "NetworkMode: awsvpc"),
         ("plan.tfplan.json", PLAN.to_owned(), r#""network_mode": "awsvpc""#),
         ("state.json", STATE.to_owned(), r#""network_mode": "awsvpc""#),
@@ -104,6 +107,19 @@ fn short_and_long_forms_of_functions_are_equal() {
         assert_eq!(found, messages("web.template", &broken_json));
         assert!(!found.is_empty(), "{yaml}");
     }
+}
+
+#[test]
+fn a_template_of_copilot_is_read_as_any_other() {
+    let material = read("orders.stack.yml", COPILOT).unwrap();
+    let [orders] = material.definitions.as_slice() else { panic!("{:?}", labels(&material)) };
+    assert_eq!((orders.address.as_str(), orders.services[0].name.as_str()), ("TaskDefinition", "Service"));
+    assert!(!orders.is_synthesised && audit(&material).is_empty());
+    let broken = COPILOT
+        .replace("ContainerName: agent", "ContainerName: agnet")
+        .replace("Name: !Ref WorkloadName", "Name: orders");
+    let findings = audit(&read("orders.stack.yml", &broken).unwrap());
+    assert_eq!(findings.iter().map(pointed_at).collect::<Vec<_>>(), [("ecs-dependency-unknown", "agnet")]);
 }
 
 #[test]
@@ -176,12 +192,11 @@ fn exports_of_app_mesh_are_read_in_all_forms() {
         (r#"{"mesh": {"meshName": "a", "spec": {}}, "virtualNode": {"meshName": "a", "virtualNodeName": "n"}}"#, 2),
         (r#"{"meshName": "a", "virtualNodeName": "n", "spec": {"listeners": []}}"#, 1),
         (r#"{"meshName": "a", "virtualRouterName": "r", "routeName": "t", "spec": {}}"#, 1),
+        (r#"{"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}"#, 1),
+        (r#"{"gatewayRoute": {"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}}"#, 1),
     ] {
         assert_eq!(read("mesh.json", text).unwrap().resources.all.len(), count, "{text}");
     }
-    assert!(
-        read("a.json", r#"{"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}"#).is_err()
-    );
     assert!(read("a.json", r#"{"virtualNodes": [{"meshName": "a", "virtualNodeName": "n"}]}"#).is_err());
 }
 
@@ -221,7 +236,7 @@ const BAD: [(&str, &str, &str); 23] = [
     ("a.json", r#"{"version": 4, "terraform_version": "1.9.8", "lineage": "x", "resources": []}"#, ": a raw Terraform state: use the output of `terraform show -json`"),
     ("package.json", r#"{"name": "web"}"#, ": not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export"),
     ("k8s.yaml", "apiVersion: v1\nkind: Pod\n", ": not an ECS task definition"),
-    ("two.yaml", "a: 1\n---\nResources: {}\n", ":2:1: the file has several YAML documents: split it"),
+    ("two.yaml", "a: 1\n---\nResources: {}\n", ": not an ECS task definition"),
     ("a.yaml", "# nothing\n", ": not an ECS task definition"),
     ("a.json", "[]", ": not an ECS task definition"),
     ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: use the output of `terraform show -json` for a plan"),

@@ -5,13 +5,17 @@
 
 mod arbitrary;
 mod baseline;
+mod cdk;
 mod combinations;
 mod configuration_fields;
+mod documents;
 mod folder;
 mod inputs;
+mod mesh_templates;
 mod mutations;
 mod official;
 mod paths;
+mod plan;
 mod reading;
 mod repairs;
 mod reports;

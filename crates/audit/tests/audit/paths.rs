@@ -98,15 +98,77 @@ fn a_broken_file_is_a_problem_with_position() {
     let folder = Folder::with(&[
         ("a.json", b"{\"containerDefinitions\": }"),
         ("b.yaml", b"ContainerDefinitions: [\n"),
-        ("c.json", b"\xFF"),
+        ("c.json", b"\xFF containerDefinitions"),
+        ("d.json", b"\xFF\xFE\"\0m\0e\0s\0h\0N\0a\0m\0e\0\"\0"),
         // The file contains nothing of a known format: a template of another tool.
         ("chart.yaml", b"name: {{ .Values.name }}\n"),
     ]);
     let found = gathered(&[folder.path("")]);
     let lines = problems(&found);
-    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(lines[0].starts_with(&format!("{}:1:26: not JSON", folder.path("a.json"))), "{lines:?}");
     assert!(lines[1].contains(": not YAML") && lines[2].contains("not UTF-8"), "{lines:?}");
+    assert!(lines[3].contains("UTF-16"), "{lines:?}");
+}
+
+#[test]
+fn files_of_other_programs_are_passed_over() {
+    let large = vec![b' '; 33 * 1024 * 1024];
+    let folder = Folder::with(&[
+        ("latin.json", b"{\"name\": \"caf\xE9\"}".as_slice()),
+        ("utf16.json", b"\xFF\xFE{\0}\0"),
+        ("archive.template", b"PK\x03\x04"),
+        ("large.json", &large),
+        ("tsconfig.json", b"{\"compilerOptions\": {},}"),
+        ("compose.yaml", b"services:\n  web:\n    image: web\n    depends_on: [db]\n"),
+        (".github/workflows/ci.yaml", b"on: push\njobs: {}\n"),
+        ("workflow.yaml", b"jobs:\n  deploy:\n    steps:\n    - run: jq .containerDefinitions[0] task.json\n"),
+        ("chart/mesh.yaml", b"apiVersion: appmesh.k8s.aws/v1beta2\nspec:\n  meshName: {{ .Values.mesh }}\n"),
+        ("chart/two.yaml", b"{{ if .x }}\n---\napiVersion: v1\nmeshName: {{ .mesh }}\n{{ end }}\n"),
+        ("task.json", Base::Plain.json().as_bytes()),
+    ]);
+    let found = gathered(&[folder.path("")]);
+    assert_eq!((files(&folder, &found), problems(&found)), (vec!["task.json".to_owned()], vec![]));
+    assert!(!found.material.resources.is_partial);
+    // A file that is named must be readable.
+    for name in ["latin.json", "utf16.json", "archive.template", "large.json", "tsconfig.json", "chart/mesh.yaml"] {
+        assert_eq!(problems(&gathered(&[folder.path(name)])).len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn of_a_cloud_assembly_only_templates_are_read() {
+    let template = include_bytes!("../audit_inputs/web.template").as_slice();
+    let tree = br#"{"version": "tree-0.1", "tree": {"attributes": {"aws:cdk:cloudformation:type": "AWS::ECS::TaskDefinition"}}}"#;
+    let folder = Folder::with(&[
+        ("cdk.json", b"{\"app\": \"npx ts-node bin/shop.ts\"}".as_slice()),
+        ("cdk.out/cdk.out", b"{\"version\":\"36.0.0\"}"),
+        ("cdk.out/manifest.json", b"{\"version\": \"36.0.0\", \"artifacts\": {}}"),
+        ("cdk.out/tree.json", tree),
+        ("cdk.out/Shop.assets.json", b"{\"version\": \"36.0.0\", \"files\": {\"a\": \"AWS::ECS::TaskDefinition\"}}"),
+        ("cdk.out/Shop.template.json", template),
+        ("cdk.out/ShopNested12345678.nested.template.json", template),
+        ("cdk.out/asset.0f1e/task.json", Base::Plain.json().as_bytes()),
+        ("cdk.out/asset.0f1e.json", Base::Plain.json().as_bytes()),
+        ("cdk.out/assembly-Prod/cdk.out", b"{\"version\":\"36.0.0\"}"),
+        ("cdk.out/assembly-Prod/ProdShop.template.json", template),
+        ("cdk.out/assembly-Prod/asset.0f1e/task.json", Base::Plain.json().as_bytes()),
+    ]);
+    let templates = [
+        "cdk.out/Shop.template.json",
+        "cdk.out/ShopNested12345678.nested.template.json",
+        "cdk.out/assembly-Prod/ProdShop.template.json",
+    ];
+    for path in ["", "cdk.out", "cdk.out/**"] {
+        let found = gathered(&[folder.path(path)]);
+        assert_eq!(
+            (files(&folder, &found), problems(&found)),
+            (templates.map(str::to_owned).to_vec(), vec![]),
+            "{path}"
+        );
+    }
+    // What is named is read.
+    assert_eq!(files(&folder, &gathered(&[folder.path("cdk.out/asset.0f1e")])), ["cdk.out/asset.0f1e/task.json"]);
 }
 
 #[test]

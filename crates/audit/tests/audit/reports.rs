@@ -326,7 +326,10 @@ fn resources_alone_have_one_finding_per_mesh() {
     let text = include_str!("../../src/bases/app-mesh-resources.json");
     let file = Arc::new(SourceFile::new("mesh.json", text));
     let node = parse_json(&file.text, &Route::default()).unwrap();
-    let mut material = Material { resources: Resources { all: Resource::all_in(&file, &node) }, ..Material::default() };
+    let mut material = Material {
+        resources: Resources { all: Resource::all_in(&file, &node), ..Resources::default() },
+        ..Material::default()
+    };
     let ids = |material: &Material| audit(material).iter().map(|finding| finding.rule.id).collect::<Vec<_>>();
     assert_eq!(ids(&material), ["appmesh-mesh-end-of-service"]);
 

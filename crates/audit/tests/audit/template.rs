@@ -1,16 +1,32 @@
-//! Definitions as CloudFormation templates.
+//! Definitions and exports of App Mesh as CloudFormation templates.
 
 use serde_json::{Map, Value, json};
 
-/// A template with one definition, and one parameter that is known only at deployment.
-pub(crate) fn template(definition: &Value) -> Value {
+/// A template with one definition, or with the resources of a list, and one parameter that is known only at deployment.
+pub(crate) fn template(input: &Value) -> Value {
+    let resources: Map<String, Value> = match input {
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(index, item)| (format!("R{index}"), resource(item))).collect()
+        }
+        definition => Map::from_iter([("Task".to_owned(), resource(definition))]),
+    };
     json!({
         "Parameters": { "Given": { "Type": "String" } },
         "Conditions": { "IsGiven": { "Fn::Equals": [{ "Ref": "Given" }, "yes"] } },
-        "Resources": {
-            "Task": { "Type": "AWS::ECS::TaskDefinition", "Properties": pascal_case(definition) },
-        },
+        "Resources": resources,
     })
+}
+
+/// A definition, or an export: `{"virtualNode": {…}}`.
+fn resource(input: &Value) -> Value {
+    let exported = input.as_object().filter(|_| input.get("containerDefinitions").is_none());
+    match exported.and_then(|export| export.iter().find(|(key, _)| *key != "idle")) {
+        Some((kind, body)) => json!({
+            "Type": format!("AWS::AppMesh::{}", upper_first(kind)),
+            "Properties": pascal_case(body),
+        }),
+        None => json!({ "Type": "AWS::ECS::TaskDefinition", "Properties": pascal_case(input) }),
+    }
 }
 
 /// The same template in YAML.
@@ -36,6 +52,10 @@ fn spelled(map: &Map<String, Value>, key: &str) -> String {
     if key == "properties" && map.contains_key("containerName") {
         return "ProxyConfigurationProperties".to_owned();
     }
+    upper_first(key)
+}
+
+fn upper_first(key: &str) -> String {
     let (first, rest) = key.split_at(1);
     first.to_uppercase() + rest
 }

@@ -11,10 +11,15 @@ use crate::{
 /// The path to a value: keys and indices.
 type ValuePath = Vec<String>;
 
-/// The bases that are task definitions.
+/// All bases; beside the resources of App Mesh, the definition that represents one of them.
 fn bases() -> impl Iterator<Item = (Base, Value)> {
-    let definitions = Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources);
-    definitions.map(|base| (base, serde_json::from_str(base.json()).unwrap()))
+    Base::ALL.into_iter().map(|base| {
+        let mut value: Value = serde_json::from_str(base.json()).unwrap();
+        if let Value::Array(resources) = &mut value {
+            resources.push(serde_json::from_str(Base::AppMesh.json()).unwrap());
+        }
+        (base, value)
+    })
 }
 
 /// The paths to all values.
@@ -34,6 +39,8 @@ fn paths(value: &Value, here: &ValuePath, out: &mut Vec<ValuePath>) {
 fn all_paths(value: &Value) -> Vec<ValuePath> {
     let mut out = Vec::new();
     paths(value, &ValuePath::new(), &mut out);
+    // Without one of its resources, the mesh would have defects.
+    out.retain(|path| path.len() > 2 || !value.is_array());
     out
 }
 

@@ -10,6 +10,7 @@ mod exit_codes;
 mod formats;
 mod html;
 mod integrations;
+mod live;
 mod pages;
 mod progress;
 mod rules;

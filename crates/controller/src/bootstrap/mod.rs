@@ -89,7 +89,7 @@ impl Bootstrap {
     }
 
     /// Runs the bootstrap with statuses of clusters that were read before.
-    async fn run_for(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
+    pub(crate) async fn run_for(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
         let mut report = BootstrapReport::default();
         let scope = &self.tasks.scope;
         if scope.bootstrap.extent == BootstrapExtent::None {
@@ -119,11 +119,6 @@ impl Bootstrap {
             return BootstrapReport::default();
         }
         self.run_for(statuses, deadline).await
-    }
-
-    /// Makes the next [`Self::run_if_due`] due.
-    pub(crate) fn forget(&self) {
-        *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {

@@ -12,6 +12,7 @@ use mesh::{
     plan::plan,
     repair::{NodeReading, RepairMode},
     rules::Rules,
+    secret::Trigger,
     tenancy::Tenancy,
 };
 use telemetry::Counted;
@@ -62,7 +63,10 @@ impl Sweep {
             let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
             if !order.dry_run && attempt == 1 {
                 let statuses = order.without_deleted(&statuses);
-                swept.set_up(self.bootstrap.run_if_due(&statuses, deadline).await);
+                swept.set_up(match order.trigger() {
+                    Trigger::Person => self.bootstrap.run_for(&statuses, deadline).await,
+                    Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
+                });
             }
             let survey = self.surveyor.survey(order, began, &statuses, deadline).await;
             if !order.dry_run {

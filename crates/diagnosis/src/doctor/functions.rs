@@ -208,7 +208,7 @@ fn set_up(answer: &Answer, subject: &Subject<'_>) -> Check {
         (wanted, Mode::Observe) => Check::ok(SET_UP, format!("Mode=act would set up {}{skipped}", wanted.join(", "))),
         (wanted, Mode::Act) => {
             let seen = format!(
-                "Consul lacks {}, or has less of it{skipped}; a sweep within an hour sets it up",
+                "Consul lacks {}, or has less of it{skipped}; ecs-mesh sweep sets it up now, a scheduled sweep within an hour",
                 wanted.join(", ")
             );
             Check::failed(SET_UP, seen).mended_by([subject.commands.ecs_mesh("sweep")])

@@ -33,7 +33,7 @@ pub(super) fn check(
         Err(why) => return Check::unknown(NAME, why),
     };
     let acting: Vec<&&DeployedStack> = others.iter().filter(|other| mode(other).acts()).collect();
-    let (mut seen, mut mend) = (Vec::new(), Vec::new());
+    let mut seen = Vec::new();
     for other in &acting {
         let shared = shared(&own, clusters(other, prefix).ok().as_ref(), known);
         let what = match (shared.as_slice(), shares_secrets(stack, other)) {
@@ -42,17 +42,19 @@ pub(super) fn check(
             (names, _) => format!("the clusters {}", names.join(", ")),
         };
         seen.push(format!("the stack {} also manages {what}", other.name));
-        mend.push(commands.update(other, &[("Mode", "observe")]));
     }
     match seen.as_slice() {
         [] if others.is_empty() => Check::ok(NAME, "no other stack of the controller in the account and region"),
         [] => Check::ok(NAME, format!("{}, each with clusters of its own", names(others))),
-        seen if mode(stack).acts() => Check::failed(NAME, seen.join("; ")).mended_by(mend),
+        seen if mode(stack).acts() => {
+            let seen = format!("{}; give each its own, or let one of them observe", seen.join("; "));
+            Check::failed(NAME, seen).mended_by([commands.update(stack, &[("Mode", "observe")])])
+        }
         seen => Check::ok(NAME, format!("{}; this one only observes", seen.join("; "))),
     }
 }
 
-/// The same before an installation: another stack, which works, is left as it is.
+/// The same before an installation, when there is nothing to mend yet.
 pub(super) fn check_before(
     planned: &DeployedStack,
     others: &[&DeployedStack],
@@ -60,11 +62,14 @@ pub(super) fn check_before(
     prefix: &str,
     commands: &Commands,
 ) -> Check {
-    let mut made = check(planned, others, known, prefix, commands);
-    if made.outcome == CheckOutcome::Failed {
-        made.seen += "; choose others (--clusters, --secret-name-prefix), or install with Mode=observe";
-    }
-    Check { mend: Vec::new(), ..made }
+    let made = check(planned, others, known, prefix, commands);
+    let seen = match made.outcome {
+        CheckOutcome::Failed => {
+            format!("{}: choose others (--clusters, --secret-name-prefix), or install with Mode=observe", made.seen)
+        }
+        _ => made.seen,
+    };
+    Check { seen, mend: Vec::new(), ..made }
 }
 
 fn names(stacks: &[&DeployedStack]) -> String {
@@ -118,14 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn stack_of_the_same_cluster_is_set_to_observe() {
+    fn of_two_stacks_with_the_same_cluster_the_one_that_was_asked_about_can_observe() {
         let made = checked(&stack("mesh", "prod-*", "act"), &stack("second", "*", "act"));
-        assert_eq!(
-            (made.outcome, made.seen.as_str()),
-            (CheckOutcome::Failed, "the stack second also manages the clusters prod-1")
-        );
+        let seen = "the stack second also manages the clusters prod-1; give each its own, or let one of them observe";
+        assert_eq!((made.outcome, made.seen.as_str()), (CheckOutcome::Failed, seen));
         let [command] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
-        let start = "aws cloudformation update-stack --stack-name second --use-previous-template --parameters \
+        let start = "aws cloudformation update-stack --stack-name mesh --use-previous-template --parameters \
                      'ParameterKey=Mode,ParameterValue=\"observe\"' ";
         assert!(command.starts_with(start), "{command}");
     }
@@ -154,7 +157,8 @@ mod tests {
     fn prefix_that_begins_with_another_one_is_shared() {
         let made = checked(&stack("mesh", "prod-*", "act"), &stack("mesh-test", "test", "act"));
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert_eq!(made.seen, "the stack mesh-test also manages the prefix mesh-test of secrets");
+        let seen = "the stack mesh-test also manages the prefix mesh-test of secrets; ";
+        assert!(made.seen.starts_with(seen), "{}", made.seen);
         assert!(!shares_secrets(&stack("mesh", "a", "act"), &stack("meshed", "a", "act")));
     }
 }

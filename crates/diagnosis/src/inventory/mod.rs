@@ -1,5 +1,6 @@
 //! What runs where, in which releases: a row for each service, or family of tasks without a service, and revision.
 
+mod files;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,10 @@ use jiff::Timestamp;
 use mesh::{identity::MeshService, phase::TaskPhase};
 
 use self::row::Key;
-pub use self::row::{Generation, Images, InventoryReport, InventoryRow};
+pub use self::{
+    files::rows_of_files,
+    row::{Generation, Images, InventoryReport, InventoryRow},
+};
 use crate::observed::{Observed, ObservedCluster};
 
 /// What was read of the clusters, at `now`, as rows. `consul` is the version of Consul's servers, if it was asked for.
@@ -74,6 +78,6 @@ fn add_task(rows: &mut BTreeMap<Key, InventoryRow>, cluster: &ObservedCluster, s
     }
     let key = (state.task.placement.service.clone(), state.task.definition.clone());
     let row = rows.entry(key).or_insert_with_key(|key| row::empty(cluster, key, known.definition, known.service));
-    row.tasks += 1;
+    row.tasks = row.tasks.map(|count| count + 1);
     row.runs_on.extend(state.runs_on.iter().cloned());
 }

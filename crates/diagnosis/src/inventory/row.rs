@@ -84,7 +84,7 @@ impl Images {
             consul_ecs: versions.consul_ecs.into_iter().next(),
             consul_dataplane: versions.consul_dataplane.into_iter().next(),
             consul: image(&["consul", "consul-enterprise"]),
-            envoy: image(&["envoy", "envoy-alpine", "aws-appmesh-envoy"]),
+            envoy: image(&["envoy", "envoy-alpine", "envoy-distroless", "aws-appmesh-envoy"]),
         }
     }
 }
@@ -93,8 +93,10 @@ impl Images {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryRow {
-    /// The ARN of the cluster.
-    pub cluster: String,
+    /// The ARN of the cluster; `None` if it was read in a file.
+    pub cluster: Option<String>,
+    /// The file and the line of the task definition; `None` if it was read in a cluster.
+    pub file: Option<String>,
     /// The ECS service; `None`: its tasks have none.
     pub ecs_service: Option<String>,
     /// The service in Consul; `None`: its tasks are not in the mesh.
@@ -103,7 +105,7 @@ pub struct InventoryRow {
     pub partition: Option<String>,
     /// Its namespace (Enterprise).
     pub namespace: Option<String>,
-    /// The revision, `family:revision`.
+    /// The revision, `family:revision`; in a file, the family.
     pub revision: String,
     /// The launch types or capacity providers of its tasks.
     pub runs_on: BTreeSet<String>,
@@ -113,15 +115,16 @@ pub struct InventoryRow {
     pub images: Images,
     /// How many tasks the ECS service wants, if this is the revision that it wants.
     pub desired_tasks: Option<usize>,
-    /// How many tasks there are that have not stopped.
-    pub tasks: usize,
+    /// How many tasks there are that have not stopped; `None` in a file.
+    pub tasks: Option<usize>,
 }
 
 impl InventoryRow {
-    /// The name of the cluster.
+    /// Where it was read: the name of the cluster, or the file and the line.
     #[must_use]
-    pub fn cluster_name(&self) -> &str {
-        self.cluster.rsplit('/').next().unwrap_or_default()
+    pub fn place(&self) -> &str {
+        let name = self.cluster.as_deref().and_then(|arn| arn.rsplit('/').next());
+        name.or(self.file.as_deref()).unwrap_or_default()
     }
 }
 
@@ -133,7 +136,8 @@ pub(super) fn empty(
     service: Option<&MeshService>,
 ) -> InventoryRow {
     InventoryRow {
-        cluster: cluster.arn.to_string(),
+        cluster: Some(cluster.arn.to_string()),
+        file: None,
         ecs_service: ecs_service.clone(),
         service: service.map(|service| service.name.to_string()),
         partition: service.and_then(|service| service.tenancy.partition()).map(ToString::to_string),
@@ -143,7 +147,7 @@ pub(super) fn empty(
         generation: state.map_or(Generation::Unknown, Generation::of),
         images: state.map(Images::of).unwrap_or_default(),
         desired_tasks: None,
-        tasks: 0,
+        tasks: Some(0),
     }
 }
 
@@ -155,7 +159,7 @@ pub struct InventoryReport {
     pub read_at: Timestamp,
     /// The version of Consul's servers; `None` if Consul was not asked, or did not say.
     pub consul: Option<String>,
-    /// By cluster, service and revision.
+    /// By cluster, service and revision; then those of files.
     pub rows: Vec<InventoryRow>,
     /// What could not be read, and why.
     pub problems: Vec<String>,

@@ -151,8 +151,8 @@ fn deployment_has_a_row_for_each_revision_with_its_tasks_and_releases() {
     assert_eq!(
         said,
         [
-            ("web:3", Some("0.9.0"), 1, None, Generation::Dataplane),
-            ("web:4", Some("0.10.0"), 2, Some(2), Generation::Dataplane),
+            ("web:3", Some("0.9.0"), Some(1), None, Generation::Dataplane),
+            ("web:4", Some("0.10.0"), Some(2), Some(2), Generation::Dataplane),
         ]
     );
     assert_eq!(rows[1].runs_on, BTreeSet::from(["FARGATE".to_owned(), "FARGATE_SPOT".to_owned()]));
@@ -172,7 +172,7 @@ fn what_is_outside_the_mesh_is_listed_with_its_generation() {
     };
     let rows = rows(ObservedCluster { outside, ..cluster() });
     let said: Vec<_> = rows.iter().map(|row| (row.ecs_service.as_deref(), row.generation, row.tasks)).collect();
-    assert_eq!(said, [(None, Generation::None, 1), (Some("pay"), Generation::AppMesh, 0)]);
+    assert_eq!(said, [(None, Generation::None, Some(1)), (Some("pay"), Generation::AppMesh, Some(0))]);
     assert_eq!(rows[1].images.envoy.as_deref(), Some("v1.27.2.0-prod"));
 }
 

@@ -1,6 +1,6 @@
 //! All that was read of one task.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{
@@ -19,6 +19,9 @@ use crate::{
     observed::{Member, MemberService, ObservedCluster},
     status::{OnNode, TaskVerdict, verdict},
 };
+
+/// How long a failure or a guard explains what is wrong: the messages of an event are retried, and each sweep meets the guard again.
+const LATELY: Duration = Duration::from_mins(60);
 
 /// All that was read of one task.
 pub(crate) struct Case<'a> {
@@ -80,11 +83,21 @@ impl<'a> Case<'a> {
         self.lines().filter(|line| line.action == action && line.outcome == "done").last()
     }
 
-    /// The last line of a guard that held something of the task's cluster back.
-    pub(crate) fn guard(&self) -> Option<&'a Line> {
+    /// The last line of a guard that has held something of the task's cluster back since `since`.
+    pub(crate) fn guard(&self, since: Timestamp) -> Option<&'a Line> {
         let cluster = self.cluster?;
         let mut lines = self.further.history.lines.iter();
-        lines.rfind(|line| line.outcome == "guard_tripped" && line.may_be_in(&cluster.arn))
+        lines.rfind(|line| line.outcome == "guard_tripped" && line.at >= since && line.may_be_in(&cluster.arn))
+    }
+
+    /// The last line about the task, if it says that something has failed since `since`.
+    pub(crate) fn failure(&self, since: Timestamp) -> Option<&'a Line> {
+        self.lines().last().filter(|line| line.outcome == "failed" && line.at >= since)
+    }
+
+    /// The start of the time in which a failure or a guard still explains what is wrong now.
+    pub(crate) fn lately(&self) -> Timestamp {
+        self.now.saturating_sub(LATELY).unwrap_or(self.now)
     }
 
     /// The task, if it neither stops nor has stopped.

@@ -26,7 +26,7 @@ pub use self::{
     cause::Cause,
     further::{AuditError, Further},
     report::{Condition, Event, Subject, Who, WhyReport},
-    service::{Found, find_service, why_service},
+    service::{Found, Within, find_service, why_service},
 };
 use crate::observed::Observed;
 

@@ -28,24 +28,47 @@ pub enum Found {
     None,
     /// There is one.
     One(Box<ServiceStatus>),
-    /// Several clusters, partitions or namespaces have one: where they are.
+    /// There are several: where they are, in words.
     Several(Vec<String>),
+}
+
+/// Where a service is searched; `None` is everywhere.
+#[derive(Debug, Clone, Default)]
+pub struct Within {
+    /// Its admin partition (Enterprise).
+    pub partition: Option<String>,
+    /// Its namespace (Enterprise).
+    pub namespace: Option<String>,
+}
+
+impl Within {
+    fn includes(&self, row: &ServiceStatus) -> bool {
+        let is_it = |wanted: &Option<String>, its: &Option<String>| wanted.is_none() || wanted == its;
+        is_it(&self.partition, &row.partition) && is_it(&self.namespace, &row.namespace)
+    }
 }
 
 /// The service of this name, in Consul or in ECS.
 #[must_use]
-pub fn find_service(name: &str, observed: &Observed, now: Timestamp) -> Found {
+pub fn find_service(name: &str, within: &Within, observed: &Observed, now: Timestamp) -> Found {
     let rows = status(observed, now).services;
-    let is_it = |row: &ServiceStatus| row.service == name || row.ecs_services.iter().any(|service| service == name);
+    let is_it = |row: &ServiceStatus| {
+        within.includes(row) && (row.service == name || row.ecs_services.iter().any(|service| service == name))
+    };
     let mut found: Vec<ServiceStatus> = rows.into_iter().filter(is_it).collect();
     match (found.pop(), found.is_empty()) {
         (None, _) => Found::None,
         (Some(row), true) => Found::One(Box::new(row)),
-        (Some(row), false) => {
-            let places = found.iter().chain([&row]).map(|row| row.cluster_name().to_owned());
-            Found::Several(places.collect::<BTreeSet<String>>().into_iter().collect())
-        }
+        (Some(row), false) => Found::Several(found.iter().chain([&row]).map(described).collect()),
     }
+}
+
+/// A service and where it is, in words.
+fn described(row: &ServiceStatus) -> String {
+    let named = |kind: &str, name: &Option<String>| name.as_ref().map(|name| format!(", {kind} {name}"));
+    let [partition, namespace] = [("partition", &row.partition), ("namespace", &row.namespace)]
+        .map(|(kind, name)| named(kind, name).unwrap_or_default());
+    format!("{} (cluster {}{partition}{namespace})", row.service, row.cluster_name())
 }
 
 /// Why a service is as it is, at `now`; `row` is what was [found](find_service).
@@ -165,7 +188,7 @@ impl<'a> Question<'a> {
     }
 
     fn conclude(&self) -> Conclusion {
-        let Some(row) = self.row else { return self.gone() };
+        let Some(row) = self.row else { return self.outside().unwrap_or_else(|| self.gone()) };
         match row.state {
             // What status does not know: the tokens of its tasks.
             State::Healthy => self.faulty_task(row).unwrap_or_else(Conclusion::healthy),
@@ -258,6 +281,33 @@ impl<'a> Question<'a> {
         let conclusions = stops.into_iter().rev().map(|(_, id)| (self.conclusion_of(&id), id));
         let mut faulty = conclusions.filter(|(conclusion, _)| conclusion.condition == Condition::Faulty);
         faulty.next().map(|(conclusion, id)| (id, conclusion))
+    }
+
+    /// It is an ECS service, and not one of the mesh.
+    fn outside(&self) -> Option<Conclusion> {
+        let clusters = self.observed.clusters.iter();
+        let mut outside = clusters.flat_map(|cluster| cluster.outside.services.iter().map(move |it| (cluster, it)));
+        let (cluster, found) = outside.find(|(_, service)| service.state.name == self.service)?;
+        let place = format!("It is an ECS service of the cluster {}", cluster.arn.name());
+        Some(match &found.definition {
+            Some(definition) => {
+                let definition = &definition.definition.arn;
+                let sentence = format!(
+                    "{place} and not in the mesh, because its task definition {}:{} has no tag consul.hashicorp.com/mesh with the value \
+                     true, and reads no token of the controller: add the tag to the definition and deploy it again",
+                    definition.family(),
+                    definition.revision()
+                );
+                Conclusion::faulty(Cause::NotInTheMesh, sentence)
+            }
+            None => Conclusion::unknown(
+                Cause::DefinitionNotRead,
+                format!(
+                    "{place}, and whether it is in the mesh is not known, because its task definition could not be read: correct what \
+                     the error says, and ask again"
+                ),
+            ),
+        })
     }
 
     /// Neither ECS nor Consul has it.

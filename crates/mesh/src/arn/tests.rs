@@ -24,6 +24,8 @@ fn both_task_arn_formats_are_in_their_cluster() {
     assert_eq!(new.id().as_str(), ID);
     assert!(new.is_in(&prod) && !new.is_in(&test));
     assert!(old.is_in(&prod) && old.is_in(&test));
+    assert_eq!((new.cluster(), new.region()), (Some(prod), "us-east-1"));
+    assert_eq!((old.cluster(), old.region()), (None, "us-east-1"));
 }
 
 #[test]

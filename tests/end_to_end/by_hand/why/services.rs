@@ -66,7 +66,8 @@ async fn a_service_in_two_clusters_is_asked_for_its_cluster() {
     let both = ["--cluster", one.name, "--cluster", two.name];
     let said = why_at(&aws.url, &one.consul.address, token().await, name, &both).await;
     assert_eq!(said.code, Some(2));
-    let expected = "there is a service \"why-in-both\" in several clusters: why-healthy, why-twice; pass --cluster with one of them";
+    let expected = "there are several services \"why-in-both\": why-in-both (cluster why-healthy), why-in-both (cluster why-twice); \
+                    choose one by --cluster, ";
     assert!(said.errors.contains(expected), "{}", said.errors);
     assert_eq!(why(&one, name, &[]).await.code, Some(1), "it is starting");
 }

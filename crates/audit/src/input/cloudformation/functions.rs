@@ -15,6 +15,7 @@ impl Scope<'_, '_> {
     pub(super) fn call(&self, name: &str, argument: &Node, span: Span) -> Value {
         let value = match name {
             "Ref" => argument.text().map(|name| self.reference(name, span)),
+            "Fn::GetAtt" => self.attribute(argument),
             "Fn::Sub" => self.sub(argument),
             "Fn::Join" => self.join(argument),
             "Fn::Split" => self.split(argument, span),
@@ -45,7 +46,9 @@ impl Scope<'_, '_> {
         if name == "AWS::NoValue" {
             return Value::Null;
         }
-        let Some((default, kind)) = self.default_of(name) else { return Value::Unknown };
+        let Some((default, kind)) = self.default_of(name) else {
+            return self.mesh_arn(name).unwrap_or(Value::Unknown);
+        };
         let is_list = kind == "CommaDelimitedList" || kind.starts_with("List<");
         match &default.value {
             Value::Text(text) if is_list => {
@@ -57,6 +60,14 @@ impl Scope<'_, '_> {
             Value::Number(_) | Value::Bool(_) => default.value.clone(),
             _ => Value::Unknown,
         }
+    }
+
+    fn attribute(&self, argument: &Node) -> Option<Value> {
+        let (id, attribute) = match argument.items() {
+            [id, attribute] => (id.text()?, attribute.text()?),
+            _ => argument.text()?.split_once('.')?,
+        };
+        self.mesh_attribute(id, attribute)
     }
 
     /// A parameter's default and type. Unknown if it is hidden (`NoEcho`), or of an SSM type: then the default is only
@@ -84,7 +95,11 @@ impl Scope<'_, '_> {
             .map(|entry| (entry.key.as_str(), text_of(&self.resolve(&entry.node)).unwrap_or_else(|| HOLE.to_string())))
             .collect();
         let value = |name: &str| {
-            let referred = || Node { value: self.reference(name, Span::default()), place: Place::default() };
+            let referred = || {
+                let attribute = name.split_once('.').and_then(|(id, attribute)| self.mesh_attribute(id, attribute));
+                let value = attribute.unwrap_or_else(|| self.reference(name, Span::default()));
+                Node { value, place: Place::default() }
+            };
             let text = own.get(name).cloned().or_else(|| text_of(&referred()));
             text.unwrap_or_else(|| HOLE.to_string())
         };

@@ -4,9 +4,13 @@
 //! Intrinsic functions are computed as far as literals and the defaults of parameters allow. All other values are
 //! unknown.
 
+mod app_mesh;
+mod cdk;
 mod conditions;
 mod functions;
+mod mesh_values;
 mod resolve;
+mod resource;
 mod scope;
 mod substitute;
 #[cfg(test)]
@@ -14,12 +18,16 @@ mod tests;
 
 use std::sync::Arc;
 
-use self::scope::{Scope, Scopes, Template};
+use self::{
+    resource::{TemplateResource, has_nested_stacks, resources},
+    scope::{Scopes, Template},
+};
 use super::problem::InputProblem;
 use crate::{
     Material,
+    app_mesh::Resource,
     definition::{Dialect, TaskDefinition, service_use},
-    document::{Entry, Node, Span, Value},
+    document::{Entry, Node, Value},
     source::SourceFile,
 };
 
@@ -30,7 +38,7 @@ pub(super) fn is_template(node: &Node) -> bool {
         || node.get("Resources").is_some_and(|resources| resources.entries().iter().any(has_type))
 }
 
-/// Reads every task definition, and the services that run it.
+/// Reads every task definition, the services that run it, and the resources of App Mesh.
 pub(super) fn read_template(
     file: &Arc<SourceFile>,
     node: &Node,
@@ -39,8 +47,8 @@ pub(super) fn read_template(
 ) {
     let template = Template::of(node);
     let mut scopes = Scopes::new(&template);
-    let mut resources = Vec::new();
-    collect(node.get("Resources").map(Node::entries).unwrap_or_default(), &mut resources);
+    let is_synthesised = cdk::is_synthesised(node);
+    let resources = resources(node, is_synthesised);
     let mut definitions = Vec::new();
     for resource in resources.iter().filter(|resource| resource.kind == "AWS::ECS::TaskDefinition") {
         let properties = resource.resolved(scopes.of(resource.condition()));
@@ -49,61 +57,34 @@ pub(super) fn read_template(
             continue;
         }
         match TaskDefinition::read(file.clone(), resource.id.to_owned(), &properties, Dialect::CloudFormation) {
-            Ok(definition) => definitions.push(definition),
+            Ok(definition) => definitions.push(TaskDefinition {
+                is_synthesised,
+                construct: cdk::construct(resource.node),
+                ..definition
+            }),
             Err(mismatch) => problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
         }
     }
     for service in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
         let scope = scopes.of(service.condition());
-        let target = service.properties.get("TaskDefinition").and_then(|node| scope.resource_of(node));
+        let target = service.property("TaskDefinition").and_then(|node| scope.resource_of(node));
         let Some(definition) = definitions.iter_mut().find(|definition| Some(&*definition.address) == target) else {
             continue;
         };
         let properties = service.resolved(scope);
-        match service_use(service.id.to_owned(), &properties, Dialect::CloudFormation) {
+        let name = cdk::construct(service.node).unwrap_or_else(|| service.id.to_owned());
+        match service_use(name, &properties, Dialect::CloudFormation) {
             Ok(service) => definition.services.push(service),
             Err(mismatch) => problems.push(InputProblem::mismatch(file, "", &mismatch)),
         }
     }
+    let read = |resource: &TemplateResource<'_>| app_mesh::read(file, resource, scopes.of(resource.condition()));
+    let mesh_resources: Vec<Resource> = resources.iter().filter_map(read).collect();
     if template.is_exhausted() {
         problems.push(InputProblem::of(&file.name, "its functions produce too much text"));
         return;
     }
     material.definitions.append(&mut definitions);
-}
-
-/// A resource of a template.
-struct TemplateResource<'n> {
-    id: &'n str,
-    id_span: Span,
-    kind: &'n str,
-    node: &'n Node,
-    properties: &'n Node,
-}
-
-impl<'n> TemplateResource<'n> {
-    /// The condition under which it is created.
-    fn condition(&self) -> Option<&'n str> {
-        self.node.get("Condition").and_then(Node::text)
-    }
-
-    /// Its properties. Together, they have the place of its logical ID.
-    fn resolved(&self, scope: &Scope<'_, '_>) -> Node {
-        let mut properties = scope.resolve(self.properties);
-        if matches!(properties.value, Value::Map(_)) {
-            properties.place.span = self.id_span;
-        }
-        properties
-    }
-}
-
-/// The resources, including those of `Fn::ForEach`: one of each loop, with an unknown loop variable.
-fn collect<'n>(entries: &'n [Entry], out: &mut Vec<TemplateResource<'n>>) {
-    for Entry { key, key_span, node } in entries {
-        if key.starts_with("Fn::ForEach::") {
-            collect(node.items().get(2).map(Node::entries).unwrap_or_default(), out);
-        } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {
-            out.push(TemplateResource { id: key, id_span: *key_span, kind, node, properties });
-        }
-    }
+    material.resources.all.extend(mesh_resources);
+    material.resources.has_nested_stacks |= has_nested_stacks(node);
 }

@@ -58,7 +58,8 @@ fn called(entries: &[Entry]) -> Option<Call<'_>> {
     }
 }
 
-fn fix(node: &mut Node) {
+/// Removes the routes for edits.
+pub(super) fn fix(node: &mut Node) {
     node.place.route = None;
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(fix),

@@ -1,4 +1,4 @@
-//! The parts of a template beside its resources, and what they mean for a resource.
+//! The parts of a template, and what they mean for a resource.
 
 use std::{
     cell::{Cell, RefCell},
@@ -10,11 +10,12 @@ use crate::document::{Node, Value};
 /// The limit for the results of functions, in bytes: a thousand times a large template.
 const BUDGET: usize = 64 * 1024 * 1024;
 
-/// A template's parameters, mappings and conditions.
+/// A template's sections.
 pub(super) struct Template<'n> {
     pub(super) parameters: BTreeMap<&'n str, &'n Node>,
     pub(super) mappings: BTreeMap<&'n str, &'n Node>,
     pub(super) conditions: BTreeMap<&'n str, &'n Node>,
+    pub(super) resources: BTreeMap<&'n str, &'n Node>,
     budget: Cell<usize>,
 }
 
@@ -28,6 +29,7 @@ impl<'n> Template<'n> {
             parameters: section("Parameters"),
             mappings: section("Mappings"),
             conditions: section("Conditions"),
+            resources: section("Resources"),
             budget: Cell::new(BUDGET),
         }
     }

@@ -30,7 +30,11 @@ Conditions:
   Itself: !Not [!Condition Itself]
   Seven: !Equals [!Ref Count, 7]
 Resources:
-  Bucket: {Type: 'AWS::S3::Bucket', Properties: {}}
+  Bucket: {Type: 'AWS::S3::Bucket', Properties: {MeshName: bucket}}
+  Mesh: {Type: 'AWS::AppMesh::Mesh', Properties: {MeshName: !Sub '${Known}-mesh'}}
+  Node: {Type: 'AWS::AppMesh::VirtualNode', Properties: {MeshName: !GetAtt Mesh.MeshName, VirtualNodeName: node}}
+  Unnamed: {Type: 'AWS::AppMesh::VirtualGateway', Properties: {MeshName: !Ref Unknown}}
+  Route: {Type: 'AWS::AppMesh::Route', Properties: {VirtualRouterName: router, RouteName: !GetAtt Route.RouteName}}
   Web:
     Type: AWS::ECS::TaskDefinition
     Properties:
@@ -68,6 +72,20 @@ fn functions_are_computed_from_literals_and_defaults() {
         ("!Ref AWS::NoValue", "-"),
         ("!Ref AWS::Region", "?"),
         ("!GetAtt Bucket.Arn", "?"),
+        ("!GetAtt Bucket.MeshName", "?"),
+        ("!GetAtt Mesh.MeshName", "shop-mesh"),
+        ("{'Fn::GetAtt': [Node, MeshName]}", "shop-mesh"),
+        ("!GetAtt Node.VirtualNodeName", "node"),
+        ("!GetAtt Node.VirtualRouterName", "?"),
+        ("!GetAtt Node.Uid", "?"),
+        ("!GetAtt Unnamed.VirtualGatewayName", "?"),
+        ("!GetAtt Route.VirtualRouterName", "router"),
+        ("!GetAtt Route.RouteName", "?"),
+        ("!Sub '${Mesh.MeshName}/${Node.VirtualNodeName}/${Unnamed.MeshName}'", "shop-mesh/node/…"),
+        ("!Ref Node", "arn:…:appmesh:…:…:mesh/shop-mesh/virtualNode/node"),
+        ("!GetAtt Node.Arn", "arn:…:appmesh:…:…:mesh/shop-mesh/virtualNode/node"),
+        ("!Sub '${Unnamed}'", "arn:…:appmesh:…:…:mesh/…/virtualGateway/…"),
+        ("!Ref Mesh", "?"),
         ("!ImportValue x", "?"),
         ("!Sub '${Known}-${Unknown}-${AWS::Region}-${Bucket.Arn}-${!Known}'", "shop-…-…-…-${Known}"),
         ("!Sub ['${a}.${b}.${Known}', {a: 1, b: !Ref Unknown, Known: own}]", "1.….own"),

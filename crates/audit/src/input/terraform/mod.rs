@@ -1,6 +1,7 @@
 //! Terraform: the output of `terraform show -json` for a plan or a state. Source:
 //! <https://developer.hashicorp.com/terraform/internals/json-format>
 
+mod app_mesh;
 mod attributes;
 mod references;
 mod resources;
@@ -30,7 +31,7 @@ pub(super) fn is_shown(node: &Node) -> bool {
     node.get("format_version").is_some() && parts.iter().any(|part| node.get(part).is_some())
 }
 
-/// Reads every task definition, and the services that run it.
+/// Reads every task definition, the services that run it, and the resources of App Mesh.
 pub(super) fn read_shown(
     file: &Arc<SourceFile>,
     node: &Node,
@@ -62,6 +63,7 @@ pub(super) fn read_shown(
         }
     }
     material.definitions.extend(read.into_iter().map(|(_, definition)| definition));
+    material.resources.all.extend(all.iter().filter_map(|resource| app_mesh::read(file, resource)));
 }
 
 fn definition(

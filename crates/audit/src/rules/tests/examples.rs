@@ -29,7 +29,7 @@ pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let material = match base {
         // Task definitions may be among the exports: they are of the same run.
         Base::AppMeshResources => Material {
-            resources: Resources { all: Resource::all_in(&file, &node) },
+            resources: Resources { all: Resource::all_in(&file, &node), ..Resources::default() },
             definitions: node
                 .items()
                 .iter()

@@ -25,7 +25,7 @@ pub(super) fn left_by_a_forgotten_task(case: &Case<'_>) -> Option<Conclusion> {
         return None;
     }
     let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-    let sentence = match (case.guard(), case.observed(&["deregister"])) {
+    let sentence = match (case.guard(case.lately()), case.observed(&["deregister"])) {
         (Some(guard), _) => format!(
             "ECS does not know it any more, and its instances are still in Consul, because a guard held deletions back at {} ({}): \
              check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",

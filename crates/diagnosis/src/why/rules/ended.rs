@@ -1,6 +1,5 @@
 //! Tasks that have stopped, or are stopping, because somebody wanted it.
 
-use jiff::Timestamp;
 use mesh::{phase::TaskPhase, task_end::TaskEnd, time::elapsed};
 
 use super::{Case, Cause, Conclusion, moment};
@@ -23,8 +22,7 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
     }
     let stopped_at = end.stopped_at.unwrap_or(case.now);
     let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-    let since_the_stop = |at: Timestamp| at >= stopped_at;
-    if let Some(guard) = case.guard().filter(|guard| since_the_stop(guard.at)) {
+    if let Some(guard) = case.guard(stopped_at.max(case.lately())) {
         let sentence = format!(
             "It has stopped, and its instances are still in Consul, because a guard held deletions back at {} ({}): check them with \
              ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
@@ -38,7 +36,7 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
                         changes nothing: the always-on controller has to deregister them, or set Mode=act";
         return Some(Conclusion::faulty(Cause::OnlyObserved, sentence));
     }
-    if let Some(failed) = case.lines().filter(|line| line.outcome == "failed").last() {
+    if let Some(failed) = case.failure(stopped_at) {
         let sentence = format!(
             "It has stopped, and its instances are still in Consul, because the controller failed at {} ({}): correct what this \
              names; its messages are retried, and ecs-mesh redrive returns those that were given up",

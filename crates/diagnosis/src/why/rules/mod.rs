@@ -47,10 +47,10 @@ const RULES: [Rule; 33] = [
     running::drained,
     running::mesh_init_failed,
     tokens::login_refused,
-    running::controller_failed,
     running::lost,
     running::unhealthy_container,
     running::health_sync_stopped,
+    running::controller_failed,
     running::not_as_it_should_be,
     running::consul_unread,
 ];

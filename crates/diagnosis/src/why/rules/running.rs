@@ -8,7 +8,10 @@ use mesh::{
 };
 
 use super::{Case, Cause, Conclusion, moment};
-use crate::status::{MAINTENANCE, TaskVerdict};
+use crate::{
+    log_line::Line,
+    status::{MAINTENANCE, TaskVerdict},
+};
 
 /// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
 const DRAINS: [&str; 2] = ["mark_critical", "drain"];
@@ -90,23 +93,6 @@ pub(super) fn mesh_init_failed(case: &Case<'_>) -> Option<Conclusion> {
     Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
 }
 
-/// The last that the controller tried for it has failed, and it is not as it should be.
-pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
-    case.active()?;
-    let last = case.lines().last().filter(|line| line.outcome == "failed")?;
-    if matches!(case.verdict()?, TaskVerdict::Healthy) {
-        return None;
-    }
-    let sentence = format!(
-        "The controller's work for it failed at {} ({}: {}): correct what this names; its messages are retried, and ecs-mesh redrive \
-         returns those that were given up",
-        moment(last.at),
-        last.error.as_deref().unwrap_or("failed"),
-        last.reason.as_deref().unwrap_or("no reason given")
-    );
-    Some(Conclusion::faulty(Cause::ControllerFailed, sentence))
-}
-
 /// Consul has forgotten it.
 pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
     case.active()?;
@@ -124,8 +110,16 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
         let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
         format!("with Repair=on, the next sweep registers it again, or ecs-mesh sweep --cluster {cluster} does so now")
     };
-    let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}: {what_to_do}");
+    let failed = case.failure(case.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
+    let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}{failed}: {what_to_do}");
     Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
+}
+
+/// That the controller's last work for a task failed, as a part of a sentence.
+fn failed(line: &Line) -> String {
+    let (label, reason) = (line.error.as_deref().unwrap_or("failed"), line.reason.as_deref());
+    let reason = reason.unwrap_or("no reason given");
+    format!("the controller's last work for it failed at {} ({label}: {reason})", moment(line.at))
 }
 
 /// A container is not healthy.
@@ -161,6 +155,21 @@ pub(super) fn health_sync_stopped(case: &Case<'_>) -> Option<Conclusion> {
     let sentence =
         format!("Its container {name} has stopped, and {reported}: replace the task, and read {}", case.log_of(name));
     Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
+}
+
+/// The last that the controller tried for it has failed, and it is not as it should be.
+pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
+    case.active()?;
+    let last = case.failure(case.lately())?;
+    if matches!(case.verdict()?, TaskVerdict::Healthy) {
+        return None;
+    }
+    let sentence = format!(
+        "It is not as it should be, and {}: correct what this names; its messages are retried, and ecs-mesh redrive returns those that \
+         were given up",
+        failed(last)
+    );
+    Some(Conclusion::faulty(Cause::ControllerFailed, sentence))
 }
 
 /// What `status` says of it, if nothing explains more.

@@ -175,13 +175,17 @@ fn left(cluster: &mut ObservedCluster) {
 fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     let (cause, _) = because(|cluster, _| left(cluster));
     assert_eq!(cause, Cause::LeftInConsul);
-    let (cause, sentence) = because(|cluster, further| {
-        left(cluster);
-        let reason = "10 of 10 services would be deleted";
-        let arn = super::cluster().to_string();
-        let guard = json!({ "action": "sweep", "outcome": "guard_tripped", "cluster_arn": arn, "reason": reason });
-        further.history.lines.push(line(1, guard));
-    });
+    let guarded = |minutes| {
+        because(|cluster, further| {
+            left(cluster);
+            let reason = "10 of 10 services would be deleted";
+            let arn = super::cluster().to_string();
+            let guard = json!({ "action": "sweep", "outcome": "guard_tripped", "cluster_arn": arn, "reason": reason });
+            further.history.lines.push(line(minutes, guard));
+        })
+    };
+    assert_eq!(guarded(3).0, Cause::LeftInConsul, "the guard was before the stop");
+    let (cause, sentence) = guarded(1);
     assert_eq!(cause, Cause::HeldBackByTheGuard);
     assert!(
         sentence
@@ -194,13 +198,17 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
         further.history.lines.push(line(1, observed));
     });
     assert!(cause == Cause::OnlyObserved && sentence.contains("Mode=observe"), "{sentence}");
-    let (cause, sentence) = because(|cluster, further| {
-        left(cluster);
-        let failed = json!({
-            "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_unavailable", "reason": "no leader",
-        });
-        further.history.lines.push(line(1, failed));
-    });
+    let failed = |minutes| {
+        because(|cluster, further| {
+            left(cluster);
+            let failed = json!({
+                "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_unavailable", "reason": "no leader",
+            });
+            further.history.lines.push(line(minutes, failed));
+        })
+    };
+    assert_eq!(failed(3).0, Cause::LeftInConsul, "the failure was before the stop");
+    let (cause, sentence) = failed(1);
     assert!(cause == Cause::ControllerFailed && sentence.contains("(no leader)"), "{sentence}");
 }
 

@@ -209,19 +209,29 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
 }
 
 #[test]
-fn controller_that_failed_is_named_if_the_task_is_not_as_it_should_be() {
-    let failed = || {
-        line(
-            1,
-            json!({ "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_permission_denied", "reason": "no" }),
-        )
+fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
+    let failed = |minutes| {
+        let denied = "consul_permission_denied";
+        line(minutes, json!({ "outcome": "failed", "task_id": id(1).to_string(), "error": denied, "reason": "no" }))
     };
+    let failing = |minutes| {
+        because(|cluster, further| {
+            fail_checks(cluster);
+            further.history.lines.push(failed(minutes));
+        })
+    };
+    let (cause, sentence) = failing(1);
+    let expected = "failed at 2026-11-23 11:59:00 UTC (consul_permission_denied: no): correct what this names";
+    assert!(cause == Cause::ControllerFailed && sentence.contains(expected), "{sentence}");
+    assert_eq!(failing(61).0, Cause::NotPassing, "an old failure explains nothing");
+    assert_eq!(because(|_, further| further.history.lines.push(failed(1))).0, Cause::Healthy);
+    // What it has lost comes first, and names the failure
     let (cause, sentence) = because(|cluster, further| {
         deregister(cluster);
-        further.history.lines.push(failed());
+        further.history.lines.push(failed(1));
     });
-    assert!(cause == Cause::ControllerFailed && sentence.contains("(consul_permission_denied: no)"), "{sentence}");
-    assert_eq!(because(|_, further| further.history.lines.push(failed())).0, Cause::Healthy);
+    assert_eq!(cause, Cause::LostFromTheCatalog);
+    assert!(sentence.contains("; the controller's last work for it failed at"), "{sentence}");
 }
 
 /// The checks of the first task are critical.

@@ -11,7 +11,7 @@ fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
     let (mut cluster, mut further) = (healthy(), further());
     change(&mut cluster, &mut further);
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-    let row = match find_service("web", &observed, now()) {
+    let row = match find_service("web", &Within::default(), &observed, now()) {
         Found::One(row) => Some(row),
         Found::None => None,
         Found::Several(places) => panic!("{places:?}"),
@@ -92,8 +92,51 @@ fn service_in_several_clusters_is_asked_for_its_cluster() {
         ..healthy()
     };
     let observed = Observed { clusters: vec![healthy(), other], problems: Vec::new() };
-    let Found::Several(places) = find_service("web", &observed, now()) else { panic!("it was found once") };
-    assert_eq!(places, ["prod", "test"]);
+    let Found::Several(places) = find_service("web", &Within::default(), &observed, now()) else {
+        panic!("it was found once")
+    };
+    assert_eq!(places, ["web (cluster prod)", "web (cluster test)"]);
+}
+
+#[test]
+fn service_in_several_namespaces_is_asked_for_its_namespace() {
+    let mut cluster = healthy();
+    for (number, namespace) in ["default", "team-a"].iter().enumerate() {
+        let tenancy =
+            Tenancy::Enterprise { partition: "default".parse().unwrap(), namespace: namespace.parse().unwrap() };
+        cluster.tasks[number].service.tenancy = tenancy;
+    }
+    cluster.services.clear();
+    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    let Found::Several(places) = find_service("web", &Within::default(), &observed, now()) else {
+        panic!("it was found once")
+    };
+    let place = |namespace: &str| format!("web (cluster prod, partition default, namespace {namespace})");
+    assert!(["default", "team-a"].iter().all(|namespace| places.contains(&place(namespace))), "{places:?}");
+    let within = Within { namespace: Some("team-a".to_owned()), ..Within::default() };
+    let Found::One(row) = find_service("web", &within, &observed, now()) else { panic!("not found once") };
+    assert_eq!(row.namespace.as_deref(), Some("team-a"));
+}
+
+#[test]
+fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
+    let outside = |definition: Option<_>| {
+        let mut cluster = healthy();
+        let state = aws::ecs::ServiceState { name: "batch".to_owned(), ..cluster.services[0].state.clone() };
+        cluster.outside.services.push(crate::OutsideService { state, definition });
+        let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+        why_service("batch", None, &observed, &further(), now())
+    };
+    let report = outside(Some(crate::examples::definition()));
+    assert_eq!((report.cause, report.condition), (Cause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
+    assert!(report.conclusion.contains("its task definition web:3 has no tag"), "{}", report.conclusion);
+    let report = outside(None);
+    assert_eq!(
+        (report.cause, report.condition),
+        (Cause::DefinitionNotRead, Condition::Unknown),
+        "{}",
+        report.conclusion
+    );
 }
 
 #[test]

@@ -28,11 +28,11 @@ configured for these only. A misspelled backend is a service that the app cannot
 };
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    for (resource, reference) in resources.broken_references(ResourceKind::VirtualNode) {
+    for (resource, mesh, reference) in resources.broken_references(ResourceKind::VirtualNode) {
         let kind = reference.kind.as_str();
         let message =
             format!("{} has as backend the {kind} {}, which does not exist", resource.label(), reference.name);
-        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

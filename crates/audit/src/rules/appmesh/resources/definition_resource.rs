@@ -1,5 +1,5 @@
 use crate::{
-    app_mesh::{ResourceKind, Resources},
+    app_mesh::{Presence, ResourceKind, Resources},
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, Rule, TaskFindings},
@@ -15,7 +15,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     explanation: "\
 A task definition refers to a mesh by the name of a virtual node or virtual gateway in a variable of the Envoy \
 container. An unknown mesh, node or gateway is usually misspelled, or of another environment. It is reported as \
-missing only if the run has other resources of that kind of the same mesh, or meshes but not this one.",
+missing only if the run has an export of another resource of that kind of the same mesh, or of meshes but not this \
+one, or if the templates of the run create the mesh and other resources of that kind. Nothing is reported as missing if \
+part of the input could not be read.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
@@ -44,9 +46,9 @@ fn check(subjects: &[Subject<'_>], resources: &Resources, findings: &mut TaskFin
         let Some(mesh) = subject.app_mesh.as_ref() else { continue };
         let (Some(variable), Some(resource)) = (mesh.resource_variable(), mesh.resource()) else { continue };
         let MeshResource { mesh: name, kind, name: target } = resource;
-        let meshes: Vec<&str> = resources.of(ResourceKind::Mesh).map(|mesh| mesh.name.as_str()).collect();
+        let meshes = exported_meshes(resources);
         // Other resources of the mesh show that it exists, even if it was not exported itself.
-        let is_known = resources.all.iter().any(|resource| resource.mesh == name);
+        let is_known = resources.is_partial || resources.all.iter().any(|resource| resource.mesh.may_be(name));
         let (message, help) = if !is_known && !meshes.is_empty() {
             (
                 format!("Envoy represents a resource of the mesh {name}, which does not exist"),
@@ -61,4 +63,10 @@ fn check(subjects: &[Subject<'_>], resources: &Resources, findings: &mut TaskFin
         };
         findings(subject, Draft::new(variable.value.span(), message, help));
     }
+}
+
+/// Templates create only some of the meshes that exist.
+fn exported_meshes(resources: &Resources) -> Vec<&str> {
+    let meshes = resources.of(ResourceKind::Mesh).filter(|mesh| mesh.presence == Presence::Exported);
+    meshes.filter_map(|mesh| mesh.name.whole()).collect()
 }

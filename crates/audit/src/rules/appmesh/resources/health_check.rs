@@ -2,7 +2,7 @@ use std::ops::RangeInclusive;
 
 use crate::{
     app_mesh::{ResourceKind, Resources},
-    document::{Node, Span},
+    document::{Node, Span, Value},
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, ResourceFindings, Rule},
@@ -143,7 +143,7 @@ fn path(check: &Node) -> Option<Defect> {
             format!("is over {protocol_name} and has no path"),
             "add a path, such as /health".to_owned(),
         )),
-        (Some(path), false) => {
+        (Some(path), false) if !matches!(path.value, Value::Unknown) => {
             let wrong = format!("is over {protocol_name} and has a path, which is ignored");
             Some((path.place.span, wrong, "remove the path, or check over http".to_owned()))
         }

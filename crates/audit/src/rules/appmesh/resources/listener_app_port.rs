@@ -1,5 +1,5 @@
 use crate::{
-    app_mesh::Resources,
+    app_mesh::{ResourceKind, Resources},
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, ResourceFindings, Rule},
@@ -33,9 +33,11 @@ is not in `AppPorts` of the definition whose Envoy represents the node, requests
 fn check(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for subject in subjects {
         let Some(mesh) = subject.app_mesh.as_ref() else { continue };
-        let (Some(proxy), Some(resource)) = (mesh.proxy, mesh.resource()) else { continue };
+        let node = mesh.resource().filter(|resource| resource.kind == ResourceKind::VirtualNode);
+        let (Some(proxy), Some(resource)) = (mesh.proxy, node) else { continue };
         let Some(ports) = proxy.ports("AppPorts").filter(|ports| !ports.is_empty()) else { continue };
-        let Some(node) = resources.named(resource.kind, resource.mesh, resource.name) else { continue };
+        let file = &subject.definition.file;
+        let Some(node) = resources.named(resource.kind, resource.mesh, resource.name, file) else { continue };
         for listener in node.listeners().filter_map(|mapping| mapping.get("port")) {
             let Some(port) = listener.number().filter(|port| !ports.iter().any(|it| i64::from(*it) == *port)) else {
                 continue;

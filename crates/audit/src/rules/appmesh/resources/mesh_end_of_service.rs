@@ -29,8 +29,9 @@ fn check(resources: &Resources, subjects: &[Subject<'_>], findings: &mut Resourc
         return;
     }
     let mut meshes = BTreeSet::new();
-    for resource in resources.all.iter().filter(|resource| meshes.insert(resource.mesh.as_str())) {
-        let message = format!("the mesh {} is one of App Mesh, which ended on 2026-09-30", resource.mesh);
+    for resource in resources.all.iter().filter(|resource| meshes.insert(resource.mesh.whole())) {
+        let mesh = resource.mesh.whole().map_or_else(|| "the mesh".to_owned(), |name| format!("the mesh {name}"));
+        let message = format!("{mesh} is one of App Mesh, which ended on 2026-09-30");
         let help = "move its services to Consul on ECS (ecs-mesh inject) or to ECS Service Connect";
         findings(resource, Draft::new(resource.span, message, help));
     }

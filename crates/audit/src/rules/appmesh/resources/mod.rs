@@ -1,4 +1,4 @@
-//! Exported resources of App Mesh, compared with each other and with task definitions.
+//! Resources of App Mesh, compared with each other and with task definitions.
 
 mod access_log;
 mod backend_missing;

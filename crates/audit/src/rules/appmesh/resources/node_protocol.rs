@@ -53,5 +53,7 @@ fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -
         .flat_map(Resource::weighted_targets)
         .filter_map(|target| target.get("virtualNode")?.text())
         .collect();
-    names.into_iter().filter_map(|name| resources.named(ResourceKind::VirtualNode, &router.mesh, name)).collect()
+    let Some(mesh) = router.mesh.whole() else { return Vec::new() };
+    let node = |name| resources.named(ResourceKind::VirtualNode, mesh, name, &router.file);
+    names.into_iter().filter_map(node).collect()
 }

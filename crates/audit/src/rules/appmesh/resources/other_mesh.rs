@@ -27,19 +27,12 @@ in another mesh of the run: one of the two was created in the wrong mesh.",
 };
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    for resource in &resources.all {
-        for reference in resource.references() {
-            let Reference { kind, name, node } = reference;
-            let other = resources.other_mesh_with(kind, &resource.mesh, name);
-            let Some(other) = other.filter(|_| resources.lacks(kind, &resource.mesh, name)) else { continue };
-            let mesh = &resource.mesh;
-            let kind = kind.as_str();
-            let message = format!(
-                "{} of the mesh {mesh} refers to the {kind} {name}, which is in the mesh {other}",
-                resource.label()
-            );
-            let help = format!("create the {kind} {name} in {mesh}, or use an existing one");
-            findings(resource, Draft::new(node.place.span, message, help));
-        }
+    for (resource, mesh, Reference { kind, name, node }) in resources.references() {
+        let other = resources.other_mesh_with(kind, mesh, name);
+        let Some(other) = other.filter(|_| resources.lacks(kind, mesh, name)) else { continue };
+        let (label, kind) = (resource.label(), kind.as_str());
+        let message = format!("{label} of the mesh {mesh} refers to the {kind} {name}, which is in the mesh {other}");
+        let help = format!("create the {kind} {name} in {mesh}, or use an existing one");
+        findings(resource, Draft::new(node.place.span, message, help));
     }
 }

@@ -36,11 +36,11 @@ It is reported as missing only if the run has other resources of that kind of th
 };
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    for (resource, reference) in resources.broken_references(ResourceKind::VirtualService) {
+    for (resource, mesh, reference) in resources.broken_references(ResourceKind::VirtualService) {
         let kind = reference.kind.as_str();
         let message =
             format!("{} is provided by the {kind} {}, which does not exist", resource.label(), reference.name);
-        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

@@ -1,5 +1,6 @@
 use crate::{
     app_mesh::{ResourceKind, Resources},
+    document::Value,
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, ResourceFindings, Rule},
@@ -40,7 +41,7 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
     for route in resources.of(ResourceKind::Route) {
         let matched = route.route().and_then(|(_, route)| route.get("match"));
         let Some(headers) = matched.and_then(|it| it.get("headers").or_else(|| it.get("metadata"))) else { continue };
-        let count = headers.items().len();
+        let count = headers.items().iter().filter(|item| !matches!(item.value, Value::Unknown)).count();
         if count > MOST {
             let message = format!("{} matches by {count} headers", route.label());
             let help = format!("match by at most {MOST}, or split the route");

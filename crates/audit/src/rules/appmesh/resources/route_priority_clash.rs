@@ -1,5 +1,5 @@
 use crate::{
-    app_mesh::{Resource, ResourceKind, Resources},
+    app_mesh::{Presence, Resource, ResourceKind, Resources},
     document::Node,
     example::{Base, Example},
     finding::{Draft, Severity},
@@ -32,17 +32,31 @@ of routes with the same priority is undefined.",
 };
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    for (index, route) in resources.all.iter().enumerate().filter(|(_, it)| it.kind == ResourceKind::Route) {
+    let routes: Vec<&Resource> =
+        resources.of(ResourceKind::Route).filter(|route| route.presence != Presence::Conditional).collect();
+    for (index, route) in routes.iter().enumerate() {
         let Some(priority) = route.spec("priority").and_then(Node::number) else { continue };
-        let is_same = |other: &&Resource| {
-            other.kind == ResourceKind::Route
-                && (&other.mesh, &other.router) == (&route.mesh, &route.router)
-                && other.name != route.name
+        let is_same = |other: &&&Resource| {
+            are_of_one_router(resources, route, other)
                 && other.spec("priority").and_then(Node::number) == Some(priority)
         };
-        let Some(other) = resources.all.iter().take(index).find(is_same) else { continue };
+        let Some(other) = routes.iter().take(index).find(is_same) else { continue };
         let message = format!("{} has the same priority {priority} as {}", route.label(), other.label());
         let help = "give the lower number to the route that should be tried first";
         findings(route, Draft::new(route.span_of("priority"), message, help));
     }
+}
+
+/// Whether two routes with different names certainly have the same router. Templates of several environments may call
+/// different routers the same.
+fn are_of_one_router(resources: &Resources, one: &Resource, other: &Resource) -> bool {
+    let names = |route: &Resource| {
+        let router = route.owner.as_ref()?.whole()?.to_owned();
+        Some((route.mesh.whole()?.to_owned(), router))
+    };
+    let is_one_environment = one.file.name == other.file.name
+        || (one.presence, other.presence) == (Presence::Exported, Presence::Exported)
+        || matches!((resources.owner(one), resources.owner(other)), (Some(a), Some(b)) if std::ptr::eq(a, b));
+    let differ = matches!((one.name.whole(), other.name.whole()), (Some(a), Some(b)) if a != b);
+    differ && is_one_environment && names(one).is_some() && names(one) == names(other)
 }

@@ -8,13 +8,17 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-route-target-missing",
-    summary: "the targets of a route exist as virtual nodes",
+    summary: "the targets of a route exist as virtual nodes, those of a gateway route as virtual services",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
     effect: "the target's share of the requests is answered with 503",
     explanation: "\
-A route distributes its requests among virtual nodes by weight. The share of a missing virtual node fails.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
+A route distributes its requests among virtual nodes by weight. The share of a missing virtual node fails. A gateway \
+route sends all of its requests to one virtual service.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/gateway-routes.html",
+    ],
     examples: &[Example {
         base: Base::AppMeshResources,
         given: &[],
@@ -26,14 +30,16 @@ A route distributes its requests among virtual nodes by weight. The share of a m
 };
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    for (resource, reference) in resources.broken_references(ResourceKind::Route) {
-        if reference.kind != ResourceKind::VirtualNode {
+    let kinds = [ResourceKind::Route, ResourceKind::GatewayRoute];
+    let broken = kinds.into_iter().flat_map(|kind| resources.broken_references(kind));
+    for (resource, mesh, reference) in broken {
+        if Some(reference.kind) == resource.kind.owner() {
             continue;
         }
         let kind = reference.kind.as_str();
         let message =
             format!("{} sends requests to the {kind} {}, which does not exist", resource.label(), reference.name);
-        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

@@ -27,8 +27,9 @@ The name of a virtual router has at most 255 letters, digits, hyphens and unders
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
+        let Some(name) = router.name.whole() else { continue };
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if router.name.chars().count() > 255 || !router.name.chars().all(is_legal) {
+        if name.chars().count() > 255 || !name.chars().all(is_legal) {
             let message = format!("{} has an invalid name", router.label());
             let help = "use at most 255 letters, digits, hyphens and underscores";
             findings(router, Draft::new(router.span, message, help));

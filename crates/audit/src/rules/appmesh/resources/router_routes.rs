@@ -1,5 +1,5 @@
 use crate::{
-    app_mesh::{Reference, ResourceKind, Resources},
+    app_mesh::{Reference, Resource, ResourceKind, Resources},
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, ResourceFindings, Rule},
@@ -14,7 +14,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     effect: "requests to the virtual services that the router provides match nothing and are answered with 404",
     explanation: "\
 A virtual router has no effect by itself: its routes determine which virtual nodes get which requests. A router \
-without routes is reported only if the run has routes of the same mesh, and only if it provides a virtual service.",
+without routes is reported only if it provides a virtual service, and only if the run has an export of other routes of \
+the mesh, or templates that create the mesh and other routes.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
@@ -34,13 +35,13 @@ without routes is reported only if the run has routes of the same mesh, and only
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
-        let has_routes = resources.routes(router).next().is_some();
-        let are_routes_exported = resources.of(ResourceKind::Route).any(|route| route.mesh == router.mesh);
-        let service = resources.of(ResourceKind::VirtualService).find(|service| {
-            let is_it = |to: &Reference<'_>| to.kind == ResourceKind::VirtualRouter && to.name == router.name;
-            service.mesh == router.mesh && service.references().iter().any(is_it)
-        });
-        if let Some(service) = service.filter(|_| are_routes_exported && !has_routes) {
+        let is_provider = |service: &Resource, mesh: &str, to: &Reference<'_>| {
+            service.kind == ResourceKind::VirtualService
+                && to.kind == ResourceKind::VirtualRouter
+                && router.is_called(mesh, to.name)
+        };
+        let service = resources.references().find(|(service, mesh, to)| is_provider(service, mesh, to));
+        if let Some((service, ..)) = service.filter(|_| resources.lacks_routes(router)) {
             let message = format!("{} provides the {}, but has no route", router.label(), service.label());
             findings(router, Draft::new(router.span, message, "create a route to a virtual node"));
         }

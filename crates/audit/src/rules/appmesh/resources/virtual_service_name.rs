@@ -36,8 +36,9 @@ in the app's own task, and are not redirected to Envoy. Use the name of the real
 };
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    for service in resources.of(ResourceKind::VirtualService).filter(|service| is_loopback(&service.name)) {
-        let message = format!("the virtual service {} resolves to the caller's own task", service.name);
+    for service in resources.of(ResourceKind::VirtualService) {
+        let Some(name) = service.name.whole().filter(|name| is_loopback(name)) else { continue };
+        let message = format!("the virtual service {name} resolves to the caller's own task");
         let help = "name it after the service discovery name of the real service, such as orders.shop.local";
         findings(service, Draft::new(service.span, message, help));
     }

@@ -1,0 +1,192 @@
+//! A resource of a mesh.
+
+use std::sync::Arc;
+
+use super::kind::ResourceKind;
+use crate::{
+    definition::Text,
+    document::{HOLE, Node, Span, Value},
+    source::SourceFile,
+};
+
+/// A resource of a mesh.
+#[derive(Debug)]
+pub struct Resource {
+    /// What it is.
+    pub kind: ResourceKind,
+    /// The mesh that it is in; its own name, if it is one.
+    pub mesh: Text,
+    /// Its name.
+    pub name: Text,
+    /// The virtual router of a route; the virtual gateway of a gateway route.
+    pub owner: Option<Text>,
+    /// The complete resource, spelled as in the API: `meshName`, `spec`…
+    pub node: Node,
+    /// The bytes that findings about all of it point at: its name, or its logical ID.
+    pub span: Span,
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// How it is in the file.
+    pub presence: Presence,
+    /// Its name in the file: a logical ID, a resource address. Empty in an export.
+    pub address: String,
+    /// The path of its construct, if the AWS CDK has synthesised the file.
+    pub construct: Option<String>,
+}
+
+/// What a file says about the existence of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It existed when it was exported.
+    Exported,
+    /// The template or plan creates it.
+    Declared,
+    /// The template creates it under a condition.
+    Conditional,
+}
+
+/// A reference from one resource to another.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference<'r> {
+    /// The kind of the resource that it names.
+    pub kind: ResourceKind,
+    /// The name of that resource.
+    pub name: &'r str,
+    /// The value in the file.
+    pub node: &'r Node,
+}
+
+impl<'r> Reference<'r> {
+    fn of(kind: ResourceKind, node: Option<&'r Node>) -> Option<Self> {
+        let node = node?;
+        Some(Self { kind, name: node.text()?, node })
+    }
+}
+
+/// The kinds of route: the key in a route's specification, and the protocol.
+pub const ROUTE_KINDS: [(&str, &str); 4] =
+    [("httpRoute", "http"), ("http2Route", "http2"), ("grpcRoute", "grpc"), ("tcpRoute", "tcp")];
+
+impl Resource {
+    /// The resource with the body `node`. Names that the body lacks are unknown: CloudFormation generates them.
+    #[must_use]
+    pub fn new(file: Arc<SourceFile>, kind: ResourceKind, node: Node, span: Span, presence: Presence) -> Self {
+        Self {
+            kind,
+            mesh: text(&node, ResourceKind::Mesh.name_key()),
+            name: text(&node, kind.name_key()),
+            owner: kind.owner().map(|owner| text(&node, owner.name_key())),
+            node,
+            span,
+            file,
+            presence,
+            address: String::new(),
+            construct: None,
+        }
+    }
+
+    /// Whether it is certainly in `mesh`.
+    #[must_use]
+    pub fn is_in(&self, mesh: &str) -> bool {
+        self.mesh.whole() == Some(mesh)
+    }
+
+    /// Whether it is certainly the one called `name` in `mesh`, if it exists.
+    #[must_use]
+    pub fn is_called(&self, mesh: &str, name: &str) -> bool {
+        self.is_in(mesh) && self.name.whole() == Some(name)
+    }
+
+    /// The resources that it refers to, as far as their names are known.
+    #[must_use]
+    pub fn references(&self) -> Vec<Reference<'_>> {
+        match self.kind {
+            ResourceKind::VirtualService => {
+                let node = self.spec("provider.virtualNode.virtualNodeName");
+                let router = self.spec("provider.virtualRouter.virtualRouterName");
+                let node = Reference::of(ResourceKind::VirtualNode, node);
+                node.into_iter().chain(Reference::of(ResourceKind::VirtualRouter, router)).collect()
+            }
+            ResourceKind::VirtualNode => {
+                let backends = self.spec("backends").map(Node::items).unwrap_or_default();
+                let names = backends.iter().map(|backend| backend.get("virtualService")?.get("virtualServiceName"));
+                names.filter_map(|name| Reference::of(ResourceKind::VirtualService, name)).collect()
+            }
+            ResourceKind::Route => {
+                let router = Reference::of(ResourceKind::VirtualRouter, self.node.get("virtualRouterName"));
+                let targets = self.weighted_targets().iter();
+                let nodes = targets.filter_map(|to| Reference::of(ResourceKind::VirtualNode, to.get("virtualNode")));
+                router.into_iter().chain(nodes).collect()
+            }
+            ResourceKind::GatewayRoute => {
+                let gateway = Reference::of(ResourceKind::VirtualGateway, self.node.get("virtualGatewayName"));
+                let target = self.route().and_then(|(_, route)| {
+                    ["action", "target", "virtualService", "virtualServiceName"]
+                        .iter()
+                        .try_fold(route, |at, key| at.get(key))
+                });
+                gateway.into_iter().chain(Reference::of(ResourceKind::VirtualService, target)).collect()
+            }
+            ResourceKind::Mesh | ResourceKind::VirtualRouter | ResourceKind::VirtualGateway => Vec::new(),
+        }
+    }
+
+    /// The protocol of a route, and the specification for that protocol.
+    #[must_use]
+    pub fn route(&self) -> Option<(&'static str, &Node)> {
+        let is_known = |node: &&Node| matches!(node.value, Value::Map(_));
+        ROUTE_KINDS.iter().find_map(|(key, protocol)| Some((*protocol, self.spec(key).filter(is_known)?)))
+    }
+
+    /// A route's targets.
+    #[must_use]
+    pub fn weighted_targets(&self) -> &[Node] {
+        let action = self.route().and_then(|(_, route)| route.get("action"));
+        action.and_then(|action| action.get("weightedTargets")).map(Node::items).unwrap_or_default()
+    }
+
+    /// The port mappings of its listeners, `port` and `protocol`; an unknown value for a listener that is unknown.
+    pub fn listeners(&self) -> impl Iterator<Item = &Node> {
+        let listeners = self.spec("listeners").map(Node::items).unwrap_or_default();
+        listeners.iter().filter_map(|listener| match listener.value {
+            Value::Unknown => Some(listener),
+            _ => listener.get("portMapping"),
+        })
+    }
+
+    /// The bytes of the value at a path of its specification; those of its name if there is no such value.
+    #[must_use]
+    pub fn span_of(&self, path: &str) -> Span {
+        self.spec(path).map_or(self.span, |node| node.place.span)
+    }
+
+    /// The value at a path below `spec`: `listeners`, `provider.virtualNode`.
+    #[must_use]
+    pub fn spec(&self, path: &str) -> Option<&Node> {
+        path.split('.').try_fold(self.node.get("spec")?, Node::get)
+    }
+
+    /// Its name in messages: `virtual node orders`. Without a known name, it is called by its construct or address.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let name = self.name.whole().or(self.construct.as_deref()).unwrap_or(&self.address);
+        format!("{} {name}", self.kind.as_str())
+    }
+
+    /// Its name in reports: the label, and its construct beside it.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        match (self.name.whole(), &self.construct) {
+            (Some(_), Some(construct)) => format!("{} ({construct})", self.label()),
+            _ => self.label(),
+        }
+    }
+}
+
+/// A name in the body of a resource.
+fn text(body: &Node, key: &str) -> Text {
+    match body.get(key).map(|node| &node.value) {
+        Some(Value::Text(text)) => Text(text.clone()),
+        _ => Text(HOLE.to_string()),
+    }
+}

@@ -1,0 +1,171 @@
+//! The rows of `versions.toml`.
+
+use std::{fmt, sync::LazyLock};
+
+use semver::{Version, VersionReq};
+use serde::Deserialize;
+use toml::value::Datetime;
+
+use super::line::Line;
+
+pub(super) const TEXT: &str = include_str!("versions.toml");
+
+/// The table. Its text is part of the program, and a test parses the same text: the default is never used.
+static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(TEXT).unwrap_or_default());
+
+/// The table.
+#[must_use]
+pub fn table() -> &'static Table {
+    &TABLE
+}
+
+/// What is known of the releases. Rows are sorted from the oldest to the newest.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Table {
+    /// The day on which the sources were read.
+    pub as_of: Datetime,
+    /// The lines of Consul.
+    pub consul: Vec<Consul>,
+    /// The lines of consul-ecs.
+    pub consul_ecs: Vec<ConsulEcs>,
+    /// The lines of Consul Dataplane.
+    #[serde(rename = "consul-dataplane")]
+    pub dataplane: Vec<Dataplane>,
+    /// The known defects.
+    #[serde(rename = "defect")]
+    pub defects: Vec<Defect>,
+    /// The order in which to update.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let as_of = Datetime { date: None, time: None, offset: None };
+        let (consul, consul_ecs, dataplane) = (Vec::new(), Vec::new(), Vec::new());
+        Self { as_of, consul, consul_ecs, dataplane, defects: Vec::new(), steps: Vec::new() }
+    }
+}
+
+/// A line of Consul.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Consul {
+    /// The line.
+    pub line: Line,
+    /// The end of its support, in the edition that has the longest.
+    pub supported_until: Support,
+    /// The lines of Envoy that it supports.
+    pub envoy: Vec<Line>,
+    /// The lines of Consul Dataplane that it supports. None before 1.14.
+    #[serde(default)]
+    pub dataplane: Vec<Line>,
+    /// The pages that say so.
+    pub sources: Vec<String>,
+}
+
+/// The end of a line's support.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Support {
+    /// A day.
+    Day(Datetime),
+    /// The release of another line.
+    Release(Line),
+}
+
+/// A line of consul-ecs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ConsulEcs {
+    /// The line.
+    pub line: Line,
+    /// Its newest release.
+    pub newest: Version,
+    /// The lines of Consul that it goes with.
+    pub consul: Vec<Line>,
+    /// The pages that say so.
+    pub sources: Vec<String>,
+}
+
+/// A line of Consul Dataplane.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Dataplane {
+    /// The line.
+    pub line: Line,
+    /// Its newest release.
+    pub newest: Version,
+    /// The Envoy in its images.
+    pub envoy: Vec<Bundled>,
+    /// The pages that say so.
+    pub sources: Vec<String>,
+}
+
+/// The Envoy in images of Consul Dataplane.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bundled {
+    /// The releases of Consul Dataplane.
+    pub releases: VersionReq,
+    /// The line of Envoy.
+    pub line: Line,
+}
+
+/// A program of the mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// consul-ecs.
+    ConsulEcs,
+    /// Consul Dataplane.
+    #[serde(rename = "consul-dataplane")]
+    Dataplane,
+    /// Consul: its servers and client agents.
+    Consul,
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ConsulEcs => "consul-ecs",
+            Self::Dataplane => "consul-dataplane",
+            Self::Consul => "Consul",
+        })
+    }
+}
+
+/// A known defect.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Defect {
+    /// Its name in the table.
+    pub id: String,
+    /// The program that has it.
+    pub program: Program,
+    /// The releases that have it, as far as that is known.
+    pub releases: VersionReq,
+    /// What happens, in one phrase.
+    pub what: String,
+    /// What to do, in one phrase.
+    pub action: String,
+    /// The release that corrects it, if there is one.
+    pub fixed_in: Option<Version>,
+    /// The rule that reports it, if the definition of a mesh task shows it.
+    pub rule: Option<String>,
+    /// The pages that say so.
+    pub sources: Vec<String>,
+}
+
+/// A step of an update.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What to update.
+    pub what: String,
+    /// Why at this point.
+    pub why: String,
+    /// The pages that say so.
+    pub sources: Vec<String>,
+}

@@ -1,0 +1,138 @@
+//! The table parses, is sorted, and contradicts itself nowhere.
+
+use super::{table::TEXT, *};
+
+fn version(text: &str) -> Version {
+    text.parse().unwrap()
+}
+
+fn line(text: &str) -> Line {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_table_parses() {
+    let parsed: Table = toml::from_str(TEXT).unwrap();
+    assert!(parsed.as_of.date.is_some());
+    assert_eq!(parsed.consul.len(), table().consul.len());
+    assert!(toml::from_str::<Table>(&TEXT.replace("line = \"1.10\"", "line = \"1.x\"")).is_err());
+}
+
+#[test]
+fn every_row_has_a_source() {
+    let table = table();
+    let sources = (table.consul.iter().map(|row| &row.sources))
+        .chain(table.consul_ecs.iter().map(|row| &row.sources))
+        .chain(table.dataplane.iter().map(|row| &row.sources))
+        .chain(table.defects.iter().map(|row| &row.sources))
+        .chain(table.steps.iter().map(|row| &row.sources));
+    for sources in sources {
+        assert!(!sources.is_empty() && sources.iter().all(|source| source.starts_with("https://")), "{sources:?}");
+    }
+}
+
+#[test]
+fn rows_are_sorted_and_refer_to_others() {
+    for program in [Program::Consul, Program::ConsulEcs, Program::Dataplane] {
+        let lines = lines_of(program);
+        assert!(lines.is_sorted() && !lines.is_empty(), "{program}");
+        for line in lines {
+            let servers = consul_of(program, line).unwrap();
+            assert!(!servers.is_empty(), "{program} {line} goes with no Consul");
+            assert!(servers.is_sorted() && servers.iter().all(|line| consul(*line).is_some()), "{program} {line}");
+            assert!(newest_of(program, line).is_none_or(|newest| Line::of(newest) == line), "{program} {line}");
+        }
+    }
+    for row in &table().consul {
+        assert!(row.dataplane.iter().all(|line| dataplane(*line).is_some()), "Consul {}", row.line);
+        assert!(row.dataplane.is_sorted() && row.envoy.is_sorted(), "Consul {}", row.line);
+        assert!(
+            matches!(&row.supported_until, Support::Day(day) if day.date.is_some() && day.time.is_none())
+                || matches!(row.supported_until, Support::Release(until) if until > row.line)
+        );
+    }
+}
+
+#[test]
+fn the_first_envoy_of_a_dataplane_is_one_that_consul_supports() {
+    for row in &table().dataplane {
+        let bundled = row.envoy.first().unwrap();
+        let servers = consul_of(Program::Dataplane, row.line).unwrap();
+        let is_known = servers.iter().any(|line| supports_envoy(*line, bundled.line) == Some(true));
+        assert!(is_known, "Consul Dataplane {} with Envoy {}", bundled.releases, bundled.line);
+    }
+}
+
+#[test]
+fn a_defect_has_an_own_name_and_an_end_after_its_last_release() {
+    let ids: Vec<&str> = table().defects.iter().map(|defect| defect.id.as_str()).collect();
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len());
+    for defect in &table().defects {
+        let ended = defect.fixed_in.as_ref().is_none_or(|fixed| !defect.releases.matches(fixed));
+        assert!(ended, "{}: fixed in a release that has it", defect.id);
+        for phrase in [&defect.what, &defect.action] {
+            assert!(!phrase.ends_with('.') && !phrase.is_empty(), "{}: a phrase, not a sentence", defect.id);
+        }
+    }
+    assert!(table().defects.is_sorted_by_key(|defect| defect.program));
+}
+
+#[test]
+fn lines_go_together_if_one_consul_goes_with_both() {
+    let pair = |one: &str, other: &str| supports((Program::ConsulEcs, line(one)), (Program::Dataplane, line(other)));
+    assert_eq!(pair("0.9", "1.6"), Some(true));
+    assert_eq!(pair("0.9", "2.0"), Some(false));
+    assert_eq!(pair("0.7", "1.3"), Some(true));
+    assert_eq!(pair("0.99", "1.3"), None);
+    assert_eq!(supports((Program::ConsulEcs, line("0.10")), (Program::Consul, line("2.0"))), Some(true));
+    assert_eq!(supports((Program::ConsulEcs, line("0.8")), (Program::Consul, line("2.0"))), Some(false));
+}
+
+#[test]
+fn support_ends_on_a_day_or_with_a_release() {
+    assert_eq!(has_ended(Program::Consul, line("1.17")), Some(true));
+    assert_eq!(has_ended(Program::Consul, line("1.18")), Some(true));
+    assert_eq!(has_ended(Program::Consul, line("1.21")), Some(false));
+    assert_eq!(has_ended(Program::ConsulEcs, line("0.8")), Some(true));
+    assert_eq!(has_ended(Program::ConsulEcs, line("0.9")), Some(false));
+    assert_eq!(has_ended(Program::Dataplane, line("1.5")), Some(true));
+    assert_eq!(has_ended(Program::Dataplane, line("9.9")), None);
+}
+
+#[test]
+fn a_defect_begins_and_ends_with_its_releases() {
+    let has = |release: &str, id: &str| {
+        defects_of(Program::ConsulEcs, &version(release)).iter().any(|defect| defect.id == id)
+    };
+    assert!(!has("0.8.1", "ecs-critical-overwritten"));
+    assert!(has("0.9.1", "ecs-critical-overwritten"));
+    assert!(!has("0.9.2", "ecs-critical-overwritten") && has("0.9.2", "ecs-writes-every-second"));
+    assert!(!has("0.10.0", "ecs-writes-every-second"));
+}
+
+#[test]
+fn an_image_of_the_dataplane_has_an_envoy_if_it_is_known() {
+    assert_eq!(bundled_envoy(&version("1.1.10")), Some(line("1.26")));
+    assert_eq!(bundled_envoy(&version("1.8.17")), Some(line("1.38")));
+    assert_eq!(bundled_envoy(&version("1.8.12")), None);
+}
+
+#[test]
+fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
+    let (consul_ecs, dataplane) = newest_pair().unwrap();
+    assert_eq!((consul_ecs, dataplane), (&version("0.10.1"), &version("2.0.1")));
+    for (program, release) in [(Program::ConsulEcs, consul_ecs), (Program::Dataplane, dataplane)] {
+        assert_eq!(has_ended(program, Line::of(release)), Some(false));
+        let by_release = |defect: &&Defect| defect.rule.as_deref() == Some("consul-release-defect");
+        assert!(!defects_of(program, release).iter().any(by_release));
+    }
+}
+
+#[test]
+fn servers_are_updated_before_tasks() {
+    let order: Vec<&str> = upgrade_order().iter().map(|step| step.what.as_str()).collect();
+    assert!(matches!(order.as_slice(), ["Consul's servers", "the controller", tasks] if tasks.contains("tasks")));
+}

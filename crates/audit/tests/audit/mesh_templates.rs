@@ -1,0 +1,247 @@
+//! Resources of App Mesh in templates, beside the task definitions that they belong to.
+
+use audit::{
+    audit,
+    example::Base,
+    finding::Finding,
+    input::{Gathered, gather},
+    rules::rules,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    folder::Folder,
+    mutations::mutations,
+    plan::plan,
+    reading::{ALWAYS, findings, findings_in, ids, shown},
+    template::template,
+};
+
+const MESH: &str = include_str!("../audit_inputs/mesh.yaml");
+
+/// The rules that report that something is missing, or that it is only elsewhere.
+const MISSING: [&str; 7] = [
+    "appmesh-backend-missing",
+    "appmesh-definition-resource",
+    "appmesh-other-mesh",
+    "appmesh-provider-missing",
+    "appmesh-route-router-missing",
+    "appmesh-route-target-missing",
+    "appmesh-router-routes",
+];
+
+/// The findings of several files, without those about the end of App Mesh.
+fn among(files: &[(&str, &str)]) -> Vec<&'static str> {
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+    let folder = Folder::with(&files);
+    let Gathered { material, .. } = gather(&[folder.path("")], &mut std::io::empty());
+    let mut found = ids(&audit(&material));
+    found.retain(|id| !ALWAYS.contains(id));
+    found
+}
+
+fn sorted(findings: &[Finding]) -> Vec<String> {
+    let mut shown = shown(findings);
+    shown.sort_unstable();
+    shown
+}
+
+/// Every example and mutation of the exported resources.
+fn exports() -> Vec<Value> {
+    let examples = rules().flat_map(|rule| rule.examples).filter(|example| example.base == Base::AppMeshResources);
+    let of_examples = examples.flat_map(|example| [example.broken().unwrap(), example.repaired().unwrap()]);
+    let of_mutations = mutations().filter(|(base, _)| *base == Base::AppMeshResources);
+    of_examples.chain(of_mutations.map(|(base, mutation)| mutation.broken(base))).collect()
+}
+
+fn text(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}
+
+#[test]
+fn a_template_has_the_findings_of_its_exports() {
+    let mut compared = 0;
+    for export in exports() {
+        let in_export = sorted(&findings(&export));
+        let in_template = sorted(&findings_in("mesh.json", &text(&template(&export))));
+        // A template does not show that other meshes do not exist.
+        if in_export.iter().any(|finding| finding.contains("of the mesh shops, which does not exist")) {
+            assert_eq!(in_template, Vec::<String>::new());
+            continue;
+        }
+        assert_eq!(in_template, in_export, "{export:#}");
+        compared += usize::from(!in_export.is_empty());
+    }
+    assert!(compared > 40, "{compared}");
+}
+
+#[test]
+fn a_plan_has_the_findings_of_its_exports() {
+    let mut compared = 0;
+    let only_resources = |export: &&Value| export.as_array().unwrap().iter().all(|it| it.get("family").is_none());
+    for export in exports().iter().filter(only_resources) {
+        let in_export = sorted(&findings(export));
+        assert_eq!(sorted(&findings_in("plan.json", &text(&plan(export)))), in_export, "{export:#}");
+        compared += usize::from(!in_export.is_empty());
+    }
+    assert!(compared > 30, "{compared}");
+}
+
+#[test]
+fn attributes_that_a_plan_does_not_know_are_unknown() {
+    let intact: Value = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
+    let mut mesh_is_new = plan(&intact);
+    let resources = mesh_is_new["planned_values"]["root_module"]["resources"].as_array_mut().unwrap();
+    resources.retain_mut(|resource| {
+        let values = resource["values"].as_object_mut().unwrap();
+        values.get("mesh_name") != Some(&json!("shop")) || values.remove("mesh_name").is_some()
+    });
+    let changes = resources.iter().map(|resource| {
+        let marks = json!({ "mesh_name": true, "id": true, "spec": [{}] });
+        json!({ "address": resource["address"], "change": { "after_unknown": marks } })
+    });
+    let changes: Vec<Value> = changes.collect();
+    // A node that does not exist: without its mesh, nothing shows that.
+    mesh_is_new["resource_changes"] = changes.into();
+    let broken = text(&mesh_is_new).replace("\"virtual_node\": \"orders\"", "\"virtual_node\": \"order\"");
+    assert_ne!(broken, text(&mesh_is_new));
+    assert_eq!(shown(&findings_in("plan.json", &broken)), [""; 0]);
+    // Numbers and texts that are not set are zero and empty in a state.
+    let unset = text(&plan(&intact)).replace("\"priority\": 10", "\"priority\": 0");
+    assert_eq!(shown(&findings_in("plan.json", &unset)), [""; 0]);
+}
+
+#[test]
+fn references_within_a_template_are_known() {
+    assert_eq!(shown(&findings_in("mesh.yaml", MESH)), [""; 0]);
+    for (from, to, found) in [
+        (
+            "Port: 9080, Protocol: http}\n          HealthCheck",
+            "Port: 9081, Protocol: http}\n          HealthCheck",
+            "appmesh-listener-app-port",
+        ),
+        (
+            "VirtualServiceName: !GetAtt Stock.VirtualServiceName",
+            "VirtualServiceName: stock.local",
+            "appmesh-backend-missing",
+        ),
+        ("VirtualNode: !GetAtt OrdersNode.VirtualNodeName", "VirtualNode: order", "appmesh-route-target-missing"),
+        (
+            "VirtualRouterName: !GetAtt OrdersRouter.VirtualRouterName\n      RouteName",
+            "VirtualRouterName: order\n      RouteName",
+            "appmesh-route-router-missing appmesh-router-routes",
+        ),
+        ("VirtualNodeName: !Sub '${StockNode.VirtualNodeName}'", "VirtualNodeName: stocks", "appmesh-provider-missing"),
+        (
+            "VirtualServiceName: !GetAtt Orders.VirtualServiceName",
+            "VirtualServiceName: order.shop.local",
+            "appmesh-route-target-missing",
+        ),
+        (
+            "VirtualGatewayName: !GetAtt Gateway.VirtualGatewayName",
+            "VirtualGatewayName: entry",
+            "appmesh-route-router-missing",
+        ),
+        (
+            "Protocol: http}\n        ServiceDiscovery:\n          DNS",
+            "Protocol: tcp}\n        ServiceDiscovery:\n          DNS",
+            "appmesh-node-protocol",
+        ),
+        ("Path: /health", "Path: !Ref AWS::NoValue", "appmesh-health-check"),
+        (
+            "Value: !Ref OrdersNode",
+            "Value: !Sub 'mesh/${Mesh.MeshName}/virtualNode/order'",
+            "appmesh-definition-resource",
+        ),
+        ("Value: !Ref OrdersNode", "Value: !Ref Gateway", "appmesh-gateway-mixed"),
+    ] {
+        let broken = MESH.replace(from, to);
+        assert_ne!(broken, MESH, "{from}");
+        assert_eq!(ids(&findings_in("mesh.yaml", &broken)).join(" "), found, "{to}");
+    }
+}
+
+#[test]
+fn a_definition_s_node_may_be_in_another_file() {
+    let (mesh, task) = MESH.split_once("  # The service\n").unwrap();
+    let task = format!("Resources:\n{task}").replace("!Ref OrdersNode", "mesh/shop/virtualNode/orders");
+    assert_eq!(among(&[("mesh.yaml", mesh), ("task.yaml", &task)]), [""; 0]);
+    let other = task.replace("virtualNode/orders", "virtualNode/order");
+    assert_eq!(among(&[("mesh.yaml", mesh), ("task.yaml", &other)]), ["appmesh-definition-resource"]);
+    // Templates that only add to a mesh show nothing about its other resources.
+    let part = mesh.replace("AWS::AppMesh::Mesh\n", "AWS::SNS::Topic\n").replace("!GetAtt Mesh.MeshName", "shop");
+    assert_eq!(among(&[("mesh.yaml", &part), ("task.yaml", &other)]), [""; 0]);
+}
+
+#[test]
+fn nothing_is_missing_if_a_file_cannot_be_read() {
+    let mut reported = Vec::new();
+    for export in exports() {
+        let (export, template) = (text(&export), text(&template(&export)));
+        for (name, input) in [("mesh.json", &export), ("template.json", &template)] {
+            let missing = |files: &[(&str, &str)]| {
+                let found = among(files).into_iter();
+                found.filter(|id| MISSING.contains(id)).collect::<Vec<_>>()
+            };
+            reported.extend(missing(&[(name, input)]));
+            assert_eq!(missing(&[(name, input), ("other.yaml", "Type: AWS::AppMesh::Mesh\n]")]), [""; 0], "{input}");
+        }
+    }
+    reported.sort_unstable();
+    reported.dedup();
+    assert_eq!(reported, MISSING);
+}
+
+#[test]
+fn nested_stacks_may_have_what_is_missing() {
+    let broken =
+        MESH.replace("VirtualServiceName: !GetAtt Stock.VirtualServiceName", "VirtualServiceName: stock.local");
+    assert_eq!(ids(&findings_in("mesh.yaml", &broken)), ["appmesh-backend-missing"]);
+    for kind in ["AWS::CloudFormation::Stack", "Shop::Mesh::Service::MODULE"] {
+        let nested = format!("Resources:\n  Nested:\n    Type: {kind}\n");
+        assert_eq!(ids(&findings_in("mesh.yaml", &broken.replace("Resources:\n", &nested))), [""; 0], "{kind}");
+    }
+}
+
+#[test]
+fn resources_under_a_condition_are_not_compared() {
+    let export: Value = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
+    let whole = template(&export);
+    let conditional = |kind: &str, change: &dyn Fn(&mut Value)| {
+        let mut template = whole.clone();
+        let resources = template["Resources"].as_object_mut().unwrap();
+        let resource = resources.values_mut().find(|resource| resource["Type"] == kind).unwrap();
+        resource["Condition"] = json!("IsGiven");
+        change(resource);
+        shown(&findings_in("mesh.json", &text(&template)))
+    };
+    for kind in ["Mesh", "VirtualNode", "VirtualRouter", "Route", "VirtualService"] {
+        assert_eq!(conditional(&format!("AWS::AppMesh::{kind}"), &|_| {}), [""; 0], "{kind}");
+    }
+    // Its own values are checked.
+    let weight = |route: &mut Value| {
+        route["Properties"]["Spec"]["HttpRoute"]["Action"]["WeightedTargets"][0]["Weight"] = json!("101");
+    };
+    assert_eq!(
+        conditional("AWS::AppMesh::Route", &weight),
+        ["appmesh-route-weights: route all has a target with the weight 101"]
+    );
+}
+
+#[test]
+fn templates_of_two_environments_are_not_mixed() {
+    let other = MESH.replace("9080", "9090").replace("8080", "8090").replace("RouteName: all", "RouteName: every");
+    assert_eq!(among(&[("staging/mesh.yaml", &other), ("production/mesh.yaml", MESH)]), [""; 0]);
+}
+
+#[test]
+fn a_resource_without_a_name_is_called_by_its_logical_id() {
+    let unnamed =
+        MESH.replace("      VirtualNodeName: orders\n", "").replace("Path: /health", "Path: !Ref AWS::NoValue");
+    let found = findings_in("mesh.yaml", &unnamed);
+    assert_eq!(
+        shown(&found),
+        ["appmesh-health-check: the health check of virtual node OrdersNode is over http and has no path"]
+    );
+    assert_eq!(found[0].subject, "virtual node OrdersNode");
+}

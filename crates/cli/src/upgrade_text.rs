@@ -1,0 +1,168 @@
+//! What an upgrade of Consul needs, for people, and in Markdown.
+
+use std::fmt::Write;
+
+use diagnosis::{Blocker, RowName, UpgradeReport, UpgradeStep};
+
+use crate::{
+    by_hand::counted,
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped},
+};
+
+const COLUMNS: [&str; 4] = ["service", "place", "revision", "why"];
+/// What is said instead of the steps.
+const NO_ORDER: &str =
+    "The order depends on what Consul's servers have now: set CONSUL_HTTP_ADDR, or pass --consul VERSION.";
+const ORDER: &str = "What to do, in this order:";
+
+/// What blocks it, and the steps. `all` is the number of revisions.
+pub(super) fn text(report: &UpgradeReport, all: usize, medium: Medium) -> String {
+    let mut out = format!("\n{}", wrapped(&Cell::new(title(report), Tone::Strong), medium));
+    out.push_str(&wrapped(&Cell::plain(summary(report, all)), medium));
+    for (found, tone) in [(&report.blockers, Tone::Bad), (&report.unknown, Tone::Pending)] {
+        if found.is_empty() {
+            continue;
+        }
+        let mut sheet = Sheet::new(&COLUMNS);
+        for blocker in found {
+            let [service, place, revision, why] = cells(blocker);
+            sheet.add(vec![
+                Cell::new(service, Tone::Strong),
+                Cell::plain(place),
+                Cell::plain(revision),
+                Cell::new(why, tone),
+            ]);
+        }
+        // Writing to a `String` cannot fail.
+        let _ = write!(out, "\n{}", sheet.text(medium));
+    }
+    if report.from.is_none() {
+        return out + "\n" + &wrapped(&Cell::plain(NO_ORDER), medium);
+    }
+    if !report.steps.is_empty() {
+        let _ = write!(out, "\n{}", wrapped(&Cell::plain(ORDER), medium));
+    }
+    for (number, step) in report.steps.iter().enumerate() {
+        out.push_str(&wrapped(&Cell::plain(format!("{}. {}", number + 1, step.what)), medium));
+        for (what, tone) in details(step) {
+            out.push_str(&wrapped(&Cell::new(format!("   - {what}"), tone), medium));
+        }
+    }
+    out
+}
+
+/// The same as a section of a page.
+pub(super) fn markdown(report: &UpgradeReport, all: usize) -> String {
+    let mut out = format!("\n## {}\n\n{}\n", title(report), summary(report, all));
+    for found in [&report.blockers, &report.unknown].into_iter().filter(|found| !found.is_empty()) {
+        let _ = write!(out, "\n| {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
+        for blocker in found {
+            let cells = cells(blocker).map(|cell| cell.replace('|', "\\|"));
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+    }
+    if report.from.is_none() {
+        return out + "\n" + NO_ORDER + "\n";
+    }
+    if !report.steps.is_empty() {
+        let _ = writeln!(out, "\n{ORDER}\n");
+    }
+    for (number, step) in report.steps.iter().enumerate() {
+        let _ = writeln!(out, "{}. {}", number + 1, step.what);
+        for (what, _) in details(step) {
+            let _ = writeln!(out, "   - {what}");
+        }
+    }
+    out
+}
+
+fn title(report: &UpgradeReport) -> String {
+    let from = report.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
+    format!("Upgrade of Consul{from} to {}", report.target)
+}
+
+fn summary(report: &UpgradeReport, all: usize) -> String {
+    let revisions = counted(all, "revision", "revisions");
+    let (target, unknown) = (&report.target, report.unknown.len());
+    let what = match report.blockers.len() {
+        0 if unknown == 0 => format!("nothing blocks it; all that are in Consul's mesh go with Consul {target}"),
+        1 => format!("1 does not go with Consul {target}"),
+        blockers => format!("{blockers} do not go with Consul {target}"),
+    };
+    let not_known = if unknown > 0 { format!("; of {unknown} it is not known") } else { String::new() };
+    format!("Of {revisions}, {what}{not_known} (releases as of {})", report.table_as_of)
+}
+
+fn cells(blocker: &Blocker) -> [String; 4] {
+    let Blocker { row, reasons } = blocker;
+    let service = row.service.clone().unwrap_or_else(|| NOTHING_TO_SAY.to_owned());
+    [service, row.place.clone(), row.revision.clone(), reasons.join("; ")]
+}
+
+/// The revisions of a step, and what to know before.
+fn details(step: &UpgradeStep) -> Vec<(String, Tone)> {
+    let named = |row: &RowName| match &row.service {
+        Some(service) => format!("{} of the service {service}, {}", row.revision, row.place),
+        None => format!("{}, {}", row.revision, row.place),
+    };
+    let rows = step.rows.iter().map(|row| (named(row), Tone::Plain));
+    rows.chain(step.notes.iter().map(|note| (format!("note: {note}"), Tone::Faint))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> UpgradeReport {
+        let row = RowName { place: "prod".to_owned(), service: Some("web".to_owned()), revision: "web:3".to_owned() };
+        let reasons = vec!["consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22".to_owned()];
+        let update = UpgradeStep {
+            what: "Update the tasks to consul-ecs 0.10.1".to_owned(),
+            rows: vec![row.clone()],
+            notes: vec!["consul-ecs 0.10.1: a defect".to_owned()],
+        };
+        let servers = UpgradeStep { what: "Upgrade Consul's servers".to_owned(), rows: Vec::new(), notes: Vec::new() };
+        UpgradeReport {
+            target: "2.0".to_owned(),
+            from: Some("1.22".to_owned()),
+            table_as_of: "2026-11-23".to_owned(),
+            blockers: vec![Blocker { row, reasons }],
+            unknown: Vec::new(),
+            steps: vec![update, servers],
+        }
+    }
+
+    #[test]
+    fn steps_are_numbered_and_name_their_revisions() {
+        let text = text(&report(), 4, Medium { width: None, in_colour: false });
+        let expected = "
+Upgrade of Consul from 1.22 to 2.0
+Of 4 revisions, 1 does not go with Consul 2.0 (releases as of 2026-11-23)
+
+service  place  revision  why
+web      prod   web:3     consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
+
+What to do, in this order:
+1. Update the tasks to consul-ecs 0.10.1
+   - web:3 of the service web, prod
+   - note: consul-ecs 0.10.1: a defect
+2. Upgrade Consul's servers
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn page_has_the_same_in_markdown() {
+        let page = markdown(&report(), 4);
+        assert!(page.starts_with("\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions, 1 does not go"), "{page}");
+        assert!(page.contains("| web | prod | web:3 | consul-ecs 0.9.0 goes with"), "{page}");
+        assert!(page.ends_with("1. Update the tasks to consul-ecs 0.10.1\n   - web:3 of the service web, prod\n   - note: consul-ecs 0.10.1: a defect\n2. Upgrade Consul's servers\n"), "{page}");
+    }
+
+    #[test]
+    fn without_the_version_of_the_servers_there_is_no_order() {
+        let report = UpgradeReport { from: None, steps: Vec::new(), ..report() };
+        assert!(text(&report, 4, Medium { width: None, in_colour: false }).ends_with(&format!("\n{NO_ORDER}\n")));
+        assert!(markdown(&report, 4).ends_with(&format!("\n{NO_ORDER}\n")));
+    }
+}

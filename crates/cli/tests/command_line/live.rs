@@ -1,0 +1,43 @@
+//! The commands that read a running account, as far as they come without one.
+
+use crate::workspace::{CLEAN, Workspace, errors, out};
+use serde_json::Value;
+
+#[test]
+fn inventory_of_files_says_what_blocks_an_upgrade() {
+    let outdated = CLEAN.replace("consul-ecs:0.9.3", "consul-ecs:0.8.1");
+    let unknown = CLEAN.replace("consul-ecs:0.9.3", "consul-ecs:0.10.1").replace("dataplane:1.6.5", "dataplane:latest");
+    let workspace = Workspace::new("upgrade", &[("old.json", &outdated), ("unknown.json", &unknown)]);
+    let inventory = |arguments: &[&str]| {
+        let mut command = workspace.command(&[&["inventory"], arguments].concat());
+        command.env_remove("CONSUL_HTTP_ADDR").output().unwrap()
+    };
+    let upgrade = |file: &str| inventory(&[file, "--output", "json", "--consul", "1.22.0", "--target-consul", "2.0"]);
+
+    let blocked = upgrade("old.json");
+    let document: Value = serde_json::from_str(&out(&blocked)).unwrap();
+    let schema = include_str!("../../../../docs/schema/inventory.schema.json");
+    jsonschema::validate(&serde_json::from_str(schema).unwrap(), &document).unwrap();
+    assert_eq!(blocked.status.code(), Some(1), "{document:#}");
+    assert_eq!(document["rows"][0]["file"], "old.json:2");
+    let reason = document["upgrade"]["blockers"][0]["reasons"][0].as_str().unwrap();
+    assert!(reason.starts_with("consul-ecs 0.8.1 goes with Consul "), "{document:#}");
+
+    assert_eq!(upgrade("unknown.json").status.code(), Some(2), "a release that is not known may block it");
+    let text = out(&inventory(&["old.json", "--target-consul", "2.0"]));
+    assert!(text.contains("The order depends on what Consul's servers have now"), "{text}");
+    let refused = errors(&inventory(&["old.json", "--consul", "2.0", "--target-consul", "1.21"]));
+    assert!(refused.contains("newer than 1.21: there is no plan for a downgrade"), "{refused}");
+    let refused = errors(&inventory(&["old.json", "--target-consul", "newest"]));
+    assert!(refused.contains("expected a version of Consul, such as 2.0 or 1.21.4"), "{refused}");
+}
+
+#[test]
+fn task_in_another_region_is_not_searched_in_this_one() {
+    let task = "arn:aws:ecs:eu-west-1:123456789012:task/prod/0123456789abcdef0123456789abcdef";
+    let workspace = Workspace::new("other-region", &[]);
+    let output = workspace.run(&["why", task, "--region", "us-east-1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!("error: the task {task} is in another region than us-east-1: pass --region eu-west-1\n");
+    assert_eq!(errors(&output), expected);
+}

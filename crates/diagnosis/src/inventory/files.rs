@@ -1,0 +1,89 @@
+//! The rows of task definitions in files.
+
+use std::collections::BTreeSet;
+
+use audit::{
+    Material,
+    definition::{Container, Field, TaskDefinition, Text},
+    document::Position,
+    subject::{self, Image, Software, Subject},
+};
+
+use super::row::{Generation, Images, InventoryRow};
+use crate::versions::UNTAGGED;
+
+/// The tag of an image whose reference is known only at deployment.
+const UNKNOWN: &str = "unknown";
+
+/// A row for each task definition, and for each service that runs it as far as the input has services.
+#[must_use]
+pub fn rows_of_files(material: &Material) -> Vec<InventoryRow> {
+    material.definitions.iter().flat_map(rows_of).collect()
+}
+
+fn rows_of(definition: &TaskDefinition) -> Vec<InventoryRow> {
+    let row = row(definition);
+    if definition.services.is_empty() {
+        return vec![row];
+    }
+    let services = definition.services.iter().map(|service| InventoryRow {
+        ecs_service: Some(service.name.clone()),
+        runs_on: row.runs_on.iter().cloned().chain(text(&service.launch_type)).collect(),
+        ..row.clone()
+    });
+    services.collect()
+}
+
+fn row(definition: &TaskDefinition) -> InventoryRow {
+    let subject = Subject::new(definition);
+    let line = Position::of(&definition.file.text, definition.span().start).line;
+    let compatible: BTreeSet<String> = definition.requires_compatibilities.items.iter().filter_map(text).collect();
+    InventoryRow {
+        cluster: None,
+        file: Some(format!("{}:{line}", definition.file.name)),
+        ecs_service: None,
+        service: subject.consul.as_ref().and_then(|consul| consul.service_name(definition)),
+        partition: None,
+        namespace: None,
+        revision: definition.name(),
+        runs_on: compatible,
+        generation: generation(&subject),
+        images: images(definition, &subject),
+        desired_tasks: None,
+        tasks: None,
+    }
+}
+
+fn text(field: &Field<Text>) -> Option<String> {
+    field.text().map(str::to_owned)
+}
+
+fn generation(subject: &Subject<'_>) -> Generation {
+    match (&subject.consul, &subject.app_mesh) {
+        (Some(consul), _) if consul.generation == subject::Generation::Client => Generation::ClientAgent,
+        (Some(_), _) => Generation::Dataplane,
+        (None, Some(_)) => Generation::AppMesh,
+        (None, None) => Generation::None,
+    }
+}
+
+fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
+    let consul = subject.consul.as_ref();
+    let envoy = definition.containers.items.iter().find(|container| {
+        let software = subject::image_of(container).and_then(|image| image.software());
+        software == Some(Software::Envoy)
+    });
+    Images {
+        consul_ecs: consul.and_then(|task| task.consul_ecs_containers().next()).map(tag),
+        consul_dataplane: consul.and_then(|task| task.dataplane).map(tag),
+        consul: consul.and_then(|task| task.client).map(tag),
+        envoy: envoy.map(tag),
+    }
+}
+
+/// The tag of a container's image.
+fn tag(container: &Container) -> String {
+    let reference = container.image.text();
+    let tag = reference.map(|reference| Image::parse(reference).tag.unwrap_or_else(|| UNTAGGED.to_owned()));
+    tag.unwrap_or_else(|| UNKNOWN.to_owned())
+}
