@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 }
 
 /// The files with findings that the AWS CDK has written.
-fn synthesised<'f>(material: &Material, findings: &'f [Finding]) -> BTreeSet<&'f str> {
+pub(super) fn synthesised<'f>(material: &Material, findings: &'f [Finding]) -> BTreeSet<&'f str> {
     let is_synthesised = |file: &&str| {
         material.definitions.iter().any(|definition| definition.is_synthesised && definition.file.name == **file)
     };
