@@ -2,9 +2,9 @@
 # Runs ecs-mesh for the GitHub Action: annotations of the pull request, a summary of the job, and a file for code scanning.
 set -euo pipefail
 
-# ecs-mesh itself expands globs.
-read -r -a paths <<< "${ECS_MESH_PATHS:-.}"
-read -r -a arguments <<< "${ECS_MESH_ARGUMENTS:-}"
+# Words are separated by blanks and line breaks. ecs-mesh itself expands globs.
+read -r -d '' -a paths < <(printf '%s\0' "${ECS_MESH_PATHS:-.}")
+read -r -d '' -a arguments < <(printf '%s\0' "${ECS_MESH_ARGUMENTS:-}")
 if [[ -n ${ECS_MESH_FAIL_ON:-} ]]; then
   arguments+=(--fail-on "$ECS_MESH_FAIL_ON")
 fi

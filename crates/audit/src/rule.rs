@@ -106,3 +106,19 @@ pub type ResourceFindings<'f> = dyn FnMut(&Resource, Draft) + 'f;
 
 /// Takes a rule's findings about several task definitions.
 pub type TaskFindings<'f> = dyn FnMut(&Subject<'_>, Draft) + 'f;
+
+#[cfg(test)]
+mod tests {
+    use semver::Version;
+
+    use super::*;
+    use crate::rules::{rule, rules};
+
+    #[test]
+    fn no_rule_is_newer_than_the_program() {
+        let version = |text: &str| Version::parse(text).unwrap();
+        let newest = rules().map(|rule| version(rule.added())).max().unwrap();
+        assert!(newest <= version(env!("CARGO_PKG_VERSION")), "{newest}");
+        assert!(LATER.iter().all(|(id, _)| rule(id).is_some()), "{LATER:?}");
+    }
+}

@@ -6,9 +6,13 @@ use crate::{
     checked::Checked,
     configuration::{self, ConfigurationArguments, NAME},
     exit::{Exit, Failure},
+    fix::synthesised,
     streams::{Streams, write},
 };
-use audit::{ignore::Baseline, source::SourceFile};
+use audit::{
+    ignore::{Baseline, Origin},
+    source::SourceFile,
+};
 
 /// The reason that is written without another one.
 pub(super) const REASON: &str = "accepted when ecs-mesh was introduced";
@@ -32,8 +36,14 @@ pub(super) fn run(
     let path = configuration::file(arguments.config.as_deref(), directory).unwrap_or_else(|| directory.join(NAME));
     let whole = directory.join(&path);
     let root = whole.parent().unwrap_or(directory);
-    let is_file = |file: &SourceFile| Path::new(&file.name).is_file();
-    let baseline = Baseline::new(&checked.sorted.findings, reason, directory, root, &is_file);
+    let findings = &checked.sorted.findings;
+    let generated = synthesised(&checked.gathered.material, findings);
+    let origin = |file: &SourceFile| match Path::new(&file.name).is_file() {
+        true if generated.contains(file.name.as_str()) => Origin::Generated,
+        true => Origin::Edited,
+        false => Origin::Elsewhere,
+    };
+    let baseline = Baseline::new(findings, reason, directory, root, &origin);
     let configuration = with_entries(&path, &baseline.entries_as_toml(reason))?;
     configuration::parse(&path, configuration.clone(), root, directory)?;
     for file in &baseline.files {

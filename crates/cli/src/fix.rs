@@ -19,9 +19,8 @@ use audit::{
     Material, audit,
     finding::Finding,
     fix::{Left, repair},
-    ignore,
+    ignore::{self, Selector},
     input::gather,
-    rules::rule,
     source::SourceFile,
 };
 
@@ -45,20 +44,18 @@ pub(super) struct Arguments {
     /// Change the files; standard input is written to standard output
     #[arg(long)]
     write: bool,
-    /// Only findings of this rule
-    #[arg(long, value_name = "RULE")]
-    rule: Vec<String>,
+    /// Only findings of these rules: IDs, or groups by how IDs begin, separated by commas
+    #[arg(long, visible_aliases = ["select", "only"], value_name = "RULES", value_delimiter = ',')]
+    rule: Vec<Selector>,
     /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
     #[arg(long, value_name = "FILE")]
     config: Option<std::path::PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    if let Some(unknown) = arguments.rule.iter().find(|id| rule(id).is_none()) {
-        return Err(Failure::Message(ignore::unknown_rule(unknown)));
-    }
     let directory = configuration::working_directory()?;
-    let config = configuration::read(arguments.config.as_deref(), &directory)?;
+    let mut config = configuration::read(arguments.config.as_deref(), &directory)?;
+    config.selection.select.clone_from(&arguments.rule);
     let here = [".".to_owned()];
     let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
     let mut input = String::new();
@@ -71,16 +68,14 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         streams.diagnostic(&format!("error: {problem}"));
     }
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
-    let is_chosen =
-        |finding: &&Finding| arguments.rule.is_empty() || arguments.rule.iter().any(|id| id == finding.rule.id);
-    for file in synthesised(&gathered.material, sorted.findings.iter().filter(is_chosen)) {
+    for file in synthesised(&gathered.material, &sorted.findings) {
         streams.diagnostic(&format!(
             "info: {file}: not edited, because the next `cdk synth` would overwrite it; correct the constructs that \
              `ecs-mesh check` names"
         ));
     }
     let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()).filter(is_chosen) {
+    for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()) {
         wanted.entry(&finding.file.name).or_default().push(finding);
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
@@ -99,11 +94,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 }
 
 /// The files with findings that the AWS CDK has written.
-fn synthesised<'f>(material: &Material, findings: impl Iterator<Item = &'f Finding>) -> BTreeSet<&'f str> {
+pub(super) fn synthesised<'f>(material: &Material, findings: &'f [Finding]) -> BTreeSet<&'f str> {
     let is_synthesised = |file: &&str| {
         material.definitions.iter().any(|definition| definition.is_synthesised && definition.file.name == **file)
     };
-    findings.map(|finding| finding.file.name.as_str()).filter(is_synthesised).collect()
+    findings.iter().map(|finding| finding.file.name.as_str()).filter(is_synthesised).collect()
 }
 
 /// Fixes one file. Returns whether findings are left.

@@ -9,7 +9,7 @@ use super::comment::directives;
 use crate::{
     document::{Node, Value},
     finding::Finding,
-    input::{Notation, parse},
+    input::{Notation, parse_all},
     source::SourceFile,
 };
 
@@ -41,7 +41,7 @@ pub(super) fn annotated<'f>(
 /// Writes comments into a file.
 struct Writer<'f> {
     file: &'f SourceFile,
-    content: Node,
+    content: Vec<Node>,
     opener: &'static str,
     reason: &'f str,
 }
@@ -49,7 +49,7 @@ struct Writer<'f> {
 impl<'f> Writer<'f> {
     /// `None` if the file must have no comments.
     fn of(file: &'f SourceFile, reason: &'f str) -> Option<Self> {
-        let (notation, content) = parse(file).ok()?;
+        let (notation, content) = parse_all(file).ok()?;
         let opener = match notation {
             Notation::Yaml => "#",
             Notation::Json if is_strict_json(&file.text) => return None,
@@ -88,7 +88,9 @@ impl<'f> Writer<'f> {
             let moved = Some(line + above + 1);
             rules.iter().all(|rule| found.iter().any(|directive| directive.rule == *rule && directive.line == moved))
         });
-        are_read && problems.is_empty() && parse(&after).is_ok_and(|(_, content)| is_equal(&content, &self.content))
+        are_read
+            && problems.is_empty()
+            && parse_all(&after).is_ok_and(|(_, content)| are_equal(&content, &self.content))
     }
 }
 
@@ -97,15 +99,18 @@ fn is_strict_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text.trim_start_matches('\u{feff}')).is_ok()
 }
 
-/// Whether two documents have the same values, wherever they stand.
+/// Whether two lists have the same values.
+fn are_equal(one: &[Node], other: &[Node]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+}
+
+/// Whether two nodes have the same values, wherever they stand.
 fn is_equal(one: &Node, other: &Node) -> bool {
     match (&one.value, &other.value) {
         (Value::Null, Value::Null) | (Value::Unknown, Value::Unknown) => true,
         (Value::Bool(one), Value::Bool(other)) => one == other,
         (Value::Number(one), Value::Number(other)) | (Value::Text(one), Value::Text(other)) => one == other,
-        (Value::List(one), Value::List(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
-        }
+        (Value::List(one), Value::List(other)) => are_equal(one, other),
         (Value::Map(one), Value::Map(other)) => {
             one.len() == other.len()
                 && one.iter().zip(other).all(|(one, other)| one.key == other.key && is_equal(&one.node, &other.node))

@@ -42,9 +42,20 @@ pub struct NewEntry {
     pub rule: &'static str,
 }
 
+/// Where a text comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A file that people edit: it gets comments.
+    Edited,
+    /// A file that a program writes anew: it gets entries.
+    Generated,
+    /// No file: it gets entries without a path.
+    Elsewhere,
+}
+
 impl Baseline {
     /// Exceptions for `findings`. Names of files are relative to `directory`, the paths of entries to `root`, the
-    /// directory of the configuration file. `is_file` tells files from other sources, which get entries.
+    /// directory of the configuration file.
     ///
     /// JSON without comments gets entries, because programs that read it may not accept comments.
     pub fn new(
@@ -52,7 +63,7 @@ impl Baseline {
         reason: &str,
         directory: &Path,
         root: &Path,
-        is_file: &dyn Fn(&SourceFile) -> bool,
+        origin: &dyn Fn(&SourceFile) -> Origin,
     ) -> Self {
         let mut by_file: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
         for finding in findings {
@@ -61,14 +72,17 @@ impl Baseline {
         let mut baseline = Self::default();
         for findings in by_file.into_values() {
             let Some(file) = findings.first().map(|finding| &finding.file) else { continue };
-            let is_file = is_file(file);
-            let (after, rest) = if is_file { annotated(file, &findings, reason) } else { (None, findings.clone()) };
+            let origin = origin(file);
+            let (after, rest) = match origin {
+                Origin::Edited => annotated(file, &findings, reason),
+                Origin::Generated | Origin::Elsewhere => (None, findings.clone()),
+            };
             if let Some(after) = after {
                 let findings = findings.len() - rest.len();
                 baseline.files.push(Annotated { before: Arc::clone(file), after, findings });
             }
-            let path =
-                is_file.then(|| globset::escape(&Config::relative(&file.name, directory, root).to_string_lossy()));
+            let path = globset::escape(&Config::relative(&file.name, directory, root).to_string_lossy());
+            let path = (origin != Origin::Elsewhere).then_some(path);
             baseline.findings_of_entries += rest.len();
             baseline.entries.extend(rest.iter().map(|finding| NewEntry {
                 path: path.clone(),

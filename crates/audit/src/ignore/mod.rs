@@ -16,7 +16,7 @@ mod sorted;
 mod toml_reader;
 
 pub use self::{
-    baseline::{Annotated, Baseline, NewEntry, quoted},
+    baseline::{Annotated, Baseline, NewEntry, Origin, quoted},
     config::{Config, IgnoreEntry, Level, SeverityEntry},
     config_error::ConfigError,
     nearest::unknown_rule,

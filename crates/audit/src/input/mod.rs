@@ -16,7 +16,6 @@ mod terraform;
 mod text;
 mod words;
 
-pub(crate) use self::source::read_all;
 pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},
@@ -24,3 +23,4 @@ pub use self::{
     problem::InputProblem,
     source::read_source,
 };
+pub(crate) use self::{notation::parse_all, source::read_all};

@@ -49,6 +49,16 @@ pub(super) fn documents(file: &SourceFile) -> Option<Vec<Span>> {
     (!is_json).then_some(documents)
 }
 
+/// All documents of a text: several only in YAML.
+///
+/// # Errors
+/// As [`parse`], for any of them.
+pub(crate) fn parse_all(file: &SourceFile) -> Result<(Notation, Vec<Node>), ParseError> {
+    let Some(spans) = documents(file) else { return parse(file).map(|(notation, node)| (notation, vec![node])) };
+    let nodes = spans.into_iter().enumerate().map(|(index, span)| parse_one(file, span, index));
+    Ok((Notation::Yaml, nodes.collect::<Result<_, _>>()?))
+}
+
 /// Reads one of several documents.
 pub(super) fn parse_one(file: &SourceFile, document: Span, index: usize) -> Result<Node, ParseError> {
     parse_yaml_document(&without_mark(&file.text, "##\n"), document, &Route::default().then(Step::Document(index)))

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     Material, audit,
-    ignore::{Baseline, Config, Sorted, sort},
+    ignore::{Baseline, Config, Origin, Sorted, sort},
     input::read_source,
     report::Threshold,
     rules::rules,
@@ -25,7 +25,11 @@ fn checked(files: &[SourceFile], config: &Config) -> Sorted {
 
 fn baseline(files: &[SourceFile]) -> Baseline {
     let found = checked(files, &Config::default()).findings;
-    Baseline::new(&found, "a lab", Path::new("/run"), Path::new("/run"), &|file| !file.name.starts_with('<'))
+    Baseline::new(&found, "a lab", Path::new("/run"), Path::new("/run"), &|file| match file.name.as_str() {
+        "<stdin>" => Origin::Elsewhere,
+        "cdk.out/web.yaml" => Origin::Generated,
+        _ => Origin::Edited,
+    })
 }
 
 /// Writes the baseline: the files afterwards, and the configuration.
@@ -94,4 +98,24 @@ fn what_is_no_file_gets_entries_without_a_path() {
     let broken = include_str!("../../src/bases/dataplane.json").replace("awsvpc", "bridge");
     let entries = baseline(&[SourceFile::new("<stdin>", format!("// piped\n{broken}"))]).entries_as_toml("a \"lab\"");
     assert_eq!(entries, "\n[[ignore]]\nrule = \"consul-network-mode\"\nfamily = \"web\"\nreason = \"a \\\"lab\\\"\"\n");
+}
+
+#[test]
+fn each_of_several_documents_gets_its_comments() {
+    let yaml = TEMPLATE.replace("web\n", "orders\n");
+    let file = SourceFile::new("all.yaml", format!("{TEMPLATE}---\n{yaml}"));
+    let baseline = baseline(std::slice::from_ref(&file));
+    assert_eq!(baseline.files[0].after.matches("# ecs-mesh: ignore[consul-network-mode] a lab\n").count(), 2);
+    let (files, config) = written(&[file], &baseline);
+    assert!(checked(&files, &config).findings.is_empty());
+}
+
+#[test]
+fn what_a_program_writes_anew_gets_entries_with_its_path() {
+    let file = SourceFile::new("cdk.out/web.yaml", TEMPLATE);
+    let baseline = baseline(std::slice::from_ref(&file));
+    assert!(baseline.files.is_empty());
+    assert!(baseline.entries_as_toml("a lab").contains("path = \"cdk.out/web.yaml\""));
+    let (files, config) = written(&[file], &baseline);
+    assert!(checked(&files, &config).findings.is_empty());
 }

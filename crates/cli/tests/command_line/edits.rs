@@ -49,6 +49,8 @@ fn a_fix_skips_what_is_ignored() {
     assert_eq!(workspace.run(&["fix", "--write", "--rule", "consul-proxy-open-files"]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
     assert_eq!(workspace.run(&["fix", "--rule", "consul-netwrk-mode"]).status.code(), Some(2));
+    assert_eq!(workspace.run(&["fix", "--select", "ecs"]).status.code(), Some(0), "nothing to fix");
+    assert_eq!(workspace.run(&["fix", "--select", "consul"]).status.code(), Some(1), "a group of rules");
 }
 
 #[test]

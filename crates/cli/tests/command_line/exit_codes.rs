@@ -54,3 +54,24 @@ fn a_quiet_check_prints_findings_and_errors_only() {
     assert_eq!(out(&found), "web.json:3:18: error consul-network-mode the network mode is bridge\n");
     assert!(errors(&found).starts_with("error: broken.json:1:"), "{}", errors(&found));
 }
+
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+#[test]
+fn the_pages_name_every_exit_code_and_option_of_check() {
+    let page = |name: &str| std::fs::read_to_string(format!("{REPOSITORY}/docs/{name}.md")).unwrap();
+    let pages = ["audit", "command-line", "pipelines"].map(page).concat();
+    for code in 0..=3 {
+        assert!(pages.contains(&format!("\n| {code} | ")), "{code}");
+    }
+    let workspace = Workspace::new("exit-pages", &[]);
+    let help = out(&workspace.run(&["check", "--help"]));
+    let options = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let options = options.filter_map(|line| line.split_once("--")?.1.split([' ', '[', '=']).next());
+    let mut count = 0;
+    for option in options {
+        assert!(pages.contains(&format!("--{option}")), "--{option}");
+        count += 1;
+    }
+    assert!(count > 15, "{help}");
+}

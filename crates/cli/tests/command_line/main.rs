@@ -9,6 +9,7 @@ mod edits;
 mod exit_codes;
 mod formats;
 mod html;
+mod integrations;
 mod live;
 mod pages;
 mod progress;

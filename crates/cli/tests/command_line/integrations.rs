@@ -1,0 +1,159 @@
+//! The GitHub Action, the hook of pre-commit, and what `docs/pipelines.md` shows.
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
+
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(REPOSITORY).join(path)).unwrap()
+}
+
+fn yaml(text: &str) -> Value {
+    yaml_serde::from_str(text).unwrap()
+}
+
+/// Runs a program in a workspace, with this `ecs-mesh` on the `PATH`.
+fn run(workspace: &Workspace, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let here = Path::new(env!("CARGO_BIN_EXE_ecs-mesh")).parent().unwrap().to_owned();
+    let path = env::join_paths([here].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()))).unwrap();
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&workspace.0).env("PATH", path).stdin(Stdio::null());
+    command.envs(environment.iter().copied()).output().unwrap()
+}
+
+/// Runs the action's check, and returns its output, its outputs, and the summary of the job.
+fn action(workspace: &Workspace, inputs: &[(&str, &str)]) -> (Output, String, String) {
+    let files = ["output", "summary"].map(|name| workspace.0.join(name).display().to_string());
+    let [outputs, summary] = files.each_ref().map(String::as_str);
+    let temporary = workspace.0.display().to_string();
+    let runner = [("RUNNER_TEMP", temporary.as_str()), ("GITHUB_OUTPUT", outputs), ("GITHUB_STEP_SUMMARY", summary)];
+    let script = Path::new(REPOSITORY).join("integrations/github/check.sh");
+    let output = run(workspace, script.to_str().unwrap(), &[], &[&runner, inputs].concat());
+    (output, fs::read_to_string(outputs).unwrap(), fs::read_to_string(summary).unwrap())
+}
+
+#[test]
+fn the_action_annotates_summarises_and_leaves_sarif() {
+    // Given a job whose paths are a glob and a file.
+    let workspace = Workspace::new("action", &[("web.json", &bridged()), ("good.yaml", CLEAN)]);
+    let (output, outputs, summary) = action(&workspace, &[("ECS_MESH_PATHS", "w*.json\ngood.yaml\n")]);
+    // Then the step fails, after all reports have been written.
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    assert!(out(&output).starts_with("::error file=web.json,line=3,"), "{}", out(&output));
+    assert!(summary.starts_with("## ❌ ecs-mesh: 1 error in 1 of 2 task definitions"), "{summary}");
+    let sarif = outputs.lines().find_map(|line| line.strip_prefix("sarif=")).unwrap();
+    let sarif: Value = serde_json::from_str(&fs::read_to_string(sarif).unwrap()).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "consul-network-mode");
+    assert!(outputs.contains("exit-code=1\n"), "{outputs}");
+}
+
+#[test]
+fn the_action_passes_its_inputs_on() {
+    for (inputs, code) in [
+        (&[("ECS_MESH_FAIL_ON", "never")][..], 0),
+        (&[("ECS_MESH_FAIL_ON", "info")], 1),
+        (&[("ECS_MESH_ARGUMENTS", "--ignore consul")], 0),
+        (&[("ECS_MESH_ARGUMENTS", "--select nonsense")], 2),
+        (&[("ECS_MESH_PATHS", "notes.yaml")], 2),
+        (&[("ECS_MESH_PATHS", "empty")], 3),
+    ] {
+        let workspace = Workspace::new("action-inputs", &[("web.json", &bridged()), ("notes.yaml", "a: 1\n")]);
+        fs::create_dir(workspace.0.join("empty")).unwrap();
+        // When the check ends before there is a report, the summary exists nevertheless.
+        fs::write(workspace.0.join("summary"), "").unwrap();
+        let (output, outputs, _) = action(&workspace, inputs);
+        assert_eq!(output.status.code(), Some(code), "{inputs:?}: {}{}", out(&output), errors(&output));
+        assert!(outputs.contains(&format!("exit-code={code}\n")), "{inputs:?}: {outputs}");
+    }
+}
+
+#[test]
+fn the_action_installs_only_what_is_missing() {
+    let workspace = Workspace::new("action-install", &[]);
+    let script = Path::new(REPOSITORY).join("integrations/github/install.sh");
+    let output = run(&workspace, script.to_str().unwrap(), &[], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert!(out(&output).trim_end().ends_with("/ecs-mesh"), "it names the one that is installed: {}", out(&output));
+}
+
+#[test]
+fn the_action_declares_what_its_scripts_use() {
+    let action = yaml(&read("action.yml"));
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let script = read("integrations/github/check.sh");
+    let check = steps.iter().find(|step| step["id"] == "check").unwrap();
+    let inputs = action["inputs"].as_object().unwrap();
+    assert_eq!(check["env"].as_object().unwrap().len(), inputs.len());
+    for (variable, value) in check["env"].as_object().unwrap() {
+        assert!(script.contains(variable.as_str()), "{variable}");
+        let input = value.as_str().unwrap().trim_start_matches("${{ inputs.").trim_end_matches(" }}");
+        assert!(inputs.contains_key(input), "{input}");
+        assert_eq!(*variable, format!("ECS_MESH_{}", input.to_uppercase().replace('-', "_")));
+    }
+    for name in action["outputs"].as_object().unwrap().keys() {
+        assert!(script.contains(&format!("echo \"{name}=")), "{name}");
+    }
+    for step in steps {
+        let path = step["run"].as_str().unwrap().trim_matches('"').replace("$GITHUB_ACTION_PATH", REPOSITORY);
+        assert!(Path::new(&path).is_file(), "{path}");
+    }
+}
+
+#[test]
+fn the_hook_checks_the_repository() {
+    let hooks = yaml(&read(".pre-commit-hooks.yaml"));
+    let hook = &hooks[0];
+    assert_eq!((&hook["id"], &hook["pass_filenames"]), (&"ecs-mesh".into(), &false.into()));
+    let entry: Vec<&str> = hook["entry"].as_str().unwrap().split(' ').collect();
+    for (file, code) in [(bridged(), 1), (CLEAN.to_owned(), 0)] {
+        let workspace = Workspace::new("hook", &[("web.json", &file)]);
+        let output = run(&workspace, entry[0], &[&entry[1..], &["--fail-on", "warning"]].concat(), &[]);
+        assert_eq!(output.status.code(), Some(code), "{}", errors(&output));
+    }
+}
+
+/// The YAML of the page about pipelines that contains `word`.
+fn documented(word: &str) -> Value {
+    let page = read("docs/pipelines.md");
+    let mut blocks = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    yaml(blocks.find(|block| block.contains(word)).unwrap())
+}
+
+#[test]
+fn the_documented_job_of_gitlab_leaves_its_report() {
+    let job = &documented("codequality")["ecs-mesh"];
+    let workspace = Workspace::new("gitlab-job", &[("web.json", &bridged())]);
+    let check = job["script"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    assert!(check.starts_with("ecs-mesh check "), "{check}");
+    let output = run(&workspace, "bash", &["-ec", check], &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    let report = fs::read_to_string(workspace.0.join(job["artifacts"]["reports"]["codequality"].as_str().unwrap()));
+    let report: Value = serde_json::from_str(&report.unwrap()).unwrap();
+    assert_eq!(report[0]["location"]["path"], "web.json");
+    assert_eq!(job["artifacts"]["when"], "always", "a job with findings fails");
+}
+
+#[test]
+fn the_documented_inputs_are_those_of_the_action() {
+    let action = yaml(&read("action.yml"));
+    let documented = documented("ubuntu-latest");
+    let step = &documented["jobs"]["check"]["steps"][1];
+    for input in step["with"].as_object().unwrap().keys() {
+        assert!(action["inputs"].get(input).is_some(), "{input}");
+    }
+    let page = read("docs/pipelines.md");
+    for input in action["inputs"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("| `{input}` |")), "{input}");
+    }
+    assert!(
+        page.contains(&format!("      - id: {}\n", yaml(&read(".pre-commit-hooks.yaml"))[0]["id"].as_str().unwrap()))
+    );
+}
