@@ -21,8 +21,8 @@ use audit::{
 };
 
 /// Without this warning, a run without input would always succeed.
-const NOTHING_FOUND: &str = "warning: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, exports of App \
-                             Mesh, and Terraform as `terraform show -json` prints it";
+const NOTHING_FOUND: &str = "warning: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \
+                             sources and the output of `terraform show -json`, and exports of App Mesh";
 
 /// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
@@ -77,6 +77,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
     for problem in &report.problems {
         streams.diagnostic(&format!("error: {problem}"));
+    }
+    for note in &gathered.notes {
+        streams.diagnostic(&format!("info: {note}"));
     }
     if report.definitions.is_empty() && gathered.material.resources.all.is_empty() && report.problems.is_empty() {
         streams.diagnostic(NOTHING_FOUND);

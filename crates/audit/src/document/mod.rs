@@ -4,6 +4,7 @@ mod embedded;
 mod json;
 mod node;
 mod place;
+mod text_parts;
 mod yaml;
 mod yaml_scalar;
 
@@ -12,9 +13,10 @@ pub use self::{
     json::parse_json,
     node::{Entry, Node, Value},
     place::{Place, Position, Route, Span, Step},
+    text_parts::TextParts,
     yaml::parse_yaml,
 };
-pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE};
+pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE, text_parts::TextBuilder};
 
 /// Containers nested deeper than this are refused, in JSON and in YAML.
 const MAX_DEPTH: usize = 128;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::TextParts;
+
 /// A range of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
@@ -91,19 +93,21 @@ pub struct Place {
     /// The route for edits; `None` if an edit would not have the intended effect: the value comes from an intrinsic
     /// function, or the file is generated.
     pub route: Option<Route>,
+    /// For a string that is put together from other values: the places of its parts.
+    pub parts: Option<Arc<TextParts>>,
 }
 
 impl Place {
     /// A place without a route: edits cannot reach it.
     #[must_use]
     pub fn fixed(span: Span) -> Self {
-        Self { span, route: None }
+        Self { span, route: None, parts: None }
     }
 
     /// The place one step further, with the bytes `span`.
     #[must_use]
     pub fn then(&self, step: Step, span: Span) -> Self {
-        Self { span, route: self.route.as_ref().map(|route| route.then(step)) }
+        Self { span, route: self.route.as_ref().map(|route| route.then(step)), parts: None }
     }
 }
 

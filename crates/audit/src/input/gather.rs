@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read, sync::Arc};
 
-use super::{paths, problem::InputProblem, source, text};
+use super::{paths, problem::InputProblem, source, terraform_source, text};
 use crate::{Material, source::SourceFile};
 
 /// The argument for standard input.
@@ -15,13 +15,15 @@ pub struct Gathered {
     pub material: Material,
     /// What could not be read.
     pub problems: Vec<InputProblem>,
+    /// What cannot be checked although it could be read: Terraform sources that only a plan completes.
+    pub notes: Vec<InputProblem>,
     /// The number of texts that were read, including those of other formats.
     pub files_read: usize,
 }
 
 /// Reads files, directories and globs; `-` is standard input.
 ///
-/// In directories, it reads the files `*.json`, `*.yaml`, `*.yml` and `*.template`, except hidden ones and those that
+/// In directories, it reads the files `*.json`, `*.yaml`, `*.yml`, `*.template`, `*.tf` and `*.tofu`, except hidden ones and those that
 /// Git ignores, and skips files of other formats. A file that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let mut gathered = Gathered::default();
@@ -29,15 +31,22 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
         gathered.take(text::read_text("<stdin>", stdin), true);
     }
     let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
-    for file in paths::files(named, &mut gathered.problems) {
-        let read = match source::refused_by_name(&file.name).filter(|_| file.is_named) {
-            Some(reason) => Err(InputProblem::of(&file.name, reason)),
-            None => match File::open(&file.path) {
-                Ok(mut opened) => text::read_text(&file.name, &mut opened),
-                Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
-            },
+    let files = paths::files(named.clone(), &mut gathered.problems);
+    let (sources, files): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
+    for file in files {
+        let read = match File::open(&file.path) {
+            Ok(mut opened) => text::read_text(&file.name, &mut opened),
+            Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
         };
         gathered.take(read, file.is_named);
+    }
+    if !sources.is_empty() {
+        let read = terraform_source::read_directories(&sources, paths::roots(named));
+        gathered.material.definitions.extend(read.definitions);
+        gathered.problems.extend(read.problems);
+        gathered.notes.extend(read.notes);
+        gathered.files_read += read.files;
     }
     gathered
 }
@@ -48,6 +57,7 @@ impl Gathered {
         self.material.definitions.extend(other.material.definitions);
         self.material.resources.all.extend(other.material.resources.all);
         self.problems.extend(other.problems);
+        self.notes.extend(other.notes);
         self.files_read += other.files_read;
     }
 

@@ -12,6 +12,7 @@ mod problem;
 mod properties;
 mod source;
 mod terraform;
+mod terraform_source;
 mod text;
 
 pub(crate) use self::source::read_all;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
+use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform, terraform_source};
 use crate::{Material, app_mesh::Resource, definition::TaskDefinition, document::Node, source::SourceFile};
 
 /// Every text with something to check contains one of these words. A file in a directory that contains none of them is
@@ -27,6 +27,12 @@ pub(crate) fn read_all(
     material: &mut Material,
     problems: &mut Vec<InputProblem>,
 ) {
+    if terraform_source::is_source_name(&file.name) {
+        let read = terraform_source::read_text(Arc::clone(file));
+        material.definitions.extend(read.definitions);
+        problems.extend(read.problems);
+        return;
+    }
     if !is_named && !WORDS.iter().any(|word| file.text.contains(word)) {
         return;
     }
@@ -44,7 +50,7 @@ pub(crate) fn read_all(
 }
 
 /// Marks definitions of one file and one family: only the address distinguishes them.
-fn mark_shared_families(definitions: &mut [TaskDefinition]) {
+pub(super) fn mark_shared_families(definitions: &mut [TaskDefinition]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for definition in definitions.iter() {
         *seen.entry(definition.name()).or_default() += 1;
@@ -90,15 +96,5 @@ fn unknown_format(node: &Node) -> &'static str {
     if node.get("terraform_version").is_some() && node.get("lineage").is_some() {
         return "a raw Terraform state: use the output of `terraform show -json`";
     }
-    if node.get("resource").is_some_and(|resources| resources.get("aws_ecs_task_definition").is_some()) {
-        return terraform::SOURCE_IS_NOT_READ;
-    }
     "not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export; in directories, such files are skipped"
-}
-
-/// Why a file is not read, if its name shows it.
-pub(super) fn refused_by_name(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let is_source = [".tf", ".tf.json", ".tofu"].iter().any(|extension| name.ends_with(extension));
-    is_source.then_some(terraform::SOURCE_IS_NOT_READ)
 }
