@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, rc::Rc};
 
 use super::{
     blocks::Reader,
+    consul_ecs::{Kind, Release, called},
     directory::Directory,
     instances::Instance,
     module::Module,
@@ -16,6 +17,8 @@ const META: [&str; 6] = ["source", "version", "providers", "count", "for_each", 
 
 /// What a call leads to.
 pub(super) enum Callee {
+    /// One of `HashiCorp`'s modules for Consul on ECS.
+    ConsulEcs(Kind, Release),
     /// A module in the directory tree that is checked.
     Directory(PathBuf),
     /// A module that may declare task definitions, and why it is not read.
@@ -29,6 +32,11 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
     let Some(source) = literal(call, "source") else {
         return unread(call, "its source is not a literal");
     };
+    match called(&source, literal(call, "version").as_deref()) {
+        Some(Ok((kind, release))) => return Callee::ConsulEcs(kind, release),
+        Some(Err(version)) => return Callee::Unread(format!("its version {version} is not known")),
+        None => {}
+    }
     if !source.starts_with("./") && !source.starts_with("../") {
         return unread(call, "its source is not in the directories that are checked");
     }

@@ -12,6 +12,7 @@
 mod blocks;
 mod calls;
 mod collections;
+mod consul_ecs;
 mod directory;
 mod encoding;
 mod eval;

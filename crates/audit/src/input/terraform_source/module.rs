@@ -3,11 +3,12 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use super::{
+    collections::merged,
     directory::Directory,
     eval::Frame,
     syntax::Attribute,
     types::convert,
-    values::{cost, depth, pinned, placed, unknown},
+    values::{cost, depth, entry, map, pinned, placed, unknown},
     world::{Cause, World},
 };
 use crate::document::{Node, Span, Value};
@@ -57,6 +58,18 @@ impl<'w> Module<'w> {
     /// The address of something in this module.
     pub(super) fn address_of(&self, own: &str) -> String {
         if self.address.is_empty() { own.to_owned() } else { format!("{}.{own}", self.address) }
+    }
+
+    /// The arguments of a resource with the tags of the provider, which it adds to those of the resource.
+    pub(super) fn tagged(&self, mut values: Node) -> Node {
+        let Some(defaults) = &self.default_tags else { return values };
+        let own = values.get("tags").cloned().unwrap_or_else(|| map(Vec::new(), values.place.span));
+        let span = own.place.span;
+        let all = merged(&[placed(defaults, span), own], span).unwrap_or_else(|| unknown(span));
+        if let Value::Map(entries) = &mut values.value {
+            entries.push(entry("tags_all", all));
+        }
+        values
     }
 
     /// An unknown value, and why it is unknown.

@@ -7,7 +7,7 @@ use super::{
     instances::Instance,
     module::Module,
     syntax::{Attribute, Block, Expression},
-    values::{closed, map, unknown},
+    values::{closed, unknown},
 };
 use crate::{
     definition::{Dialect, ServiceUse, TaskDefinition, service_use},
@@ -34,7 +34,7 @@ pub(super) fn definition(
     let names = [TEXTS.as_slice(), &["requires_compatibilities", "tags"]].concat();
     let mut values = reader.values(&names, &["volume", "proxy_configuration"]);
     texts(&mut values, &TEXTS);
-    with_default_tags(module, &mut values);
+    let values = module.tagged(values);
     let place = Place::fixed(block.name_span());
     let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
     let node = definition_node(&values, &place, containers, &is_set);
@@ -47,7 +47,7 @@ pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -
     let reader = Reader { module, block, instance };
     let mut values = reader.values(&["propagate_tags", "launch_type", "tags"], &[]);
     texts(&mut values, &["propagate_tags", "launch_type"]);
-    with_default_tags(module, &mut values);
+    let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory.file(block.file);
     service_use(address(module, block, instance), &node, Dialect::Terraform)
@@ -58,17 +58,6 @@ pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -
 fn address(module: &Module<'_>, block: &Block, instance: &Instance) -> String {
     let labels: Vec<&str> = block.labels.iter().map(|label| label.text.as_str()).collect();
     module.address_of(&format!("{}{}", labels.join("."), instance.suffix))
-}
-
-/// The provider adds its tags to those of the resource.
-fn with_default_tags(module: &Module<'_>, values: &mut Node) {
-    let Some(defaults) = &module.default_tags else { return };
-    let own = values.get("tags").cloned().unwrap_or_else(|| map(Vec::new(), values.place.span));
-    let span = own.place.span;
-    let all = super::collections::merged(&[super::values::placed(defaults, span), own], span);
-    if let Value::Map(entries) = &mut values.value {
-        entries.push(super::values::entry("tags_all", all.unwrap_or_else(|| unknown(span))));
-    }
 }
 
 /// The containers. Edits reach those that are written as the argument of `jsonencode`.

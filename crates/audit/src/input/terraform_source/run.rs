@@ -8,7 +8,9 @@ use std::{
 };
 
 use super::{
+    blocks::Reader,
     calls::{Callee, callee},
+    consul_ecs::{self, Kind, Release},
     directory::Directory,
     eval::Frame,
     instances::{Instance, instances},
@@ -221,6 +223,12 @@ impl Run {
         match callee(module, call) {
             Callee::Irrelevant => {}
             Callee::Unread(reason) => unread(reason),
+            Callee::ConsulEcs(kind, release) => {
+                for instance in instances(module, call) {
+                    let reader = Reader { module, block: call, instance: &instance };
+                    self.consul_ecs(&reader, kind, release, name, found);
+                }
+            }
             Callee::Directory(_) if depth >= MAX_CALLS => unread("calls are nested too deeply".to_owned()),
             Callee::Directory(path) => {
                 let shown = shown_path(&module.directory.path, call, &path);
@@ -234,6 +242,35 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Reads what one of `HashiCorp`'s modules makes.
+    fn consul_ecs(
+        &mut self,
+        reader: &Reader<'_, '_>,
+        kind: Kind,
+        release: Release,
+        name: &str,
+        found: &mut Vec<Found>,
+    ) {
+        let module = reader.module;
+        let address = module.address_of(&format!("module.{name}{}", reader.instance.suffix));
+        let file = module.directory.file(reader.block.file);
+        let made = || consul_ecs::definition(reader, kind, release, address.clone());
+        let (definition, cause) = module.world.with_cause(made);
+        let mut definition = match definition {
+            Ok(definition) => definition,
+            Err(mismatch) => return self.read.problems.push(InputProblem::mismatch(&file, &address, &mismatch)),
+        };
+        if !definition.containers.is_complete {
+            self.note(&definition, reader.block.name_span(), cause);
+        }
+        match consul_ecs::service(reader, kind, release, format!("{address}.aws_ecs_service.this")) {
+            Some(Ok(service)) => definition.services.push(service),
+            Some(Err(mismatch)) => self.read.problems.push(InputProblem::mismatch(&file, &address, &mismatch)),
+            None => {}
+        }
+        found.push(Found { target: Target::Module(name.to_owned()), definition });
     }
 
     /// Adds a service to the definitions that it runs.

@@ -1,0 +1,3 @@
+//! Terraform sources: what is read of them, and that the same definition has the same findings in every notation.
+
+mod modules;
