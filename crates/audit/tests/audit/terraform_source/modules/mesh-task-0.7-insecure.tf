@@ -37,6 +37,7 @@ module "example_client_app" {
 
   consul_server_hosts = "consul.example.internal"
   port = "9090"
+  requires_compatibilities = ["FARGATE"]
 
   upstreams = [{
     destinationName = "example-server-app"
