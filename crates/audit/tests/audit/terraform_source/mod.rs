@@ -1,3 +1,5 @@
 //! Terraform sources: what is read of them, and that the same definition has the same findings in every notation.
 
 mod modules;
+mod notations;
+mod written;
