@@ -6,6 +6,7 @@
 mod apply;
 mod comment;
 mod error;
+mod hcl;
 mod inline;
 mod json;
 mod part;

@@ -15,7 +15,6 @@ mod terraform;
 mod terraform_source;
 mod text;
 
-pub(crate) use self::source::read_all;
 pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},
@@ -23,3 +22,4 @@ pub use self::{
     problem::InputProblem,
     source::read_source,
 };
+pub(crate) use self::{source::read_edited, terraform_source::literals};

@@ -49,6 +49,17 @@ pub(crate) fn read_all(
     mark_shared_families(material.definitions.get_mut(first..).unwrap_or_default());
 }
 
+/// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
+/// directory.
+pub(crate) fn read_edited(file: &Arc<SourceFile>, material: &mut Material, problems: &mut Vec<InputProblem>) {
+    if !terraform_source::is_source_name(&file.name) {
+        return read_all(file, true, material, problems);
+    }
+    let read = terraform_source::read_edited(file);
+    material.definitions.extend(read.definitions);
+    problems.extend(read.problems);
+}
+
 /// Marks definitions of one file and one family: only the address distinguishes them.
 pub(super) fn mark_shared_families(definitions: &mut [TaskDefinition]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();

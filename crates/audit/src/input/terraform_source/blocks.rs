@@ -51,9 +51,10 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The route to an argument, for edits. They do not reach override files.
-    pub(super) fn route(&self, attribute: &Attribute) -> Option<Route> {
-        let is_reachable = attribute.file == self.block.file;
+    /// The route to an argument, for edits. They do not reach override files, and not modules that others call: an
+    /// edit for one call would change the others.
+    fn route(&self, attribute: &Attribute) -> Option<Route> {
+        let is_reachable = attribute.file == self.block.file && self.module.inputs.is_none();
         let labels = self.block.labels.iter().map(|label| label.text.clone());
         let path = std::iter::once(self.block.kind.clone()).chain(labels).chain([attribute.name.clone()]);
         is_reachable.then(|| path.fold(Route::default(), |route, name| route.then(Step::Key(name))))

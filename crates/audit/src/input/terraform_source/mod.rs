@@ -29,11 +29,13 @@ mod targets;
 mod template;
 mod traversal;
 mod tree;
+mod tree_of_file;
 mod types;
 mod values;
 mod world;
 
+pub(crate) use self::tree_of_file::literals;
 pub(super) use self::{
-    run::{read_directories, read_text},
+    run::{read_directories, read_edited, read_text},
     syntax::is_source_name,
 };

@@ -81,7 +81,9 @@ impl<'w> Module<'w> {
     /// `local.NAME`
     pub(super) fn local(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
-        let attribute = directory.locals.get(name)?;
+        let Some(attribute) = directory.locals.get(name) else {
+            return Some(self.unknown(frame, span, format!("local.{name} is not declared")));
+        };
         self.remembered(&format!("local.{name}"), attribute.file, frame, span, |frame| {
             self.evaluate(&attribute.expression, frame)
         })
@@ -90,7 +92,9 @@ impl<'w> Module<'w> {
     /// `var.NAME`
     pub(super) fn variable(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
-        let block = directory.variables.get(name)?;
+        let Some(block) = directory.variables.get(name) else {
+            return Some(self.unknown(frame, span, format!("var.{name} is not declared")));
+        };
         let is_sensitive = block.body.attribute("sensitive").is_some();
         if is_sensitive {
             return Some(self.unknown(frame, span, format!("var.{name} is sensitive")));

@@ -34,12 +34,19 @@ pub(super) fn definition(
     let names = [TEXTS.as_slice(), &["requires_compatibilities", "tags"]].concat();
     let mut values = reader.values(&names, &["volume", "proxy_configuration"]);
     texts(&mut values, &TEXTS);
+    without_route(&mut values, "tags");
     let values = module.tagged(values);
     let place = Place::fixed(block.name_span());
     let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
     let node = definition_node(&values, &place, containers, &is_set);
     TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
         .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))
+}
+
+/// Edits of a map as a whole are not possible: ECS has a list instead.
+fn without_route(values: &mut Node, name: &str) {
+    let Value::Map(entries) = &mut values.value else { return };
+    entries.iter_mut().filter(|entry| entry.key == name).for_each(|entry| entry.node.place.route = None);
 }
 
 /// Reads an instance of a service.

@@ -51,7 +51,7 @@ pub(crate) struct Read {
 pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Read {
     let mut read = Read { files: 1, ..Read::default() };
     let directory = Rc::new(Directory::of(vec![file], Vec::new(), &mut read.problems));
-    let mut run = Run { world: World::new(None), known: BTreeMap::new(), visited: BTreeSet::new(), read };
+    let mut run = Run { edited: None, world: World::new(None), known: BTreeMap::new(), visited: BTreeSet::new(), read };
     run.root(&directory, None);
     run.read
 }
@@ -59,7 +59,26 @@ pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Read {
 /// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
 /// out, but what they declare is used. Nothing outside of `roots` is read.
 pub(in crate::input) fn read_directories(files: &[FoundFile], roots: Vec<PathBuf>) -> Read {
+    read_with(files, roots, None)
+}
+
+/// Reads a file with the others of its directory, but with this text instead of that on disk.
+pub(in crate::input) fn read_edited(file: &Arc<SourceFile>) -> Read {
+    let path = PathBuf::from(&file.name);
+    let root = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => parent.to_owned(),
+        None => PathBuf::from("."),
+    };
+    if !path.is_file() {
+        return read_text(Arc::clone(file));
+    }
+    let found = FoundFile { path, name: file.name.clone(), is_named: true };
+    read_with(&[found], vec![root], Some(file))
+}
+
+fn read_with(files: &[FoundFile], roots: Vec<PathBuf>, edited: Option<&Arc<SourceFile>>) -> Read {
     let mut run = Run {
+        edited: edited.cloned(),
         world: World::new(Some(Tree::new(roots))),
         known: BTreeMap::new(),
         visited: BTreeSet::new(),
@@ -100,6 +119,8 @@ struct Group {
 }
 
 struct Run {
+    /// A file whose text counts instead of that on disk.
+    edited: Option<Arc<SourceFile>>,
     world: World,
     known: BTreeMap<PathBuf, Rc<Directory>>,
     /// The directories of modules that were called.
@@ -123,6 +144,11 @@ impl Run {
         let shown = path.to_string_lossy().into_owned();
         let mut problems = Vec::new();
         let mut sources = Tree::files(path, &shown, is_source_name, &mut problems);
+        if let Some(edited) = &self.edited
+            && let Some(source) = sources.iter_mut().find(|source| source.name == edited.name)
+        {
+            *source = Arc::clone(edited);
+        }
         // OpenTofu reads `main.tofu` instead of `main.tf`.
         let is_tofu = |file: &&Arc<SourceFile>| file.name.contains(".tofu");
         let replaced: BTreeSet<String> =

@@ -2,4 +2,4 @@
 
 mod modules;
 mod notations;
-mod written;
+pub(crate) mod written;

@@ -119,7 +119,7 @@ pub(crate) fn heredoc(definition: &Value) -> Option<String> {
     let containers = values.remove("container_definitions")?;
     let containers: Value = serde_json::from_str(containers.as_str()?).unwrap();
     let json = serde_json::to_string_pretty(&containers).unwrap().replace("${", "$${").replace("%{", "%%{");
-    let json: String = json.lines().map(|line| format!("    {line}\n")).collect();
+    let json = json.lines().map(|line| ["    ", line, "\n"].concat()).collect::<String>();
     let rest = Spelling::literal().resource(&definition_without_containers(definition))?;
     let rest = rest
         .replace("container_definitions = jsonencode([])", &format!("container_definitions = <<-JSON\n{json}  JSON"));

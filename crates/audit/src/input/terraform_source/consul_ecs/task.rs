@@ -147,5 +147,6 @@ fn tags(inputs: &Inputs, kind: Kind) -> Node {
             }
         }
     }
+    // The merged map has no route: ECS has a list instead.
     inputs.merge(&[inputs.or("tags", json!({})), crate::input::terraform_source::values::map(own, inputs.label)])
 }
