@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
 use super::{
-    definition::{Container, DEFAULT_STOP_TIMEOUT, Field, Maybe, TaskDefinition},
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, Maybe, TaskDefinition},
     finding::{Edit, Fix},
     subject::{Subject, names},
 };
@@ -59,6 +59,9 @@ pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit
 
 impl<'d> Plan<'d> {
     fn new(definition: &'d TaskDefinition, options: &'d Options) -> Result<Self, InjectError> {
+        if definition.dialect == Dialect::Terraform {
+            return Err(InjectError::TerraformSource(definition.label()));
+        }
         let subject = Subject::new(definition);
         if subject.consul.is_some() || subject.app_mesh.is_some() {
             return Err(InjectError::InAMesh(definition.label()));
