@@ -4,6 +4,7 @@ mod embedded;
 mod json;
 mod node;
 mod place;
+mod span;
 mod text_parts;
 mod yaml;
 mod yaml_scalar;
@@ -12,7 +13,8 @@ pub use self::{
     embedded::embedded_json,
     json::parse_json,
     node::{Entry, Node, Value},
-    place::{Place, Position, Route, Span, Step},
+    place::{Place, Position, Route, Step},
+    span::Span,
     text_parts::TextParts,
     yaml::parse_yaml,
 };

@@ -2,24 +2,7 @@
 
 use std::sync::Arc;
 
-use super::TextParts;
-
-/// A range of bytes of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span {
-    /// The first byte.
-    pub start: usize,
-    /// The byte after the last one.
-    pub end: usize,
-}
-
-impl Span {
-    /// The bytes from `start` to before `end`.
-    #[must_use]
-    pub fn new(start: usize, end: usize) -> Self {
-        Self { start, end: end.max(start) }
-    }
-}
+use super::{Span, TextParts};
 
 /// A line and a column, both counted from 1. A column is a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

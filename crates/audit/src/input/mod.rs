@@ -10,6 +10,7 @@ mod paths;
 mod problem;
 #[cfg(test)]
 mod properties;
+mod shared_families;
 mod source;
 mod terraform;
 mod terraform_source;

@@ -1,9 +1,12 @@
 //! One text in any of the formats.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform, terraform_source};
-use crate::{Material, app_mesh::Resource, definition::TaskDefinition, document::Node, source::SourceFile};
+use super::{
+    cloudformation, ecs_json, notation, problem::InputProblem, shared_families::mark_shared_families, terraform,
+    terraform_source,
+};
+use crate::{Material, app_mesh::Resource, document::Node, source::SourceFile};
 
 /// Every text with something to check contains one of these words. A file in a directory that contains none of them is
 /// not parsed.
@@ -58,17 +61,6 @@ pub(crate) fn read_edited(file: &Arc<SourceFile>, material: &mut Material, probl
     let read = terraform_source::read_edited(file);
     material.definitions.extend(read.definitions);
     problems.extend(read.problems);
-}
-
-/// Marks definitions of one file and one family: only the address distinguishes them.
-pub(super) fn mark_shared_families(definitions: &mut [TaskDefinition]) {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for definition in definitions.iter() {
-        *seen.entry(definition.name()).or_default() += 1;
-    }
-    for definition in definitions {
-        definition.shares_family = seen.get(&definition.name()).is_some_and(|count| *count > 1);
-    }
 }
 
 /// Returns whether the file has one of the formats.

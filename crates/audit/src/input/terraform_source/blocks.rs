@@ -1,14 +1,19 @@
 //! The arguments and nested blocks of a block as a map of values.
 
+use std::collections::BTreeMap;
+
 use super::{
-    eval::{Binding, Frame},
     for_expression::pairs,
+    frame::{Binding, Frame},
     instances::Instance,
     module::Module,
     syntax::{Attribute, Block, Body},
     values::{entry, list, map, placed, text, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
+
+/// Arguments of a call that are not inputs of the module.
+const META: [&str; 6] = ["source", "version", "providers", "count", "for_each", "depends_on"];
 
 /// A block whose arguments are evaluated.
 pub(super) struct Reader<'r, 'w> {
@@ -33,6 +38,12 @@ impl Reader<'_, '_> {
             entries.extend(self.nested(name).map(|blocks| entry(*name, blocks)));
         }
         map(entries, self.block.name_span())
+    }
+
+    /// The inputs of a call of a module.
+    pub(super) fn inputs(&self) -> BTreeMap<String, Node> {
+        let own = self.block.body.attributes.iter().filter(|attribute| !META.contains(&attribute.name.as_str()));
+        own.map(|attribute| (attribute.name.clone(), self.value(attribute))).collect()
     }
 
     /// The value of an argument.

@@ -1,6 +1,6 @@
 //! Calls of modules. Source: <https://developer.hashicorp.com/terraform/language/modules/sources>
 
-use std::{collections::BTreeMap, path::PathBuf, rc::Rc};
+use std::{path::PathBuf, rc::Rc};
 
 use super::{
     blocks::Reader,
@@ -11,9 +11,6 @@ use super::{
     syntax::{Block, Expression},
     tree::Refusal,
 };
-
-/// Arguments of a call that are not inputs of the module.
-const META: [&str; 6] = ["source", "version", "providers", "count", "for_each", "depends_on"];
 
 /// What a call leads to.
 pub(super) enum Callee {
@@ -74,14 +71,7 @@ pub(super) fn inner<'w>(
     let reader = Reader { module, block: call, instance };
     let name = call.label(0).unwrap_or_default();
     let address = module.address_of(&format!("module.{name}{}", instance.suffix));
-    let mut inner = Module::new(module.world, directory, address, Some(inputs(&reader)));
+    let mut inner = Module::new(module.world, directory, address, Some(reader.inputs()));
     inner.default_tags.clone_from(&module.default_tags);
     inner
-}
-
-/// The inputs of a call.
-pub(super) fn inputs(reader: &Reader<'_, '_>) -> BTreeMap<String, crate::document::Node> {
-    let attributes = reader.block.body.attributes.iter();
-    let own = attributes.filter(|attribute| !META.contains(&attribute.name.as_str()));
-    own.map(|attribute| (attribute.name.clone(), reader.value(attribute))).collect()
 }

@@ -1,9 +1,9 @@
 //! Functions of lists and maps.
 
 use super::{
+    access::{indexed, member},
     encoding::json_decoded,
-    functions::Outcome,
-    traversal::{indexed, member},
+    outcome::Outcome,
     values::{
         OPEN_KEY, as_bool, as_number, as_text, entry, equal, is_open, is_unknown_somewhere, list, map, number, text,
         unknown,

@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::syntax::{Attribute, Block, Body, read_body};
+use super::{
+    read::read_body,
+    syntax::{Attribute, Block, Body},
+};
 use crate::{input::InputProblem, source::SourceFile};
 
 /// A module before it is evaluated.

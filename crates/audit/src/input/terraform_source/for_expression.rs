@@ -4,7 +4,7 @@
 use hcl_edit::expr::ForExpr;
 
 use super::{
-    eval::{Binding, Frame},
+    frame::{Binding, Frame},
     module::Module,
     values::{OPEN_KEY, as_bool, as_text, is_open, list, map, node, number, text, unknown},
 };

@@ -4,33 +4,14 @@ use hcl_edit::expr::FuncCall;
 
 use super::{
     collections, encoding,
-    eval::{Binding, Frame},
+    frame::{Binding, Frame},
     module::Module,
+    outcome::Outcome,
     strings,
     tree::Refusal,
     values::{as_text, node, placed, text, unknown},
 };
 use crate::document::{HOLE, Node, Route, Span, Value};
-
-/// The result of a function.
-pub(super) enum Outcome {
-    /// A value of its own.
-    Value(Value),
-    /// A value that has a place, such as an item of an argument.
-    Node(Node),
-    /// The arguments do not determine it.
-    Unknown,
-    /// Terraform refuses the call.
-    Invalid,
-    /// There is no such function here.
-    NoSuchFunction,
-}
-
-impl From<Option<Outcome>> for Outcome {
-    fn from(outcome: Option<Outcome>) -> Self {
-        outcome.unwrap_or(Self::Invalid)
-    }
-}
 
 impl Module<'_> {
     /// The value of a call. Edits reach the argument of `jsonencode`: it is spelled as the result is read.

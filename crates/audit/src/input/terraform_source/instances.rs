@@ -2,8 +2,8 @@
 //! <https://developer.hashicorp.com/terraform/language/meta-arguments>
 
 use super::{
-    eval::{Binding, Frame},
     for_expression::pairs,
+    frame::{Binding, Frame},
     module::Module,
     syntax::{Attribute, Block},
     values::{entry, map, node, number, unknown},

@@ -9,6 +9,7 @@
 //!
 //! Every value has its place in the file of the task definition: one from another file has that of the reference to it.
 
+mod access;
 mod blocks;
 mod calls;
 mod collections;
@@ -17,10 +18,14 @@ mod directory;
 mod encoding;
 mod eval;
 mod for_expression;
+mod frame;
 mod functions;
 mod instances;
 mod json;
 mod module;
+mod names;
+mod outcome;
+mod read;
 mod resources;
 mod run;
 mod strings;

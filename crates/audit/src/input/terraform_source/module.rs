@@ -5,16 +5,11 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 use super::{
     collections::merged,
     directory::Directory,
-    eval::Frame,
-    syntax::Attribute,
-    types::convert,
-    values::{cost, depth, entry, map, pinned, placed, unknown},
+    frame::Frame,
+    values::{entry, map, placed, unknown},
     world::{Cause, World},
 };
 use crate::document::{Node, Span, Value};
-
-/// Values of references nested deeper than this are unknown.
-const MAX_NESTING: usize = 64;
 
 /// A module with values for its variables.
 pub(super) struct Module<'w> {
@@ -26,12 +21,12 @@ pub(super) struct Module<'w> {
     pub(super) inputs: Option<BTreeMap<String, Node>>,
     /// The tags that the provider adds to every resource.
     pub(super) default_tags: Option<Node>,
-    known: RefCell<BTreeMap<String, Known>>,
+    pub(super) known: RefCell<BTreeMap<String, Known>>,
 }
 
 /// What is known of a local value or a variable.
 #[derive(Clone)]
-enum Known {
+pub(super) enum Known {
     /// It is being evaluated: a reference to it is a cycle.
     Open,
     Value {
@@ -76,85 +71,5 @@ impl<'w> Module<'w> {
     pub(super) fn unknown(&self, frame: Frame<'_>, span: Span, reason: impl Into<String>) -> Node {
         self.world.because(Cause { file: self.directory.file(frame.file), span, reason: reason.into() });
         unknown(span)
-    }
-
-    /// `local.NAME`
-    pub(super) fn local(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
-        let directory = Rc::clone(&self.directory);
-        let Some(attribute) = directory.locals.get(name) else {
-            return Some(self.unknown(frame, span, format!("local.{name} is not declared")));
-        };
-        self.remembered(&format!("local.{name}"), attribute.file, frame, span, |frame| {
-            self.evaluate(&attribute.expression, frame)
-        })
-    }
-
-    /// `var.NAME`
-    pub(super) fn variable(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
-        let directory = Rc::clone(&self.directory);
-        let Some(block) = directory.variables.get(name) else {
-            return Some(self.unknown(frame, span, format!("var.{name} is not declared")));
-        };
-        let is_sensitive = block.body.attribute("sensitive").is_some();
-        if is_sensitive {
-            return Some(self.unknown(frame, span, format!("var.{name} is sensitive")));
-        }
-        let kind = block.body.attribute("type");
-        let typed = |value: Node| match kind {
-            Some(kind) => convert(self, value, &kind.expression),
-            None => value,
-        };
-        let set: Option<&Attribute> = match &self.inputs {
-            Some(inputs) => {
-                if let Some(input) = inputs.get(name) {
-                    // The value is from another file.
-                    return Some(typed(placed(input, span)));
-                }
-                None
-            }
-            None => directory.values.get(name),
-        };
-        let Some(attribute) = set.or_else(|| block.body.attribute("default")) else {
-            return Some(self.unknown(frame, span, format!("var.{name} has no value")));
-        };
-        self.remembered(&format!("var.{name}"), attribute.file, frame, span, |frame| {
-            self.evaluate(&attribute.expression, frame).map(typed)
-        })
-    }
-
-    /// A value that is evaluated once. In its own file it keeps its places; in others it has that of the reference.
-    fn remembered(
-        &self,
-        name: &str,
-        file: usize,
-        frame: Frame<'_>,
-        span: Span,
-        evaluate: impl FnOnce(Frame<'_>) -> Option<Node>,
-    ) -> Option<Node> {
-        let known = self.known.borrow().get(name).cloned();
-        let known = match known {
-            Some(Known::Open) => return None,
-            Some(known) => known,
-            None => {
-                self.known.borrow_mut().insert(name.to_owned(), Known::Open);
-                let inner = Frame { file, bindings: None, depth: frame.depth + 1 };
-                let (value, cause) = self.world.with_cause(|| evaluate(inner));
-                let value =
-                    value.map(|value| if depth(&value) > MAX_NESTING { unknown(value.place.span) } else { value });
-                let known = Known::Value { value: value.map(pinned), file, cause };
-                self.known.borrow_mut().insert(name.to_owned(), known.clone());
-                known
-            }
-        };
-        let Known::Value { value, file, cause } = known else { return None };
-        if let Some(cause) = cause {
-            self.world.because(cause);
-        }
-        let value = value?;
-        if !self.world.pay(frame.depth, cost(&value)) {
-            return Some(unknown(span));
-        }
-        let is_here = file == frame.file && !matches!(value.value, Value::Unknown);
-        Some(if is_here { value } else { placed(&value, span) })
     }
 }

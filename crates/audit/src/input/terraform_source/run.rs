@@ -12,7 +12,7 @@ use super::{
     calls::{Callee, callee},
     consul_ecs::{self, Kind, Release},
     directory::Directory,
-    eval::Frame,
+    frame::Frame,
     instances::{Instance, instances},
     module::Module,
     resources::{definition, service},
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     definition::TaskDefinition,
     document::Span,
-    input::{InputProblem, paths::FoundFile, source::mark_shared_families},
+    input::{InputProblem, paths::FoundFile, shared_families::mark_shared_families},
     source::SourceFile,
 };
 

@@ -1,7 +1,7 @@
 //! Functions of strings, numbers and conversions.
 
 use super::{
-    functions::Outcome,
+    outcome::Outcome,
     values::{as_bool, as_number, as_text, number},
 };
 use crate::document::{HOLE, Node, Value};

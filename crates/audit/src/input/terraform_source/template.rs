@@ -4,8 +4,8 @@
 use hcl_edit::template::{Directive, Element, ForDirective, IfDirective, Strip, Template};
 
 use super::{
-    eval::{Binding, Frame},
     for_expression::pairs,
+    frame::{Binding, Frame},
     module::Module,
     syntax::span_of,
     values::{as_bool, as_text, unknown},

@@ -4,7 +4,7 @@
 use hcl_edit::expr::{Expression as Native, FuncCall, Object, ObjectKey};
 
 use super::{
-    eval::Frame,
+    frame::Frame,
     module::Module,
     syntax::Expression,
     values::{as_bool, as_number, as_text, entry, number},

@@ -7,8 +7,8 @@ use super::{
     configuration::{environment, gateway_meta, lan_port, login, wan_address},
     containers::{apps, data_mount, health_synced, init_mounts, made},
     inputs::Inputs,
+    naming::{namespace, service_name},
     release::Kind,
-    task::service_name,
 };
 use crate::{
     document::{HOLE, Node, Value},
@@ -91,7 +91,7 @@ fn gateway_configuration(inputs: &Inputs) -> Node {
         ("lanAddress", pruned(inputs.map([("address", inputs.text("lan_address", "")), ("port", port)]))),
         ("wanAddress", pruned(inputs.map([("address", wan_address(inputs)), ("port", wan_port)]))),
         ("meta", gateway_meta(inputs)),
-        ("namespace", super::task::namespace(inputs, Kind::GatewayTask)),
+        ("namespace", namespace(inputs, Kind::GatewayTask)),
         ("partition", inputs.text("consul_partition", "")),
     ]);
     let configuration = inputs.map([("bootstrapDir", inputs.made("/consul".into())), ("gateway", pruned(gateway))]);

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{
     inputs::Inputs,
+    naming::{namespace, service_name},
     release::Kind,
-    task::{namespace, service_name},
 };
 use crate::{
     document::{Node, Value},

@@ -10,6 +10,7 @@ mod containers;
 mod controllers;
 mod dataplane;
 mod inputs;
+mod naming;
 mod release;
 mod task;
 

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{
     client, controllers, dataplane,
     inputs::Inputs,
+    naming::{namespace, service_name},
     release::{Kind, Release},
 };
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
         terraform::{definition_node, service_node},
         terraform_source::{
             blocks::Reader,
-            calls::inputs,
             values::{OPEN_KEY, closed, entry, text, unknown},
         },
     },
@@ -27,7 +27,7 @@ pub(in super::super) fn definition(
     release: Release,
     address: String,
 ) -> Result<TaskDefinition, Mismatch> {
-    let inputs = Inputs { given: inputs(reader), label: reader.block.name_span(), release };
+    let inputs = Inputs { given: reader.inputs(), label: reader.block.name_span(), release };
     let containers = match kind {
         Kind::Controller | Kind::AclController => controllers::containers(&inputs, kind),
         Kind::MeshTask if release.minor >= 7 => dataplane::mesh_task(&inputs),
@@ -52,7 +52,7 @@ pub(in super::super) fn service(
     release: Release,
     address: String,
 ) -> Option<Result<ServiceUse, Mismatch>> {
-    let inputs = Inputs { given: inputs(reader), label: reader.block.name_span(), release };
+    let inputs = Inputs { given: reader.inputs(), label: reader.block.name_span(), release };
     let launch_type = inputs.text("launch_type", "FARGATE");
     let values = match kind {
         Kind::MeshTask => return None,
@@ -103,29 +103,6 @@ fn volumes(inputs: &Inputs) -> Node {
         _ => volumes.push(unknown(own.place.span)),
     }
     inputs.list(volumes)
-}
-
-/// The name of the service: an input, or else the family. mesh-task makes it lower-case from 0.5 on.
-pub(super) fn service_name(inputs: &Inputs, kind: Kind) -> Node {
-    let name = inputs.text_or("consul_service_name", "family");
-    let is_given = inputs.is_empty(&inputs.text("consul_service_name", "")) == Some(false);
-    match &name.value {
-        Value::Text(family) if kind == Kind::MeshTask && inputs.release.minor >= 5 && !is_given => {
-            text(family.to_lowercase(), name.place.span)
-        }
-        _ => name,
-    }
-}
-
-/// A gateway is in the namespace `default` of its partition.
-pub(super) fn namespace(inputs: &Inputs, kind: Kind) -> Node {
-    let partition = inputs.text("consul_partition", "");
-    match (kind, inputs.is_empty(&partition)) {
-        (Kind::GatewayTask, Some(true)) => inputs.made("".into()),
-        (Kind::GatewayTask, Some(false)) => text("default", partition.place.span),
-        (Kind::GatewayTask, None) => unknown(partition.place.span),
-        _ => inputs.text("consul_namespace", ""),
-    }
 }
 
 fn tags(inputs: &Inputs, kind: Kind) -> Node {
