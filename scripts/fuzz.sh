@@ -40,6 +40,9 @@ for file in crates/audit/tests/audit_inputs/*.yaml; do
   seed repair "$file"
   seed read_source "$file" 1
 done
+for file in crates/audit/tests/audit/terraform_source/modules/*.tf; do
+  seed read_source "$file" 5
+done
 
 # Without a sanitizer: all code is safe Rust. The targets find panics, failed assertions, endless loops and memory out of proportion to
 # the input (which they measure).

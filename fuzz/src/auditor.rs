@@ -14,7 +14,8 @@ use audit::{
 
 use super::{places, text};
 
-const NAMES: [&str; 5] = ["task.json", "template.yaml", "stack.template", "plan.tfplan.json", "<stdin>"];
+const NAMES: [&str; 7] =
+    ["task.json", "template.yaml", "stack.template", "plan.tfplan.json", "<stdin>", "main.tf", "main.tf.json"];
 
 /// Reading any file with any name, applying every rule, and sorting the findings never panics. The first character selects the
 /// name: `0` is `task.json`.

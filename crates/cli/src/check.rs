@@ -20,8 +20,11 @@ use crate::{
 use audit::report::{Format, Report};
 
 /// Without an error, a run without input would always succeed.
-const NOTHING_FOUND: &str = "error: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, exports of App \
-                             Mesh, and Terraform as `terraform show -json` prints it";
+const NOTHING_FOUND: &str = "error: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \
+                             sources and the output of `terraform show -json`, and exports of App Mesh";
+
+const NOTHING_KNOWN: &str =
+    "error: no task definition could be checked: what the Terraform sources contain is known only with a plan";
 
 /// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
@@ -118,8 +121,11 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
     for problem in &report.problems {
         streams.diagnostic(&format!("error: {problem}"));
     }
+    for note in checked.gathered.notes.iter().filter(|_| !quiet) {
+        streams.diagnostic(&format!("info: {note}"));
+    }
     if checked.is_empty() {
-        streams.diagnostic(NOTHING_FOUND);
+        streams.diagnostic(if checked.gathered.notes.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN });
     }
     for unused in checked.sorted.unused.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {unused}"));

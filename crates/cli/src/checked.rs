@@ -52,7 +52,7 @@ impl Checked {
 
     /// The report of the findings.
     pub(super) fn report(&self, configuration: &ConfigurationArguments) -> Report {
-        let Gathered { material, problems, files_read } = &self.gathered;
+        let Gathered { material, problems, files_read, .. } = &self.gathered;
         Report::new(material, &self.sorted, problems, *files_read, configuration.threshold(&self.config))
     }
 

@@ -5,6 +5,8 @@
 pub enum Dialect {
     /// ECS's JSON: `networkMode`.
     Ecs,
+    /// Terraform's own language: containers are spelled as in ECS's JSON, the arguments around them are not.
+    Terraform,
     /// CloudFormation: `NetworkMode`. Numbers and booleans may be strings.
     CloudFormation,
 }
@@ -17,7 +19,7 @@ impl Dialect {
     #[must_use]
     pub fn spell(self, key: &str) -> String {
         match (self, key) {
-            (Self::Ecs, key) => key.to_owned(),
+            (Self::Ecs | Self::Terraform, key) => key.to_owned(),
             (Self::CloudFormation, "properties") => "ProxyConfigurationProperties".to_owned(),
             (Self::CloudFormation, key) => {
                 let mut chars = key.chars();

@@ -1,8 +1,8 @@
 //! JSON in a string: the configuration of consul-ecs in an environment variable, Terraform's container definitions.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
-use super::{Entry, HOLE, Node, ParseError, Place, Route, Span, Step, Value, json::parse_json};
+use super::{Entry, HOLE, Node, ParseError, Place, Route, Span, Step, TextParts, Value, json::parse_json};
 
 /// Reads the JSON in the string `host`. `source` is the text of the file.
 ///
@@ -16,7 +16,7 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
         return Err(ParseError::new(host.place.span, format!("{} where a JSON string is expected", host.kind())));
     };
     let text = &with_quoted_holes(text);
-    let map = Offsets::of(source, host.place.span, text);
+    let map = Offsets::of(source, &host.place, text);
     let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(Step::Embedded));
     match parse_json(text, &route) {
         Ok(mut node) => {
@@ -64,7 +64,8 @@ fn is_hole(node: &Node) -> bool {
 }
 
 fn relocate(node: &mut Node, map: &Offsets, is_reachable: bool) {
-    node.place = Place { span: map.span(node.place.span), route: node.place.route.take().filter(|_| is_reachable) };
+    let route = node.place.route.take().filter(|_| is_reachable);
+    node.place = Place { span: map.span(node.place.span), route, parts: None };
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| relocate(item, map, is_reachable)),
         Value::Map(entries) => {
@@ -81,12 +82,19 @@ fn relocate(node: &mut Node, map: &Offsets, is_reachable: bool) {
 enum Offsets {
     /// By byte of the value, including its end.
     Exact(Vec<usize>),
+    /// The string is put together from values of the file.
+    Parts(Span, Arc<TextParts>),
     /// The file does not spell the string as JSON does.
     Whole(Span),
 }
 
 impl Offsets {
-    fn of(source: &str, span: Span, text: &str) -> Self {
+    fn of(source: &str, place: &Place, text: &str) -> Self {
+        let span = place.span;
+        // Quotes around unknown parts move the rest of the text.
+        if let Some(parts) = place.parts.as_ref().filter(|parts| parts.length() == text.len()) {
+            return Self::Parts(span, Arc::clone(parts));
+        }
         let literal = source.get(span.start..span.end).unwrap_or_default();
         match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
             Some(inner) => Self::exact(inner, span.start + 1, text).unwrap_or(Self::Whole(span)),
@@ -113,6 +121,7 @@ impl Offsets {
                 let at = |index: usize| offsets.get(index).or(offsets.last()).copied().unwrap_or_default();
                 Span::new(at(inner.start), at(inner.end))
             }
+            Self::Parts(span, parts) => parts.span(inner).unwrap_or(*span),
             Self::Whole(span) => *span,
         }
     }

@@ -56,7 +56,7 @@ fn read(value: ast::Value<'_>, route: Route, depth: usize) -> Result<Node, Parse
         }
         ast::Value::Object(object) => Value::Map(read_object(object, &route, depth)?),
     };
-    Ok(Node { value, place: Place { span, route: Some(route) } })
+    Ok(Node { value, place: Place { span, route: Some(route), parts: None } })
 }
 
 fn read_object(object: ast::Object<'_>, route: &Route, depth: usize) -> Result<Vec<Entry>, ParseError> {

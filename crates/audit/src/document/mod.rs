@@ -4,6 +4,8 @@ mod embedded;
 mod json;
 mod node;
 mod place;
+mod span;
+mod text_parts;
 mod yaml;
 mod yaml_scalar;
 mod yaml_stream;
@@ -12,11 +14,13 @@ pub use self::{
     embedded::embedded_json,
     json::parse_json,
     node::{Entry, Node, Value},
-    place::{Place, Position, Route, Span, Step},
+    place::{Place, Position, Route, Step},
+    span::Span,
+    text_parts::TextParts,
     yaml::parse_yaml,
     yaml_stream::{parse_yaml_document, yaml_documents},
 };
-pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE};
+pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE, text_parts::TextBuilder};
 
 /// Containers nested deeper than this are refused, in JSON and in YAML.
 const MAX_DEPTH: usize = 128;

@@ -2,22 +2,7 @@
 
 use std::sync::Arc;
 
-/// A range of bytes of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span {
-    /// The first byte.
-    pub start: usize,
-    /// The byte after the last one.
-    pub end: usize,
-}
-
-impl Span {
-    /// The bytes from `start` to before `end`.
-    #[must_use]
-    pub fn new(start: usize, end: usize) -> Self {
-        Self { start, end: end.max(start) }
-    }
-}
+use super::{Span, TextParts};
 
 /// A line and a column, both counted from 1. A column is a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,19 +78,21 @@ pub struct Place {
     /// The route for edits; `None` if an edit would not have the intended effect: the value comes from an intrinsic
     /// function, or the file is generated.
     pub route: Option<Route>,
+    /// For a string that is put together from other values: the places of its parts.
+    pub parts: Option<Arc<TextParts>>,
 }
 
 impl Place {
     /// A place without a route: edits cannot reach it.
     #[must_use]
     pub fn fixed(span: Span) -> Self {
-        Self { span, route: None }
+        Self { span, route: None, parts: None }
     }
 
     /// The place one step further, with the bytes `span`.
     #[must_use]
     pub fn then(&self, step: Step, span: Span) -> Self {
-        Self { span, route: self.route.as_ref().map(|route| route.then(step)) }
+        Self { span, route: self.route.as_ref().map(|route| route.then(step)), parts: None }
     }
 }
 

@@ -110,7 +110,7 @@ impl<'t> YamlReader<'t> {
             }
             _ => return Err(ParseError::new(start, "not YAML: a value is missing")),
         };
-        let node = Node { value, place: Place { span, route: Some(route) } };
+        let node = Node { value, place: Place { span, route: Some(route), parts: None } };
         let node = match tag.as_deref().filter(|tag| is_function(tag)) {
             Some(tag) => self.long_form(tag, node),
             None => node,

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{comment, documents::in_documents, error::EditError, inline, json, part, read::read, tree, yaml};
+use super::{comment, documents::in_documents, error::EditError, hcl, inline, json, part, read::read, tree, yaml};
 use crate::{
     definition::Dialect,
     document::{Node, Route, Step, Value},
     finding::{Change, Edit},
-    input::Notation,
+    input::{Notation, literals},
 };
 
 /// Makes `edits` in `text`, one after the other. Values are spelled as in `dialect`.
@@ -58,6 +58,12 @@ fn apply_to_one(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) ->
 }
 
 fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
+    if dialect == Dialect::Terraform {
+        return edits.iter().try_fold(text.to_owned(), |text, edit| {
+            let (steps, change) = outermost(&literals(&text)?, dialect, edit)?;
+            hcl::edit(&text, &steps, &change)
+        });
+    }
     let (notation, before) = read(text)?;
     let mut wanted = before.clone();
     let mut changes = Vec::new();

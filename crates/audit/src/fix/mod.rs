@@ -7,6 +7,7 @@ mod apply;
 mod comment;
 mod documents;
 mod error;
+mod hcl;
 mod inline;
 mod json;
 mod part;

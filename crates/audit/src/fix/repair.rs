@@ -11,7 +11,7 @@ use crate::{
     definition::{Dialect, TaskDefinition},
     document::Step,
     finding::{Change, Edit, Finding},
-    input::read_all,
+    input::read_edited,
     source::SourceFile,
 };
 
@@ -78,7 +78,7 @@ struct State {
 impl State {
     fn of(file: Arc<SourceFile>) -> Self {
         let (mut material, mut problems) = (Material::default(), Vec::new());
-        read_all(&file, true, &mut material, &mut problems);
+        read_edited(&file, &mut material, &mut problems);
         Self { file, dialect: dialect(&material.definitions), findings: audit(&material), problems: problems.len() }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use self::logging::log_configuration;
 pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
 use super::{
-    definition::{Container, DEFAULT_STOP_TIMEOUT, Field, Maybe, TaskDefinition},
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, Maybe, TaskDefinition},
     finding::{Edit, Fix},
     subject::{Subject, names},
 };
@@ -68,6 +68,9 @@ impl<'d> Plan<'d> {
     fn new(definition: &'d TaskDefinition, options: &'d Options) -> Result<Self, InjectError> {
         if definition.is_synthesised {
             return Err(InjectError::Synthesised(definition.label()));
+        }
+        if definition.dialect == Dialect::Terraform {
+            return Err(InjectError::TerraformSource(definition.label()));
         }
         let subject = Subject::new(definition);
         if subject.consul.is_some() || subject.app_mesh.is_some() {

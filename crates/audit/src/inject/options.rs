@@ -162,6 +162,11 @@ pub enum InjectError {
     /// The definition is in a mesh already.
     #[error("{0} is in a mesh already; ecs-mesh check checks it")]
     InAMesh(String),
+    /// The definition is in a Terraform source.
+    #[error(
+        "{0} is in a Terraform source, which inject does not edit; use HashiCorp's module mesh-task, or inject into ECS's JSON"
+    )]
+    TerraformSource(String),
     /// A value that is needed is known only at deployment, or edits cannot reach it.
     #[error("{0}: the value is computed and cannot be edited; replace it by a literal value, or edit its source")]
     Unknown(&'static str),

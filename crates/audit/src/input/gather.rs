@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read, sync::Arc};
 
-use super::{paths, problem::InputProblem, source, text, words};
+use super::{paths, problem::InputProblem, source, terraform_source, text, words};
 use crate::{Material, source::SourceFile};
 
 /// The argument for standard input.
@@ -15,28 +15,30 @@ pub struct Gathered {
     pub material: Material,
     /// What could not be read.
     pub problems: Vec<InputProblem>,
+    /// What cannot be checked although it could be read: Terraform sources that only a plan completes.
+    pub notes: Vec<InputProblem>,
     /// The number of texts that were read, including those of other formats.
     pub files_read: usize,
 }
 
 /// Reads files, directories and globs; `-` is standard input.
 ///
-/// In directories, it reads the files `*.json`, `*.yaml`, `*.yml` and `*.template`, except hidden ones and those that
-/// Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the templates. A file
-/// that is named explicitly must have one of the formats.
+/// In directories, it reads the files `*.json`, `*.yaml`, `*.yml`, `*.template`, `*.tf` and `*.tofu`, except hidden ones
+/// and those that Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the
+/// templates. A file that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
         gathered.take(text::read_text("<stdin>", stdin), true);
     }
     let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
-    for file in paths::files(named, &mut gathered.problems) {
-        let read = match source::refused_by_name(&file.name).filter(|_| file.is_named) {
-            Some(reason) => Err(InputProblem::of(&file.name, reason)),
-            None => match File::open(&file.path) {
-                Ok(mut opened) => text::read_text(&file.name, &mut opened),
-                Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
-            },
+    let files = paths::files(named.clone(), &mut gathered.problems);
+    let (sources, files): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
+    for file in files {
+        let read = match File::open(&file.path) {
+            Ok(mut opened) => text::read_text(&file.name, &mut opened),
+            Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
         };
         if read.is_err() && !file.is_named && !words::may_have_word(&file.path) {
             // A file of another program, which need not be a text.
@@ -45,7 +47,16 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
         }
         gathered.take(read, file.is_named);
     }
-    gathered.material.resources.is_partial = !gathered.problems.is_empty();
+    let mut has_unread_resources = false;
+    if !sources.is_empty() {
+        let read = terraform_source::read_directories(&sources, paths::roots(named));
+        gathered.material.definitions.extend(read.definitions);
+        gathered.problems.extend(read.problems);
+        gathered.notes.extend(read.notes);
+        gathered.files_read += read.files;
+        has_unread_resources = read.has_app_mesh;
+    }
+    gathered.material.resources.is_partial = has_unread_resources || !gathered.problems.is_empty();
     gathered
 }
 
@@ -55,6 +66,7 @@ impl Gathered {
         self.material.definitions.extend(other.material.definitions);
         self.material.resources.add(other.material.resources);
         self.problems.extend(other.problems);
+        self.notes.extend(other.notes);
         self.files_read += other.files_read;
     }
 

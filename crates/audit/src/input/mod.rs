@@ -11,8 +11,10 @@ mod paths;
 mod problem;
 #[cfg(test)]
 mod properties;
+mod shared_families;
 mod source;
 mod terraform;
+mod terraform_source;
 mod text;
 mod words;
 
@@ -23,4 +25,4 @@ pub use self::{
     problem::InputProblem,
     source::read_source,
 };
-pub(crate) use self::{notation::parse_all, source::read_all};
+pub(crate) use self::{notation::parse_all, source::read_edited, terraform_source::literals};

@@ -13,7 +13,7 @@ use ignore::{DirEntry, WalkBuilder};
 use super::{cloud_assembly, problem::InputProblem, text::because};
 
 /// The files that are read in directories.
-const EXTENSIONS: [&str; 4] = ["json", "yaml", "yml", "template"];
+const EXTENSIONS: [&str; 6] = ["json", "yaml", "yml", "template", "tf", "tofu"];
 
 /// A file to read.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +47,25 @@ pub(super) fn files<'a>(
     files
 }
 
+/// The directories of `arguments`: those that are named, those of files that are named, and those in which globs begin.
+pub(super) fn roots<'a>(arguments: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
+    let root = |argument: &String| {
+        let path = Path::new(argument);
+        if path.is_dir() {
+            return path.to_owned();
+        }
+        let base = if path.exists() { path.parent().unwrap_or(Path::new("")).to_owned() } else { glob_base(argument) };
+        if base.as_os_str().is_empty() { PathBuf::from(".") } else { base }
+    };
+    arguments.map(root).collect()
+}
+
+/// The directory in which a glob begins.
+fn glob_base(pattern: &str) -> PathBuf {
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
+    pattern.strip_prefix("./").unwrap_or(pattern).split_inclusive('/').take_while(is_plain).collect::<String>().into()
+}
+
 fn files_of(argument: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
     let path = Path::new(argument);
     match fs::metadata(path) {
@@ -72,12 +91,12 @@ fn matching(pattern: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
             return Vec::new();
         }
     };
-    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
-    let base: PathBuf = pattern_of_walk.split_inclusive('/').take_while(is_plain).collect::<String>().into();
+    let base = glob_base(pattern);
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
     let files = if base.is_dir() { walk(base, Some(&glob), problems) } else { Vec::new() };
     if files.is_empty() {
-        let reason = "no file matches (files: *.json, *.yaml, *.yml, *.template, without those that Git ignores)";
+        let reason =
+            "no file matches (files: *.json, *.yaml, *.yml, *.template, *.tf, *.tofu, without those that Git ignores)";
         problems.push(InputProblem::of(pattern, reason));
     }
     files

@@ -21,12 +21,15 @@ static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         include_str!("../../tests/audit_inputs/cdk.template.json"),
         include_str!("../../tests/audit_inputs/plan.tfplan.json"),
         include_str!("../../tests/audit_inputs/state.json"),
+        include_str!("../../tests/audit/terraform_source/modules/mesh-task-0.9-enterprise.tf"),
+        include_str!("../../tests/audit/terraform_source/modules/gateway-task-0.6-mesh-gateway.tf"),
+        include_str!("../../tests/audit/terraform_source/modules/controller-0.9.tf"),
     ];
     Base::ALL.iter().map(|base| base.json()).chain(samples).collect()
 });
 
 /// The material of the damage: the marks of the notations, and the words of the formats.
-const SCRAPS: [&str; 37] = [
+const SCRAPS: [&str; 47] = [
     "\n---\n",
     "\n...\n",
     "AWS::AppMesh::VirtualNode",
@@ -64,6 +67,16 @@ const SCRAPS: [&str; 37] = [
     "\u{FEFF}",
     "é",
     "container_definitions",
+    "resource \"aws_ecs_task_definition\" \"a\" ",
+    "locals ",
+    " = ",
+    "<<-EOF\n",
+    "%{ if ",
+    "jsonencode(",
+    "local.",
+    "[*]",
+    " ? ",
+    "...",
 ];
 
 /// Reads a text called `name` and checks it: findings must be within the text.
@@ -89,7 +102,7 @@ fn boundary(text: &str, at: prop::sample::Index) -> usize {
 }
 
 fn name() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["a.json", "a.yaml", "a.template"])
+    prop::sample::select(vec!["a.json", "a.yaml", "a.template", "a.tf", "a.tf.json"])
 }
 
 proptest! {

@@ -1,8 +1,11 @@
 //! One text in any of the formats.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform, words::has_word};
+use super::{
+    cloudformation, ecs_json, notation, problem::InputProblem, shared_families::mark_shared_families, terraform,
+    terraform_source, words::has_word,
+};
 use crate::{
     Material,
     app_mesh::Resource,
@@ -29,6 +32,12 @@ pub(crate) fn read_all(
     material: &mut Material,
     problems: &mut Vec<InputProblem>,
 ) {
+    if terraform_source::is_source_name(&file.name) {
+        let read = terraform_source::read_text(Arc::clone(file));
+        material.definitions.extend(read.definitions);
+        problems.extend(read.problems);
+        return;
+    }
     if !is_named && !has_word(&file.text) {
         return;
     }
@@ -98,15 +107,15 @@ fn is_kubernetes(text: &str) -> bool {
     lines.any(|line| line.starts_with("apiVersion:"))
 }
 
-/// Marks definitions of one file and one family: only the address distinguishes them.
-fn mark_shared_families(definitions: &mut [TaskDefinition]) {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for definition in definitions.iter() {
-        *seen.entry(definition.name()).or_default() += 1;
+/// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
+/// directory.
+pub(crate) fn read_edited(file: &Arc<SourceFile>, material: &mut Material, problems: &mut Vec<InputProblem>) {
+    if !terraform_source::is_source_name(&file.name) {
+        return read_all(file, true, material, problems);
     }
-    for definition in definitions {
-        definition.shares_family = seen.get(&definition.name()).is_some_and(|count| *count > 1);
-    }
+    let read = terraform_source::read_edited(file);
+    material.definitions.extend(read.definitions);
+    problems.extend(read.problems);
 }
 
 /// Returns whether the file has one of the formats.
@@ -145,17 +154,7 @@ fn unknown_format(node: &Node) -> &'static str {
     if node.get("terraform_version").is_some() && node.get("lineage").is_some() {
         return "a raw Terraform state: use the output of `terraform show -json`";
     }
-    if node.get("resource").is_some_and(|resources| resources.get("aws_ecs_task_definition").is_some()) {
-        return terraform::SOURCE_IS_NOT_READ;
-    }
     UNKNOWN_FORMAT
 }
 
 const UNKNOWN_FORMAT: &str = "not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export; in directories, such files are skipped";
-
-/// Why a file is not read, if its name shows it.
-pub(super) fn refused_by_name(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let is_source = [".tf", ".tf.json", ".tofu"].iter().any(|extension| name.ends_with(extension));
-    is_source.then_some(terraform::SOURCE_IS_NOT_READ)
-}

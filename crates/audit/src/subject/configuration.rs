@@ -23,10 +23,10 @@ impl Configuration {
             Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
             // The value may come from Secrets Manager or the Parameter Store.
             Maybe::Absent if !matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent) => {
-                (Maybe::Unknown, Place { span: container.span(), route: None })
+                (Maybe::Unknown, Place::fixed(container.span()))
             }
-            Maybe::Absent => (Maybe::Absent, Place { span: container.span(), route: None }),
-            Maybe::Unknown => (Maybe::Unknown, Place { span: container.span(), route: None }),
+            Maybe::Absent => (Maybe::Absent, Place::fixed(container.span())),
+            Maybe::Unknown => (Maybe::Unknown, Place::fixed(container.span())),
         };
         Self { content, place }
     }

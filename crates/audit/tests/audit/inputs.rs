@@ -239,7 +239,7 @@ const BAD: [(&str, &str, &str); 23] = [
     ("two.yaml", "a: 1\n---\nResources: {}\n", ": not an ECS task definition"),
     ("a.yaml", "# nothing\n", ": not an ECS task definition"),
     ("a.json", "[]", ": not an ECS task definition"),
-    ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: use the output of `terraform show -json` for a plan"),
+    ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {\n", ":1:43: not Terraform's language: invalid block body"),
 ];
 
 #[test]

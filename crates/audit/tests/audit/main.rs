@@ -21,4 +21,5 @@ mod reading;
 mod repairs;
 mod reports;
 mod template;
+mod terraform_source;
 mod unknowns;

@@ -13,6 +13,7 @@ use crate::{
     mutations::mutations,
     reading::{findings_in, ids, shown},
     template::yaml_template,
+    terraform_source::written::Spelling,
 };
 
 fn repaired(name: &str, text: &str) -> Repair {
@@ -67,6 +68,12 @@ fn every_fix_is_complete_in_json() {
 fn every_fix_is_complete_in_yaml() {
     let count =
         fix_all_mutations("template.yaml", |base, json| (base != Base::AppMeshResources).then(|| yaml_template(json)));
+    assert!(count > 200, "{count}");
+}
+
+#[test]
+fn every_fix_is_complete_in_terraform_sources() {
+    let count = fix_all_mutations("main.tf", |_, json| Spelling::literal().resource(json));
     assert!(count > 200, "{count}");
 }
 

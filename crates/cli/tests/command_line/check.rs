@@ -255,6 +255,45 @@ fn an_empty_check_is_reported() {
     assert!(errors(&output).contains("no task definition found") && errors(&output).contains("terraform show -json"));
 }
 
+/// A resource in the network mode bridge, with a comment or nothing above it.
+fn source(comment: &str) -> String {
+    format!(
+        "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n{comment}  network_mode = \"bridge\"\n  tags = {{ \"consul.hashicorp.com/mesh\" = \"true\" }}\n  container_definitions = jsonencode([{{\n    name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\"\n  }}])\n}}\n"
+    )
+}
+
+#[test]
+fn terraform_sources_are_checked_and_their_comments_count() {
+    let workspace = Workspace::new("terraform", &[("main.tf", &source(""))]);
+    let output = workspace.run(&["check", "."]);
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    assert!(
+        out(&output).contains("error[consul-network-mode]: the network mode is bridge\n --> main.tf:3:18\n"),
+        "{}",
+        out(&output)
+    );
+    for comment in
+        ["# ecs-mesh: ignore[consul-network-mode] a lab\n", "  // ecs-mesh: ignore[consul-network-mode] a lab\n"]
+    {
+        let workspace = Workspace::new("terraform-comment", &[("main.tf", &source(comment))]);
+        assert!(!out(&workspace.run(&["check"])).contains("consul-network-mode"), "{comment}");
+    }
+}
+
+#[test]
+fn what_only_a_plan_knows_is_named() {
+    let text =
+        "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = data.x.y.z\n}\n";
+    let workspace = Workspace::new("terraform-unknown", &[("main.tf", text)]);
+    let output = workspace.run(&["check"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        errors(&output).contains("info: main.tf:3:27: aws_ecs_task_definition.web: its containers are not known because data.x.y.z is known only to Terraform; check the plan:"),
+        "{}",
+        errors(&output)
+    );
+}
+
 #[test]
 fn configuration_paths_are_relative_to_the_file() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"lab/**\"\nreason = \"a lab\"\n";

@@ -21,6 +21,22 @@ fn a_fix_is_written_only_on_request() {
     assert_eq!((again.status.code(), out(&again), errors(&again)), (Some(0), String::new(), String::new()));
 }
 
+/// The definition of a Terraform source is fixed in its file, with the values that the other files declare.
+#[test]
+fn a_terraform_source_is_fixed_with_the_values_of_its_directory() {
+    let main = "resource \"aws_ecs_task_definition\" \"web\" {\n  family       = var.family\n  network_mode = \"bridge\" # for now\n  tags         = { \"consul.hashicorp.com/mesh\" = \"true\" }\n  container_definitions = jsonencode([\n    { name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" },\n  ])\n}\n";
+    let variables = "variable \"family\" {\n  default = \"web\"\n}\n";
+    let workspace = Workspace::new("fix-terraform", &[("main.tf", main), ("variables.tf", variables)]);
+    let written = workspace.run(&["fix", "--write", "--rule", "consul-network-mode"]);
+    assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
+    assert!(errors(&written).contains("main.tf: fixed consul-network-mode"), "{}", errors(&written));
+    assert_eq!(fs::read_to_string(workspace.0.join("main.tf")).unwrap(), main.replace("bridge", "awsvpc"));
+    let refused =
+        workspace.run(&["inject", "main.tf", "--consul-hosts", "consul.example.internal", "--generation", "dataplane"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(errors(&refused).contains("web is in a Terraform source"), "{}", errors(&refused));
+}
+
 #[test]
 fn a_synthesised_template_is_not_fixed() {
     let template = include_str!("../../../audit/tests/audit_inputs/cdk.template.json").replace("awsvpc\"", "bridge\"");

@@ -1,7 +1,7 @@
 //! The provider's attributes, spelled as ECS's API spells them. Source:
 //! <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>
 
-use crate::document::{Entry, Node, Place, Value};
+use crate::document::{Entry, HOLE, Node, Place, Value};
 
 /// Attributes that have the same form in both, with ECS's names.
 const SAME_FORM: [(&str, &str); 6] = [
@@ -16,7 +16,7 @@ const SAME_FORM: [(&str, &str); 6] = [
 const SAME_FORM_OF_SERVICE: [(&str, &str); 2] = [("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
 
 /// A task definition. `is_set` returns whether the source sets an attribute; `None` if the plan does not show it.
-pub(super) fn definition_node(
+pub(in crate::input) fn definition_node(
     values: &Node,
     place: &Place,
     containers: Node,
@@ -34,7 +34,7 @@ pub(super) fn definition_node(
 }
 
 /// A service.
-pub(super) fn service_node(values: &Node, place: &Place) -> Node {
+pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
     entries.extend(tags(values).map(|node| entry("tags", node)));
     Node { value: Value::Map(entries), place: place.clone() }
@@ -81,6 +81,10 @@ fn listed(map: &Node, name_key: &str) -> Node {
     let Value::Map(entries) = &map.value else { return map.clone() };
     let items = entries.iter().map(|Entry { key, key_span, node }| {
         let name = Node { value: Value::Text(key.clone()), place: Place::fixed(*key_span) };
+        // A key that is not known stands for any number of entries.
+        if key.contains(HOLE) {
+            return Node { value: Value::Unknown, place: Place::fixed(*key_span) };
+        }
         let pair = Value::Map(vec![entry(name_key, name), entry("value", node.clone())]);
         Node { value: pair, place: Place::fixed(*key_span) }
     });

@@ -8,8 +8,8 @@ mod resources;
 
 use std::sync::Arc;
 
+pub(super) use self::attributes::{definition_node, service_node};
 use self::{
-    attributes::{definition_node, service_node},
     references::{Definitions, References},
     resources::{Planned, resources},
 };
@@ -20,10 +20,6 @@ use crate::{
     document::{Node, ParseError, Value, embedded_json},
     source::SourceFile,
 };
-
-/// The reason for files in Terraform's own language.
-pub(super) const SOURCE_IS_NOT_READ: &str =
-    "Terraform source is not read: use the output of `terraform show -json` for a plan";
 
 /// Whether a file is the output of `terraform show -json`.
 pub(super) fn is_shown(node: &Node) -> bool {

@@ -1,0 +1,60 @@
+//! `jsonencode` and `jsondecode`.
+
+use super::values::{OPEN_KEY, node, placed};
+use crate::document::{HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
+
+/// The JSON of a value, in which every part has the place of its value. An unknown value becomes an unknown part of the
+/// string.
+pub(super) fn json_encoded(value: &Node, span: Span) -> Node {
+    if matches!(value.value, Value::Unknown) {
+        return node(Value::Unknown, span);
+    }
+    let mut out = TextBuilder::default();
+    write(value, &mut out);
+    let (text, parts) = out.finish();
+    Node { value: Value::Text(text), place: Place { span, route: None, parts: parts.map(Into::into) } }
+}
+
+fn write(value: &Node, out: &mut TextBuilder) {
+    let place = value.place.span;
+    let start = out.text.len();
+    match &value.value {
+        Value::Null => out.push("null", place),
+        Value::Bool(value) => out.push(if *value { "true" } else { "false" }, place),
+        Value::Number(number) => out.push(number, place),
+        Value::Text(text) => out.push(&quoted(text), place),
+        Value::Unknown => out.push(&quoted(&HOLE.to_string()), place),
+        Value::List(items) => {
+            out.push_unplaced("[");
+            for (index, item) in items.iter().enumerate() {
+                out.push_unplaced(if index == 0 { "" } else { "," });
+                write(item, out);
+            }
+            out.push_unplaced("]");
+            out.enclose(start, place);
+        }
+        Value::Map(entries) if entries.iter().any(|entry| entry.key == OPEN_KEY) => {
+            out.push(&quoted(&HOLE.to_string()), place);
+        }
+        Value::Map(entries) => {
+            out.push_unplaced("{");
+            for (index, entry) in entries.iter().enumerate() {
+                out.push_unplaced(if index == 0 { "" } else { "," });
+                out.push(&quoted(&entry.key), entry.key_span);
+                out.push_unplaced(":");
+                write(&entry.node, out);
+            }
+            out.push_unplaced("}");
+            out.enclose(start, place);
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The value of a JSON text. All of it has the place of the call.
+pub(super) fn json_decoded(text: &str, span: Span) -> Option<Node> {
+    parse_json(text, &Route::default()).ok().map(|value| placed(&value, span))
+}

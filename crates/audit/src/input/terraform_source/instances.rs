@@ -1,0 +1,87 @@
+//! `count` and `for_each`: the instances of a block. Source:
+//! <https://developer.hashicorp.com/terraform/language/meta-arguments>
+
+use super::{
+    for_expression::pairs,
+    frame::{Binding, Frame},
+    module::Module,
+    syntax::{Attribute, Block},
+    values::{entry, map, node, number, unknown},
+};
+use crate::document::{Node, Span, Value};
+
+/// More instances of one block than this are checked as a single one, with an unknown key.
+const MAX_INSTANCES: usize = 50;
+
+/// An instance of a block.
+pub(super) struct Instance {
+    /// The end of its address: empty, `[0]` or `["key"]`.
+    pub(super) suffix: String,
+    /// What `each` or `count` is bound to.
+    bound: Option<(&'static str, Node)>,
+}
+
+impl Instance {
+    /// Evaluates something for this instance.
+    pub(super) fn within<T>(&self, file: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
+        match &self.bound {
+            Some((name, value)) => {
+                let binding = Binding { name, value, next: None };
+                evaluate(Frame { bindings: Some(&binding), ..Frame::of(file) })
+            }
+            None => evaluate(Frame::of(file)),
+        }
+    }
+
+    fn each(key: Node, value: Node, suffix: String, span: Span) -> Self {
+        Self { suffix, bound: Some(("each", map(vec![entry("key", key), entry("value", value)], span))) }
+    }
+
+    fn counted(index: Value, suffix: String, span: Span) -> Self {
+        Self { suffix, bound: Some(("count", map(vec![entry("index", node(index, span))], span))) }
+    }
+}
+
+/// The instances of a block; a single one with an unknown key if they are not known.
+pub(super) fn instances(module: &Module<'_>, block: &Block) -> Vec<Instance> {
+    let value = |attribute: &Attribute| module.evaluate(&attribute.expression, Frame::of(attribute.file));
+    if let Some(attribute) = block.body.attribute("count") {
+        return counted(value(attribute).as_ref(), attribute.name_span);
+    }
+    if let Some(attribute) = block.body.attribute("for_each") {
+        return of_each(value(attribute).as_ref(), attribute.name_span);
+    }
+    vec![Instance { suffix: String::new(), bound: None }]
+}
+
+fn counted(count: Option<&Node>, span: Span) -> Vec<Instance> {
+    let count = count.and_then(super::values::as_number).filter(|count| *count >= 0.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the limit of instances is smaller")]
+    match count.map(|count| count as usize).filter(|count| *count <= MAX_INSTANCES) {
+        Some(count) => {
+            #[expect(clippy::cast_precision_loss, reason = "at most the limit of instances")]
+            let index = |index: usize| number(index as f64);
+            (0..count).map(|at| Instance::counted(index(at), format!("[{at}]"), span)).collect()
+        }
+        None => vec![Instance::counted(Value::Unknown, String::new(), span)],
+    }
+}
+
+fn of_each(collection: Option<&Node>, span: Span) -> Vec<Instance> {
+    let is_list = collection.is_some_and(|value| matches!(value.value, Value::List(_)));
+    let pairs = collection.and_then(pairs).flatten();
+    let is_known = |pairs: &Vec<(Node, Node)>| {
+        let key = |(key, value): &(Node, Node)| if is_list { value.text().is_some() } else { key.text().is_some() };
+        pairs.len() <= MAX_INSTANCES && pairs.iter().all(key)
+    };
+    let Some(pairs) = pairs.filter(is_known) else {
+        return vec![Instance::each(unknown(span), unknown(span), String::new(), span)];
+    };
+    let instance = |(key, value): (Node, Node)| {
+        // The key of an item of a set is the item.
+        let key = if is_list { value.clone() } else { key };
+        let suffix = format!("[{:?}]", key.text().unwrap_or_default());
+        Instance::each(key, value, suffix, span)
+    };
+    pairs.into_iter().map(instance).collect()
+}

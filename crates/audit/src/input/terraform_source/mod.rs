@@ -1,0 +1,46 @@
+//! Terraform sources: `*.tf`, `*.tofu` and `*.tf.json`. Source:
+//! <https://developer.hashicorp.com/terraform/language>
+//!
+//! ```text
+//!  syntax, json  ─▶  directory  ─▶  module, eval, functions  ─▶  resources, calls
+//!  blocks with       one module     values of expressions,      task definitions, and
+//!  places                           as far as they are known    services that run them
+//! ```
+//!
+//! Every value has its place in the file of the task definition: one from another file has that of the reference to it.
+
+mod access;
+mod blocks;
+mod calls;
+mod collections;
+mod consul_ecs;
+mod directory;
+mod encoding;
+mod eval;
+mod for_expression;
+mod frame;
+mod functions;
+mod instances;
+mod json;
+mod module;
+mod names;
+mod outcome;
+mod read;
+mod resources;
+mod run;
+mod strings;
+mod syntax;
+mod targets;
+mod template;
+mod traversal;
+mod tree;
+mod tree_of_file;
+mod types;
+mod values;
+mod world;
+
+pub(crate) use self::tree_of_file::literals;
+pub(super) use self::{
+    run::{read_directories, read_edited, read_text},
+    syntax::is_source_name,
+};

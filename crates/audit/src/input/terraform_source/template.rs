@@ -1,0 +1,129 @@
+//! Strings with interpolations and directives. Source:
+//! <https://developer.hashicorp.com/terraform/language/expressions/strings>
+
+use hcl_edit::template::{Directive, Element, ForDirective, IfDirective, Strip, Template};
+
+use super::{
+    for_expression::pairs,
+    frame::{Binding, Frame},
+    module::Module,
+    syntax::span_of,
+    values::{as_bool, as_text, unknown},
+};
+use crate::document::{HOLE, Node, Place, Span, TextBuilder, Value};
+
+impl Module<'_> {
+    /// The value of a template. If it consists of one interpolation, that is its value, of any type.
+    pub(super) fn template_value(&self, template: &Template, span: Span, frame: Frame<'_>) -> Option<Node> {
+        if let Some(Element::Interpolation(only)) = template.as_single_element() {
+            return self.native(&only.expr, None, frame);
+        }
+        let mut out = TextBuilder::default();
+        self.write(template, &mut out, frame)?;
+        let (text, parts) = out.finish();
+        if !self.world.pay(frame.depth, text.len() / 32) {
+            return Some(unknown(span));
+        }
+        let place = Place { span, route: None, parts: parts.map(Into::into) };
+        Some(Node { value: Value::Text(text), place })
+    }
+
+    fn write(&self, template: &Template, out: &mut TextBuilder, frame: Frame<'_>) -> Option<()> {
+        let mut strips_next = false;
+        for element in template {
+            let (start, end) = strips(element);
+            if start {
+                out.trim_end();
+            }
+            match element {
+                Element::Literal(literal) => self.write_literal(literal, span_of(literal), strips_next, out, frame),
+                Element::Interpolation(interpolation) => {
+                    let value = self.native(&interpolation.expr, None, frame)?;
+                    out.extend(&as_text(&value)?, value.place.span, value.place.parts.as_deref());
+                }
+                Element::Directive(directive) => match directive.as_ref() {
+                    Directive::If(directive) => self.write_if(directive, out, frame)?,
+                    Directive::For(directive) => self.write_for(directive, out, frame)?,
+                },
+            }
+            strips_next = end;
+        }
+        Some(())
+    }
+
+    /// Each line of a literal that the file spells the same has its own place: indented heredocs lose their
+    /// indentation.
+    fn write_literal(&self, literal: &str, span: Span, strips: bool, out: &mut TextBuilder, frame: Frame<'_>) {
+        let literal = if strips { literal.trim_start() } else { literal };
+        let file = self.directory.file(frame.file);
+        let spelled = file.text.get(span.start..span.end).unwrap_or_default();
+        let mut lines = spelled.split_inclusive('\n').peekable();
+        let mut start = span.start;
+        if strips {
+            let skipped = spelled.len() - spelled.trim_start().len();
+            start += skipped;
+            lines = spelled.get(skipped..).unwrap_or_default().split_inclusive('\n').peekable();
+        }
+        for line in literal.split_inclusive('\n') {
+            let Some(from) = lines.next() else {
+                out.push_unplaced(line);
+                continue;
+            };
+            match from.strip_suffix(line) {
+                Some(indent) => out.push_verbatim(line, start + indent.len()),
+                None => out.push(line, Span::new(start, start + from.trim_end().len())),
+            }
+            start += from.len();
+        }
+    }
+
+    fn write_if(&self, directive: &IfDirective, out: &mut TextBuilder, frame: Frame<'_>) -> Option<()> {
+        let condition = self.native(&directive.if_expr.cond_expr, None, frame)?;
+        let inner = Frame { depth: frame.depth + 1, ..frame };
+        match (as_bool(&condition), &directive.else_expr) {
+            (Some(true), _) => self.write(&directive.if_expr.template, out, inner),
+            (Some(false), Some(otherwise)) => self.write(&otherwise.template, out, inner),
+            (Some(false), None) => Some(()),
+            (None, _) => {
+                out.push(&HOLE.to_string(), condition.place.span);
+                matches!(condition.value, Value::Unknown).then_some(())
+            }
+        }
+    }
+
+    fn write_for(&self, directive: &ForDirective, out: &mut TextBuilder, frame: Frame<'_>) -> Option<()> {
+        let intro = &directive.for_expr;
+        let collection = self.native(&intro.collection_expr, None, frame)?;
+        let Some(pairs) = pairs(&collection)? else {
+            out.push(&HOLE.to_string(), collection.place.span);
+            return Some(());
+        };
+        for (key, value) in pairs {
+            if !self.world.pay(frame.depth, 1) {
+                out.push(&HOLE.to_string(), collection.place.span);
+                break;
+            }
+            let by_value = Binding { name: intro.value_var.as_str(), value: &value, next: frame.bindings };
+            let by_key =
+                intro.key_var.as_ref().map(|name| Binding { name: name.as_str(), value: &key, next: Some(&by_value) });
+            let bindings = Some(by_key.as_ref().unwrap_or(&by_value));
+            self.write(&intro.template, out, Frame { bindings, depth: frame.depth + 1, ..frame })?;
+        }
+        Some(())
+    }
+}
+
+/// Whether an element removes the blanks before and after it.
+fn strips(element: &Element) -> (bool, bool) {
+    let of = |strip: Strip| (strip.strip_start(), strip.strip_end());
+    match element {
+        Element::Literal(_) => (false, false),
+        Element::Interpolation(interpolation) => of(interpolation.strip),
+        Element::Directive(directive) => match directive.as_ref() {
+            Directive::If(directive) => (directive.if_expr.strip.strip_start(), directive.endif_expr.strip.strip_end()),
+            Directive::For(directive) => {
+                (directive.for_expr.strip.strip_start(), directive.endfor_expr.strip.strip_end())
+            }
+        },
+    }
+}

@@ -1,0 +1,232 @@
+//! What is read, what is unknown, and what is named, case by case.
+
+use audit::{
+    audit,
+    input::{Gathered, gather},
+};
+
+use crate::{folder::Folder, reading::ids};
+
+/// What a case must lead to.
+enum Then {
+    /// The container waits for one that does not exist, at this line of this file.
+    Found(&'static str, usize),
+    /// Nothing is found.
+    Silent,
+    /// A line of kind info that contains this.
+    Noted(&'static str),
+    /// A line of kind error that contains this.
+    Refused(&'static str),
+}
+
+use Then::{Found, Noted, Refused, Silent};
+
+const CONTAINERS: &str =
+    r#"[{ name = "web", image = "example/web:1", dependsOn = [{ containerName = "db", condition = "START" }] }]"#;
+
+/// A resource with these containers, in which `@` is the defect.
+fn resource(containers: &str) -> String {
+    let containers = containers.replace('@', CONTAINERS);
+    format!(
+        "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  container_definitions = {containers}\n}}\n"
+    )
+}
+
+/// The containers in `main.tf`, other files, and what they lead to. `@` stands for the container that waits.
+type Case = (&'static str, &'static [(&'static str, &'static str)], Then);
+
+#[rustfmt::skip]
+const CASES: [Case; 46] = [
+    ("jsonencode(@)", &[], Found("main.tf", 3)),
+    ("(jsonencode((@)))", &[], Found("main.tf", 3)),
+    ("jsonencode(local.all)", &[("l.tf", "locals {\n  all = @\n}")], Found("main.tf", 3)),
+    ("local.all", &[("l.tf", "locals {\n  all = jsonencode(@)\n}")], Found("main.tf", 3)),
+    ("jsonencode(var.all)", &[("v.tf", "variable \"all\" {\n  default = @\n}")], Found("main.tf", 3)),
+    ("jsonencode(var.all)", &[("v.tf", "variable \"all\" {}"), ("terraform.tfvars", "all = @")], Found("main.tf", 3)),
+    ("jsonencode(var.all)", &[("v.tf", "variable \"all\" {}"), ("x.auto.tfvars", "all = @")], Found("main.tf", 3)),
+    ("jsonencode(var.all)", &[("v.tf", "variable \"all\" {}"), ("prod.tfvars", "all = @")], Noted("var.all has no value")),
+    ("jsonencode(var.all)", &[("v.tf", "variable \"all\" {\n  sensitive = true\n  default = @\n}")], Noted("var.all is sensitive")),
+    ("jsonencode(var.all)", &[], Noted("var.all is not declared")),
+    ("jsonencode(local.all)", &[("l.tf", "locals {\n  all = local.other\n  other = local.all\n}")], Noted("cannot be evaluated")),
+    ("jsonencode(concat(@, var.more))", &[("v.tf", "variable \"more\" {}")], Silent),
+    ("jsonencode(true ? @ : [])", &[], Found("main.tf", 3)),
+    ("jsonencode(var.on ? @ : [])", &[("v.tf", "variable \"on\" {}")], Noted("var.on has no value")),
+    ("jsonencode([for c in @ : merge(c, { essential = true })])", &[], Found("main.tf", 3)),
+    ("jsonencode(flatten([@, []]))", &[], Found("main.tf", 3)),
+    ("jsonencode(try(local.none.x, @))", &[("l.tf", "locals {\n  none = {}\n}")], Found("main.tf", 3)),
+    ("jsonencode(values({ a = @[0] }))", &[], Found("main.tf", 3)),
+    ("<<EOF\n${jsonencode(@)}\nEOF", &[], Found("main.tf", 4)),
+    ("<<-EOF\n  [\n    {\n      \"name\": \"web\",\n      \"image\": \"x:1\",\n      \"dependsOn\": [{\"containerName\": \"db\", \"condition\": \"START\"}]\n    }\n  ]\n  EOF", &[], Found("main.tf", 8)),
+    ("<<EOF\n[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"%{ if true }db%{ endif }\", \"condition\": \"START\"}]}]\nEOF", &[], Found("main.tf", 4)),
+    ("<<EOF\n[{\"name\": \"web\", ${var.more} \"image\": \"x:1\"}]\nEOF", &[("v.tf", "variable \"more\" {}")], Noted("var.more has no value")),
+    ("<<EOF\n[{\"name\": nonsense}]\nEOF", &[], Refused("main.tf:4:11: aws_ecs_task_definition.web: container_definitions: not JSON")),
+    ("file(\"${path.module}/web.json\")", &[("web.json", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"db\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
+    ("file(\"web.json\")", &[], Noted("the file does not exist")),
+    ("file(\"/etc/hostname\")", &[], Noted("outside of the directories")),
+    ("file(\"../../../../../../../../etc/hostname\")", &[], Noted("because the file")),
+    ("templatefile(\"web.tpl\", { on = \"db\" })", &[("web.tpl", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"${on}\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
+    ("templatefile(\"web.tpl\", { all = @ })", &[("web.tpl", "${jsonencode(all)}")], Found("main.tf", 3)),
+    ("templatefile(\"web.tpl\", {})", &[("web.tpl", "[${nothing}")], Noted("its containers are not known")),
+    ("data.template_file.web.rendered", &[], Noted("data.template_file.web.rendered is known only to Terraform")),
+    ("module.containers.json", &[], Noted("module.containers.json is known only to Terraform")),
+    ("provider::example::containers()", &[], Noted("the function containers is not computed")),
+    ("jsonencode(yamldecode(\"[]\"))", &[], Noted("the function yamldecode is not computed")),
+    ("jsonencode({})", &[], Refused("containerDefinitions: a map where a list is expected")),
+    ("jsonencode([{ name = 1 + \"x\" }])", &[], Noted("container_definitions cannot be evaluated")),
+    ("jsonencode(@)\n  count = 0", &[], Silent),
+    ("jsonencode(@)\n  count = 1", &[], Found("main.tf", 3)),
+    ("jsonencode([{ name = each.key, image = \"x:1\", dependsOn = [{ containerName = each.value, condition = \"START\" }] }])\n  for_each = { web = \"db\" }", &[], Found("main.tf", 4)),
+    ("jsonencode([{ name = each.key, image = \"x:1\", dependsOn = [{ containerName = each.value, condition = \"START\" }] }])\n  for_each = var.each", &[], Silent),
+    ("jsonencode(@)", &[("broken.tf", "resource {{{")], Refused("broken.tf:1:11: not Terraform's language")),
+    ("jsonencode([])", &[("main_override.tf", "resource \"aws_ecs_task_definition\" \"web\" {\n  container_definitions = jsonencode(@)\n}")], Found("main.tf", 1)),
+    ("jsonencode([])", &[("main.tofu", "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = jsonencode(@)\n}")], Found("main.tofu", 3)),
+    ("jsonencode([])", &[("t.tf.json", "{\"locals\": {\"on\": \"db\"}, \"resource\": {\"aws_ecs_task_definition\": {\"json\": {\"family\": \"json\",\n\"container_definitions\": \"${jsonencode([{name = \\\"a\\\", image = \\\"b:1\\\", dependsOn = [{containerName = local.on, condition = \\\"START\\\"}]}])}\"}}}}")], Found("t.tf.json", 2)),
+    ("jsonencode([])", &[("t.tf.json", "{\"resource\": {\"aws_ecs_task_definition\": 7}, ")], Refused("t.tf.json:1:1: not JSON")),
+    ("jsonencode(range(100000000)[*])", &[], Noted("its containers are not known")),
+];
+
+fn folder(containers: &str, others: &[(&str, &str)]) -> Folder {
+    let main = resource(containers);
+    let others: Vec<(&str, String)> =
+        others.iter().map(|(name, text)| (*name, text.replace('@', CONTAINERS))).collect();
+    let files: Vec<(&str, &[u8])> =
+        others.iter().map(|(name, text)| (*name, text.as_bytes())).chain([("main.tf", main.as_bytes())]).collect();
+    Folder::with(&files)
+}
+
+fn read(folder: &Folder) -> Gathered {
+    gather(&[folder.path("")], &mut std::io::empty())
+}
+
+#[test]
+fn every_case_is_judged_or_named() {
+    for (containers, others, then) in &CASES {
+        let folder = folder(containers, others);
+        let gathered = read(&folder);
+        let found: Vec<(String, usize)> = audit(&gathered.material)
+            .iter()
+            .filter(|finding| finding.rule.id == "ecs-dependency-unknown")
+            .map(|finding| (finding.file.name.clone(), finding.file.position(finding.span.start).line))
+            .collect();
+        let lines =
+            |all: &[audit::input::InputProblem]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let (problems, notes) = (lines(&gathered.problems), lines(&gathered.notes));
+        let case = format!("{containers}\n{others:?}\nfound {found:?}\nproblems {problems}\nnotes {notes}");
+        match then {
+            Found(file, line) => assert_eq!(found, [(folder.path(file), *line)], "{case}"),
+            Silent => assert_eq!((found.len(), problems.as_str(), notes.as_str()), (0, "", ""), "{case}"),
+            Noted(part) => {
+                assert!(found.is_empty() && problems.is_empty() && notes.contains(part), "{case}");
+                assert!(notes.contains("terraform show -json plan.out | ecs-mesh check -"), "{case}");
+            }
+            Refused(part) => assert!(problems.contains(part), "{case}"),
+        }
+    }
+}
+
+#[test]
+fn an_unreadable_file_does_not_hide_the_others() {
+    let folder = folder("jsonencode(@)", &[("broken.tf", "variable \"x\" {")]);
+    let gathered = read(&folder);
+    assert_eq!(gathered.problems.len(), 1);
+    assert_eq!(ids(&audit(&gathered.material)), ["ecs-dependency-unknown"]);
+}
+
+#[test]
+fn directories_without_task_definitions_are_not_reported() {
+    let folder = Folder::with(&[("vpc/main.tf", b"resource \"aws_vpc\" {"), ("notes.tf.json", b"[")]);
+    let gathered = read(&folder);
+    assert_eq!((gathered.problems.len(), gathered.notes.len(), gathered.material.definitions.len()), (0, 0, 0));
+}
+
+/// A directory with a module that is called twice.
+fn called() -> Folder {
+    let module = "variable \"on\" {}\nvariable \"name\" {}\n".to_owned()
+        + &resource("jsonencode([{ name = var.name, image = \"x:1\", dependsOn = [{ containerName = var.on, condition = \"START\" }] }])")
+            .replace("\"web\"\n", "var.name\n");
+    let call = |name: &str, on: &str| {
+        format!("module \"{name}\" {{\n  source = \"../modules/task\"\n  name = \"{name}\"\n  on = \"{on}\"\n}}\n")
+    };
+    let main = call("web", "db") + &call("worker", "worker");
+    Folder::with(&[("prod/main.tf", main.as_bytes()), ("modules/task/main.tf", module.as_bytes())])
+}
+
+#[test]
+fn a_module_is_checked_with_the_inputs_of_each_call() {
+    let folder = called();
+    let gathered = read(&folder);
+    let mut addresses: Vec<&str> = gathered.material.definitions.iter().map(|one| one.address.as_str()).collect();
+    addresses.sort_unstable();
+    assert_eq!(addresses, ["module.web.aws_ecs_task_definition.web", "module.worker.aws_ecs_task_definition.web"]);
+    let mut found: Vec<String> =
+        audit(&gathered.material).iter().map(|finding| format!("{} {}", finding.subject, finding.rule.id)).collect();
+    found.sort();
+    assert_eq!(found, ["web ecs-dependency-unknown", "worker ecs-dependency-cycle"]);
+}
+
+#[test]
+fn a_module_outside_of_what_is_checked_is_named() {
+    let folder = called();
+    let gathered = gather(&[folder.path("prod")], &mut std::io::empty());
+    let notes: Vec<String> = gathered.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 2, "{notes:#?}");
+    assert!(notes[0].contains("prod/main.tf:1:8: module.web: its source ../modules/task is outside"), "{}", notes[0]);
+}
+
+#[test]
+fn a_named_file_is_checked_with_what_its_directory_declares() {
+    let folder = folder(
+        "jsonencode(local.all)",
+        &[
+            ("l.tf", "locals {\n  all = @\n}\n"),
+            (
+                "other.tf",
+                "resource \"aws_ecs_task_definition\" \"other\" {\n  family = \"other\"\n  container_definitions = jsonencode(@)\n}\n",
+            ),
+        ],
+    );
+    let gathered = gather(&[folder.path("main.tf")], &mut std::io::empty());
+    assert_eq!(gathered.material.definitions.len(), 1);
+    assert_eq!(ids(&audit(&gathered.material)), ["ecs-dependency-unknown"]);
+}
+
+#[test]
+fn exponential_references_end() {
+    let doubling: Vec<String> = (1..60).map(|n| format!("  l{n} = [local.l{}, local.l{}]\n", n - 1, n - 1)).collect();
+    let doubling = doubling.concat();
+    let folder = folder("jsonencode(local.l59)", &[("l.tf", &format!("locals {{\n  l0 = @\n{doubling}}}\n"))]);
+    let gathered = read(&folder);
+    assert!(gathered.problems.len() + gathered.notes.len() > 0);
+    let chain: Vec<String> = (1..3000).map(|n| format!("  l{n} = [local.l{}]\n", n - 1)).collect();
+    let chain = chain.concat();
+    let folder = self::folder("jsonencode(local.l2999)", &[("l.tf", &format!("locals {{\n  l0 = 1\n{chain}}}\n"))]);
+    assert_eq!(read(&folder).problems.len(), 1);
+}
+
+#[test]
+fn the_provider_s_tags_count() {
+    let tagged = |provider: &str| {
+        let text = format!(
+            "{provider}\nresource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  tags = {{ a = \"b\" }}\n  container_definitions = \"[]\"\n}}\n"
+        );
+        let folder = Folder::with(&[("main.tf", text.as_bytes())]);
+        let definitions = read(&folder).material.definitions;
+        let tags = &definitions[0].tags;
+        (tags.items.iter().filter_map(|tag| tag.key.text().map(str::to_owned)).collect::<Vec<_>>(), tags.is_complete)
+    };
+    let own = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+    assert_eq!(tagged(""), (own(&["a"]), true));
+    assert_eq!(tagged("provider \"aws\" {\n default_tags {\n tags = { c = \"d\" }\n }\n}"), (own(&["c", "a"]), true));
+    assert_eq!(tagged("provider \"aws\" {\n default_tags {\n tags = var.tags\n }\n}"), (own(&["a"]), false));
+}
+
+#[test]
+fn services_belong_to_the_definitions_that_they_run() {
+    let text = resource("jsonencode([])")
+        + "locals {\n  arn = aws_ecs_task_definition.web.arn\n}\nresource \"aws_ecs_service\" \"a\" {\n  task_definition = local.arn\n  launch_type = \"FARGATE\"\n}\nresource \"aws_ecs_service\" \"b\" {\n  task_definition = \"${aws_ecs_task_definition.web.family}:${aws_ecs_task_definition.web.revision}\"\n}\nresource \"aws_ecs_service\" \"c\" {\n  task_definition = var.other\n}\n";
+    let folder = Folder::with(&[("main.tf", text.as_bytes())]);
+    let definitions = read(&folder).material.definitions;
+    let names: Vec<&str> = definitions[0].services.iter().map(|service| service.name.as_str()).collect();
+    assert_eq!(names, ["aws_ecs_service.a", "aws_ecs_service.b"]);
+    assert!(definitions[0].runs_on_fargate());
+}

@@ -1,0 +1,176 @@
+//! Calls of `HashiCorp`'s modules, each beside the definition that the real module made of the same inputs.
+
+use std::{fs, path::PathBuf};
+
+use audit::{
+    Material,
+    definition::{Container, Field, List, Maybe, TaskDefinition, Text},
+    input::read_source,
+    source::SourceFile,
+};
+use serde_json::Value;
+
+use crate::reading::{findings_in, shown};
+
+/// Each call, and the definition that the real module made.
+pub(super) fn calls() -> Vec<(String, String, String)> {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/audit");
+    let folder = fs::read_dir(tests.join("terraform_source/modules")).unwrap();
+    let mut paths: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let rendered = tests.join("official").join(format!("{name}.json"));
+        (name, fs::read_to_string(&path).unwrap(), fs::read_to_string(rendered).unwrap())
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn definition(name: &str, text: &str) -> TaskDefinition {
+    let mut material = Material::default();
+    read_source(SourceFile::new(name, text).into(), true, &mut material).unwrap();
+    assert_eq!(material.definitions.len(), 1, "{name}");
+    material.definitions.remove(0)
+}
+
+#[test]
+fn calls_have_the_findings_of_the_definitions_that_the_modules_make() {
+    let calls = calls();
+    assert!(calls.len() >= 29, "{}", calls.len());
+    for (name, call, rendered) in calls {
+        let found = shown(&findings_in("main.tf", &call));
+        assert_eq!(found, shown(&findings_in("task.json", &rendered)), "{name}");
+        assert_eq!(found, Vec::<String>::new(), "{name}");
+    }
+}
+
+/// What is known of a call's definition is what the real module made.
+#[test]
+fn calls_become_the_definitions_that_the_modules_make() {
+    for (name, call, rendered) in calls() {
+        let (read, rendered) = (definition("main.tf", &call), definition("task.json", &rendered));
+        let mut differences = Vec::new();
+        let mut check = |what: String, is_same: bool| {
+            if !is_same {
+                differences.push(what);
+            }
+        };
+        check("family".to_owned(), same(&read.family, &rendered.family));
+        check("network mode".to_owned(), same(&read.network_mode, &rendered.network_mode));
+        check(
+            "compatibilities".to_owned(),
+            same_texts(&read.requires_compatibilities, &rendered.requires_compatibilities),
+        );
+        check("task role".to_owned(), same(&read.task_role, &rendered.task_role));
+        check("execution role".to_owned(), same(&read.execution_role, &rendered.execution_role));
+        // The order of volumes and tags has no meaning.
+        let volumes = |definition: &TaskDefinition| sorted(definition.volumes.items.iter().map(text));
+        let expected = if rendered.volumes.is_present { volumes(&rendered) } else { Vec::new() };
+        check("volumes".to_owned(), volumes(&read) == expected);
+        let tags = |definition: &TaskDefinition| {
+            sorted(definition.tags.items.iter().map(|tag| format!("{}={}", text(&tag.key), text(&tag.value))))
+        };
+        check(
+            format!("tags {:?}, {:?}", tags(&read), tags(&rendered)),
+            tags(&read) == tags(&rendered) || name == "mesh-task-0.2",
+        );
+        check(
+            "containers".to_owned(),
+            read.containers.is_complete && read.containers.items.len() == rendered.containers.items.len(),
+        );
+        for (own, other) in read.containers.items.iter().zip(&rendered.containers.items) {
+            for part in container_differences(own, other) {
+                check(format!("{}: {part}", other.label()), false);
+            }
+        }
+        assert!(differences.is_empty(), "{name}: {differences:#?}");
+    }
+}
+
+fn container_differences(own: &Container, other: &Container) -> Vec<String> {
+    let dependencies = |container: &Container| {
+        sorted(
+            container.depends_on.items.iter().map(|one| format!("{} {}", text(&one.container), text(&one.condition))),
+        )
+    };
+    let mounts = |container: &Container| {
+        sorted(container.mount_points.items.iter().map(|one| {
+            format!("{} {} {:?}", text(&one.source_volume), text(&one.container_path), one.read_only.or(false))
+        }))
+    };
+    let ports =
+        |container: &Container| {
+            sorted(container.port_mappings.items.iter().map(|one| {
+                format!("{:?} {:?} {}", one.container_port.known(), one.host_port.known(), text(&one.protocol))
+            }))
+        };
+    let secrets = |container: &Container| {
+        sorted(container.secrets.items.iter().map(|one| format!("{} {}", text(&one.name), text(&one.value_from))))
+    };
+    let limits = |container: &Container| {
+        sorted(
+            container
+                .ulimits
+                .items
+                .iter()
+                .map(|one| format!("{} {:?} {:?}", text(&one.name), one.soft.known(), one.hard.known())),
+        )
+    };
+    let check = |container: &Container| {
+        container.health_check.known().map(|check| {
+            (
+                check.command.texts().map(|words| words.join(" ")),
+                check.interval.known().copied(),
+                check.timeout.known().copied(),
+                check.retries.known().copied(),
+            )
+        })
+    };
+    let compared = [
+        ("name", same(&own.name, &other.name)),
+        ("image", same(&own.image, &other.image)),
+        ("essential", own.is_essential() == other.is_essential()),
+        ("entry point", same_texts(&own.entry_point, &other.entry_point)),
+        ("command", same_texts(&own.command, &other.command)),
+        ("user", same(&own.user, &other.user)),
+        ("dependencies", dependencies(own) == dependencies(other)),
+        ("mounts", mounts(own) == mounts(other)),
+        ("ports", !own.port_mappings.is_complete || ports(own) == ports(other)),
+        ("secrets", !own.secrets.is_complete || secrets(own) == secrets(other)),
+        ("limits", limits(own) == limits(other)),
+        ("health check", check(own) == check(other)),
+        ("capabilities", same_texts(&own.added_capabilities, &other.added_capabilities)),
+        ("init process", own.init_process.known() == other.init_process.known()),
+        ("environment", !own.environment.is_complete || environment(own) == environment(other)),
+    ];
+    compared.into_iter().filter(|(_, is_same)| !is_same).map(|(part, _)| part.to_owned()).collect()
+}
+
+/// The variables. The configuration of consul-ecs is compared as JSON.
+fn environment(container: &Container) -> Vec<(String, Value)> {
+    let value = |field: &Field<Text>| serde_json::from_str(&text(field)).unwrap_or_else(|_| Value::String(text(field)));
+    container.environment.items.iter().map(|variable| (text(&variable.name), value(&variable.value))).collect()
+}
+
+fn text(field: &Field<Text>) -> String {
+    field.known().map(Text::shown).unwrap_or_default()
+}
+
+fn sorted(items: impl Iterator<Item = String>) -> Vec<String> {
+    let mut items: Vec<String> = items.collect();
+    items.sort();
+    items
+}
+
+/// Whether a value is the same, as far as it is known.
+fn same(own: &Field<Text>, other: &Field<Text>) -> bool {
+    match &own.value {
+        Maybe::Known(known) => known.may_be(&text(other)),
+        Maybe::Unknown => true,
+        Maybe::Absent => other.is_absent(),
+    }
+}
+
+fn same_texts(own: &List<Field<Text>>, other: &List<Field<Text>>) -> bool {
+    !own.is_complete || own.texts() == other.texts()
+}

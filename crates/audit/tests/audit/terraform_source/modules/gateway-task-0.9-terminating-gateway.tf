@@ -1,0 +1,24 @@
+module "gateway" {
+  source = "git::https://github.com/hashicorp/terraform-aws-consul-ecs.git//modules/gateway-task?ref=v0.9.0"
+
+  kind            = "terminating-gateway"
+  family          = "dc1-terminating-gateway"
+  ecs_cluster_arn = aws_ecs_cluster.this.arn
+  subnets         = var.subnets
+  log_configuration = {
+    logDriver = "awslogs"
+    options = {
+      awslogs-group         = "consul"
+      awslogs-region        = "us-east-1"
+      awslogs-stream-prefix = "app"
+    }
+  }
+  consul_server_hosts = "consul.example.internal"
+  acls                = true
+  tls                 = true
+  consul_ca_cert_arn  = "arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-ca-cert-AbCdEf"
+  requires_compatibilities = ["EC2"]
+  launch_type = "EC2"
+  enable_transparent_proxy = true
+  enable_consul_dns = true
+}

@@ -1,0 +1,51 @@
+locals {
+  log_config = {
+    logDriver = "awslogs"
+    options = {
+      awslogs-group         = "consul"
+      awslogs-region        = "us-east-1"
+      awslogs-stream-prefix = "app"
+    }
+  }
+}
+
+module "example_client_app" {
+  source  = "hashicorp/consul-ecs/aws//modules/mesh-task"
+  version = "0.9.0"
+
+  family            = "example-client-app"
+  cpu               = 256
+  memory            = 512
+  log_configuration = local.log_config
+  container_definitions = [{
+    name             = "example-client-app"
+    image            = "docker.mirror.hashicorp.services/nicholasjackson/fake-service:v0.21.0"
+    portMappings     = []
+    logConfiguration = local.log_config
+    environment      = [{ name = "NAME", value = "example-client-app" }]
+    cpu              = 0
+    mountPoints      = []
+    volumesFrom      = []
+  }]
+
+  consul_server_hosts = "consul.example.internal"
+  outbound_only = true
+  application_shutdown_delay_seconds = 20
+  requires_compatibilities = ["FARGATE"]
+
+  upstreams = [{
+    destinationName = "example-server-app"
+    localBindPort   = 1234
+  }]
+
+  acls               = true
+  tls                = true
+  consul_ca_cert_arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-ca-cert-AbCdEf"
+}
+
+resource "aws_ecs_service" "example_client_app" {
+  name            = "example-client-app"
+  task_definition = module.example_client_app.task_definition_arn
+  launch_type     = var.launch_type
+  propagate_tags  = "TASK_DEFINITION"
+}
