@@ -27,7 +27,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "It only reads. If CONSUL_HTTP_ADDR is set, Consul is asked for its version.\n\n\
                   Exit codes: 0 everything was read, and nothing blocks the upgrade; 1 something blocks it; 2 something could not be \
-                  read, or it is not known whether it blocks.\n\n\
+                  read, or it is not known whether it blocks; 3 the files have no task definition.\n\n\
                   Examples:\n  ecs-mesh inventory\n  ecs-mesh inventory --cluster prod --output markdown > inventory.md\n  \
                   ecs-mesh inventory --target-consul 2.0\n  ecs-mesh inventory services/ --consul 1.20.2 --target-consul 2.0\n  \
                   ecs-mesh inventory --output json")]
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             }
             None => None,
         };
-        let document = Document { inventory, upgrade };
+        let document = Document { are_files: !arguments.paths.is_empty(), inventory, upgrade };
         document.show(arguments.output, streams)?;
         Ok(document.exit())
     })
@@ -99,6 +99,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 /// The inventory, and what an upgrade needs if that was asked.
 #[derive(Debug, Serialize)]
 struct Document {
+    /// Whether files were read, and no clusters.
+    #[serde(skip)]
+    are_files: bool,
     #[serde(flatten)]
     inventory: InventoryReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,8 +118,8 @@ impl Document {
         };
         if let Some(upgrade) = &self.upgrade {
             match format {
-                Format::Text => text.push_str(&upgrade_text::text(upgrade, inventory.rows.len(), medium)),
-                Format::Markdown => text.push_str(&upgrade_text::markdown(upgrade, inventory.rows.len())),
+                Format::Text => text.push_str(&upgrade_text::text(upgrade, medium)),
+                Format::Markdown => text.push_str(&upgrade_text::markdown(upgrade)),
                 Format::Json => {}
             }
         }
@@ -131,6 +134,8 @@ impl Document {
         let upgrade = self.upgrade.as_ref();
         if !self.inventory.problems.is_empty() {
             Exit::Unusable
+        } else if self.are_files && self.inventory.rows.is_empty() {
+            Exit::Nothing
         } else if upgrade.is_some_and(|upgrade| !upgrade.blockers.is_empty()) {
             Exit::Findings
         } else if upgrade.is_some_and(|upgrade| !upgrade.unknown.is_empty()) {

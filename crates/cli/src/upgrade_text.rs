@@ -15,10 +15,10 @@ const NO_ORDER: &str =
     "The order depends on what Consul's servers have now: set CONSUL_HTTP_ADDR, or pass --consul VERSION.";
 const ORDER: &str = "What to do, in this order:";
 
-/// What blocks it, and the steps. `all` is the number of revisions.
-pub(super) fn text(report: &UpgradeReport, all: usize, medium: Medium) -> String {
+/// What blocks it, and the steps.
+pub(super) fn text(report: &UpgradeReport, medium: Medium) -> String {
     let mut out = format!("\n{}", wrapped(&Cell::new(title(report), Tone::Strong), medium));
-    out.push_str(&wrapped(&Cell::plain(summary(report, all)), medium));
+    out.push_str(&wrapped(&Cell::plain(summary(report)), medium));
     for (found, tone) in [(&report.blockers, Tone::Bad), (&report.unknown, Tone::Pending)] {
         if found.is_empty() {
             continue;
@@ -52,8 +52,8 @@ pub(super) fn text(report: &UpgradeReport, all: usize, medium: Medium) -> String
 }
 
 /// The same as a section of a page.
-pub(super) fn markdown(report: &UpgradeReport, all: usize) -> String {
-    let mut out = format!("\n## {}\n\n{}\n", title(report), summary(report, all));
+pub(super) fn markdown(report: &UpgradeReport) -> String {
+    let mut out = format!("\n## {}\n\n{}\n", title(report), summary(report));
     for found in [&report.blockers, &report.unknown].into_iter().filter(|found| !found.is_empty()) {
         let _ = write!(out, "\n| {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
         for blocker in found {
@@ -81,16 +81,24 @@ fn title(report: &UpgradeReport) -> String {
     format!("Upgrade of Consul{from} to {}", report.target)
 }
 
-fn summary(report: &UpgradeReport, all: usize) -> String {
-    let revisions = counted(all, "revision", "revisions");
-    let (target, unknown) = (&report.target, report.unknown.len());
-    let what = match report.blockers.len() {
-        0 if unknown == 0 => format!("nothing blocks it; all that are in Consul's mesh go with Consul {target}"),
-        1 => format!("1 does not go with Consul {target}"),
-        blockers => format!("{blockers} do not go with Consul {target}"),
+fn summary(report: &UpgradeReport) -> String {
+    let UpgradeReport { target, revisions, blockers, unknown, .. } = report;
+    let what = match (revisions, blockers.len(), unknown.len()) {
+        (0, ..) => "Nothing of Consul's mesh was found".to_owned(),
+        (_, 0, 0) => format!(
+            "Nothing blocks it: {} of Consul's mesh, which {} with Consul {target}",
+            counted(*revisions, "revision", "revisions"),
+            if *revisions == 1 { "goes" } else { "all go" }
+        ),
+        (all, not, unknown) => {
+            let of = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+            let not = of(not, if not == 1 { "does not go with it" } else { "do not go with it" });
+            let unknown = of(unknown, if unknown == 1 { "is not known" } else { "are not known" });
+            let parts: Vec<String> = not.into_iter().chain(unknown).collect();
+            format!("Of {} of Consul's mesh, {}", counted(*all, "revision", "revisions"), parts.join(", and "))
+        }
     };
-    let not_known = if unknown > 0 { format!("; of {unknown} it is not known") } else { String::new() };
-    format!("Of {revisions}, {what}{not_known} (releases as of {})", report.table_as_of)
+    format!("{what} (releases as of {})", report.table_as_of)
 }
 
 fn cells(blocker: &Blocker) -> [String; 4] {
@@ -126,6 +134,7 @@ mod tests {
             target: "2.0".to_owned(),
             from: Some("1.22".to_owned()),
             table_as_of: "2026-11-23".to_owned(),
+            revisions: 4,
             blockers: vec![Blocker { row, reasons }],
             unknown: Vec::new(),
             steps: vec![update, servers],
@@ -134,10 +143,10 @@ mod tests {
 
     #[test]
     fn steps_are_numbered_and_name_their_revisions() {
-        let text = text(&report(), 4, Medium { width: None, in_colour: false });
+        let text = text(&report(), Medium { width: None, in_colour: false });
         let expected = "
 Upgrade of Consul from 1.22 to 2.0
-Of 4 revisions, 1 does not go with Consul 2.0 (releases as of 2026-11-23)
+Of 4 revisions of Consul's mesh, 1 does not go with it (releases as of 2026-11-23)
 
 service  place  revision  why
 web      prod   web:3     consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
@@ -153,8 +162,13 @@ What to do, in this order:
 
     #[test]
     fn page_has_the_same_in_markdown() {
-        let page = markdown(&report(), 4);
-        assert!(page.starts_with("\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions, 1 does not go"), "{page}");
+        let page = markdown(&report());
+        assert!(
+            page.starts_with(
+                "\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions of Consul's mesh, 1 does not go"
+            ),
+            "{page}"
+        );
         assert!(page.contains("| web | prod | web:3 | consul-ecs 0.9.0 goes with"), "{page}");
         assert!(page.ends_with("1. Update the tasks to consul-ecs 0.10.1\n   - web:3 of the service web, prod\n   - note: consul-ecs 0.10.1: a defect\n2. Upgrade Consul's servers\n"), "{page}");
     }
@@ -162,7 +176,7 @@ What to do, in this order:
     #[test]
     fn without_the_version_of_the_servers_there_is_no_order() {
         let report = UpgradeReport { from: None, steps: Vec::new(), ..report() };
-        assert!(text(&report, 4, Medium { width: None, in_colour: false }).ends_with(&format!("\n{NO_ORDER}\n")));
-        assert!(markdown(&report, 4).ends_with(&format!("\n{NO_ORDER}\n")));
+        assert!(text(&report, Medium { width: None, in_colour: false }).ends_with(&format!("\n{NO_ORDER}\n")));
+        assert!(markdown(&report).ends_with(&format!("\n{NO_ORDER}\n")));
     }
 }

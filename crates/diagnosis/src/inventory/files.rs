@@ -6,7 +6,7 @@ use audit::{
     Material,
     definition::{Container, Field, TaskDefinition, Text},
     document::Position,
-    subject::{self, Image, Software, Subject},
+    subject::{self, Software, Subject},
 };
 
 use super::row::{Generation, Images, InventoryRow};
@@ -81,9 +81,8 @@ fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
     }
 }
 
-/// The tag of a container's image.
+/// The tag of a container's image, if enough of the reference is known for it.
 fn tag(container: &Container) -> String {
-    let reference = container.image.text();
-    let tag = reference.map(|reference| Image::parse(reference).tag.unwrap_or_else(|| UNTAGGED.to_owned()));
-    tag.unwrap_or_else(|| UNKNOWN.to_owned())
+    let image = subject::image_of(container);
+    image.map_or_else(|| UNKNOWN.to_owned(), |image| image.tag.unwrap_or_else(|| UNTAGGED.to_owned()))
 }

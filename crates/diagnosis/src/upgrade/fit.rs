@@ -1,25 +1,50 @@
-//! Whether a revision goes with a line of Consul.
+//! Whether the releases of a revision go with a line of Consul.
 
 use audit::{
     subject::Image,
     versions::{Line, Program, consul_of, table},
 };
 
+use super::pair::Pair;
 use crate::inventory::{Generation, InventoryRow};
 
-/// Whether a revision goes with a line of Consul.
+/// Whether the releases of a revision go with a line of Consul.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fit {
     Goes,
-    /// It does not, because of these.
+    /// They do not, because of these.
     Not(Vec<String>),
     /// It is not known, because of these.
     Unknown(Vec<String>),
 }
 
-/// The releases of a revision in Consul's mesh, and their lines; `None` is a tag without a version.
+/// A program, its tag, and its line; `None` is a tag that names no release.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Releases(Vec<(Program, String, Option<Line>)>);
+struct Release {
+    program: Program,
+    tag: String,
+    line: Option<Line>,
+}
+
+impl Release {
+    fn of_line(program: Program, line: Line) -> Self {
+        Self { program, tag: line.to_string(), line: Some(line) }
+    }
+
+    /// The lines of Consul that it goes with, if the table has it.
+    fn consul(&self) -> Option<Vec<Line>> {
+        consul_of(self.program, self.line?)
+    }
+
+    /// Whether it certainly does not go with one of these.
+    fn conflicts_with(&self, consul: &[Line]) -> bool {
+        self.consul().is_some_and(|lines| consul.iter().any(|line| !lines.contains(line)))
+    }
+}
+
+/// The releases of a revision in Consul's mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Releases(Vec<Release>);
 
 impl Releases {
     /// Those of a row; `None` if it is not in Consul's mesh.
@@ -28,7 +53,7 @@ impl Releases {
         let named = |program, tag: &Option<String>| {
             let tag = tag.clone().unwrap_or_else(|| "unknown".to_owned());
             let image = Image { name: String::new(), tag: Some(tag.clone()) };
-            (program, tag, image.version().map(|version| Line::of(&version)))
+            Release { program, tag, line: image.version().map(|version| Line::of(&version)) }
         };
         let consul_ecs = named(Program::ConsulEcs, &images.consul_ecs);
         match row.generation {
@@ -39,38 +64,48 @@ impl Releases {
         }
     }
 
-    /// These lines of consul-ecs and Consul Dataplane.
-    pub(super) fn with(consul_ecs: Line, dataplane: Line) -> Self {
-        let of = |program, line: Line| (program, line.to_string(), Some(line));
-        Self(vec![of(Program::ConsulEcs, consul_ecs), of(Program::Dataplane, dataplane)])
+    /// These lines of consul-ecs and Consul Dataplane; without the latter, of tasks with a client agent.
+    pub(super) fn with(consul_ecs: Line, dataplane: Option<Line>) -> Self {
+        let dataplane = dataplane.map(|line| Release::of_line(Program::Dataplane, line));
+        Self([Release::of_line(Program::ConsulEcs, consul_ecs)].into_iter().chain(dataplane).collect())
     }
 
-    /// Whether a release of it is newer than the one that it would be updated to.
-    pub(super) fn are_newer_than(&self, other: &Self) -> bool {
-        let newer = |(program, _, line): &(Program, String, Option<Line>)| {
-            let theirs = other.0.iter().find(|(of, ..)| of == program);
-            theirs.is_some_and(|(_, _, theirs)| line > theirs)
-        };
-        self.0.iter().any(newer)
-    }
-
-    /// Whether it has no Consul Dataplane, but a client agent.
+    /// Whether its tasks have a client agent instead of Consul Dataplane.
     pub(super) fn has_client_agent(&self) -> bool {
-        self.0.iter().all(|(program, ..)| *program != Program::Dataplane)
+        !self.0.iter().any(|release| release.program == Program::Dataplane)
     }
 
-    /// Whether it goes with a line of Consul.
+    /// The releases after an update to `pair`; `None` if each release that is older goes with these lines of Consul. No
+    /// program goes back to an older release.
+    pub(super) fn updated(&self, consul: &[Line], pair: &Pair) -> Option<Self> {
+        let target = pair.releases();
+        let is_newer = |release: &&Release| {
+            let theirs = target.0.iter().find(|other| other.program == release.program);
+            theirs.is_some_and(|theirs| release.line > theirs.line)
+        };
+        let moves = self.has_client_agent() && !target.has_client_agent();
+        let blocked = self.0.iter().any(|release| release.conflicts_with(consul) && (moves || !is_newer(&release)));
+        if !blocked {
+            return None;
+        }
+        let newer = |theirs: &Release| {
+            let own = self.0.iter().find(|release| release.program == theirs.program).filter(is_newer);
+            own.unwrap_or(theirs).clone()
+        };
+        Some(Self(target.0.iter().map(newer).collect()))
+    }
+
+    /// Whether they go with a line of Consul.
     pub(super) fn fit(&self, consul: Line) -> Fit {
         let (mut not, mut unknown) = (Vec::new(), Vec::new());
-        for (program, tag, line) in &self.0 {
-            let Some(line) = line else {
-                unknown.push(format!("the tag {tag} of {program} names no release"));
-                continue;
-            };
-            match consul_of(*program, *line) {
-                None => unknown.push(format!("{program} {tag} is not in the table of {}", table().as_of)),
+        for release @ Release { program, tag, line } in &self.0 {
+            match release.consul() {
                 Some(lines) if lines.contains(&consul) => {}
-                Some(lines) => not.push(format!("{program} {tag} goes with Consul {}", range(&lines))),
+                Some(lines) => not.push(format!("{program} {tag} goes with Consul {}", words(&lines))),
+                None if line.is_some() => {
+                    unknown.push(format!("{program} {tag} is not in the table of {}", table().as_of));
+                }
+                None => unknown.push(format!("the release of {program} is not known (tag {tag})")),
             }
         }
         match (not.is_empty(), unknown.is_empty()) {
@@ -82,7 +117,7 @@ impl Releases {
 }
 
 /// Lines, in words: `1.20, 1.21, 1.22`.
-fn range(lines: &[Line]) -> String {
+fn words(lines: &[Line]) -> String {
     if lines.is_empty() {
         return "of no line in the table".to_owned();
     }

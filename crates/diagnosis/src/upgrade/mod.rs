@@ -3,13 +3,15 @@
 //! What goes together is in the table of [`audit::versions`].
 //!
 //! ```text
-//!  rows of the inventory ─▶ Releases ─▶ fit: does it go with a line of Consul?
+//!  rows of the inventory ─▶ Releases ─▶ fit: do they go with a line of Consul?
 //!  Consul now, target    ─▶ hops: the lines between, at most two at a time
-//!                              └──▶ steps: for each hop the tasks first, then the servers
+//!                           pair: the releases that go with both ends of a hop
+//!                              └──▶ Steps: for each hop the tasks first, then the servers
 //! ```
 
 mod fit;
 mod hops;
+mod pair;
 mod report;
 mod steps;
 #[cfg(test)]
@@ -20,8 +22,7 @@ use audit::versions::{Line, Program, lines_of, table};
 pub use self::report::{Blocker, RowName, UpgradeReport, UpgradeStep};
 use self::{
     fit::{Fit, Releases},
-    hops::hops,
-    steps::steps,
+    steps::Steps,
 };
 use crate::inventory::InventoryRow;
 
@@ -70,11 +71,12 @@ pub fn upgrade(rows: &[InventoryRow], from: Option<Line>, target: Line) -> Resul
             Fit::Unknown(reasons) => unknown.push(Blocker { row: row.clone(), reasons }),
         }
     }
-    let steps = from.map(|from| steps(&all, &hops(&known, from, target), target)).unwrap_or_default();
+    let steps = from.map(|from| Steps::plan(&all, &known, from, target).steps).unwrap_or_default();
     Ok(UpgradeReport {
         target: target.to_string(),
         from: from.map(|line| line.to_string()),
         table_as_of: table().as_of.to_string(),
+        revisions: all.len(),
         blockers,
         unknown,
         steps,

@@ -14,6 +14,8 @@ pub struct UpgradeReport {
     pub from: Option<String>,
     /// The day of the table of releases.
     pub table_as_of: String,
+    /// How many revisions of Consul's mesh there are.
+    pub revisions: usize,
     /// The revisions that do not go with the target.
     pub blockers: Vec<Blocker>,
     /// The revisions of which it is not known.
@@ -62,6 +64,6 @@ pub struct UpgradeStep {
     pub what: String,
     /// The revisions that it is about; none if it is about the servers.
     pub rows: Vec<RowName>,
-    /// What to know before: the known defects of the releases that no rule of the auditor finds.
+    /// What to know before, each said once: known defects of the releases that no rule of the auditor finds.
     pub notes: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{hops::Pair, *};
+use super::{pair::Pair, *};
 use crate::inventory::{Generation, Images};
 
 fn row(name: &str, generation: Generation, consul_ecs: &str, dataplane: Option<&str>) -> InventoryRow {
@@ -50,8 +50,7 @@ fn told(report: &UpgradeReport) -> Vec<(String, Vec<&str>)> {
 /// The newest releases that go with these lines, in words.
 fn pair(consul: &[&str]) -> String {
     let consul: Vec<Line> = consul.iter().map(|text| line(text)).collect();
-    let pair = Pair::for_all(&consul).unwrap();
-    format!("consul-ecs {} and consul-dataplane {}", pair.consul_ecs, pair.dataplane)
+    Pair::of_dataplane(&consul).unwrap().to_string()
 }
 
 #[test]
@@ -61,9 +60,9 @@ fn tasks_come_before_the_servers_and_two_lines_at_a_time() {
     assert_eq!(
         told(&report),
         [
-            (format!("Update the tasks to {to_22}, which go with Consul 1.20 and 1.22"), vec!["web"]),
+            (format!("Update these tasks to {to_22}, which go with Consul 1.20 and 1.22"), vec!["web"]),
             ("Upgrade Consul's servers from 1.20 to 1.22".to_owned(), vec![]),
-            (format!("Update the tasks to {to_2}, which go with Consul 1.22 and 2.0"), vec!["web", "api"]),
+            (format!("Update these tasks to {to_2}, which go with Consul 1.22 and 2.0"), vec!["web", "api"]),
             ("Upgrade Consul's servers from 1.22 to 2.0".to_owned(), vec![]),
         ]
     );
@@ -82,18 +81,37 @@ fn tasks_that_go_with_the_target_are_left_alone() {
 #[test]
 fn where_no_release_goes_with_both_ends_the_tasks_follow_at_once() {
     let report = planned(&[row("bill", Generation::ClientAgent, "0.6.2", None)], "1.15", "1.17");
-    let servers = "Upgrade Consul's servers from 1.15 to 1.17; no release of consul-ecs goes with both";
-    let then = format!("At once, update the tasks to {}, which go with Consul 1.17", pair(&["1.17"]));
-    assert_eq!(told(&report), [(servers.to_owned(), vec![]), (then, vec!["bill"])]);
-    let notes = report.steps[1].notes.first().unwrap();
-    assert!(notes.contains("upgrade-to-dataplanes"), "{notes}");
+    let servers = "Upgrade Consul's servers from 1.15 to 1.17".to_owned();
+    let then = format!("At once, update these tasks to {}, which go with Consul 1.17", pair(&["1.17"]));
+    assert_eq!(told(&report), [(servers, vec![]), (then, vec!["bill"])]);
+    let notes = report.steps[1].notes.join("\n");
+    assert!(notes.contains("upgrade-to-dataplanes") && notes.contains("update it to 0.7.3 first"), "{notes}");
 }
 
 #[test]
-fn tags_without_a_release_are_unknown_and_in_no_step() {
+fn tasks_with_a_client_agent_keep_it_until_there_is_a_dataplane_for_them() {
+    let report = planned(&[row("bill", Generation::ClientAgent, "0.4.3", None)], "1.11", "1.14");
+    let steps: Vec<String> = told(&report).into_iter().map(|(what, _)| what).collect();
+    assert_eq!(steps[0], "Upgrade Consul's servers from 1.11 to 1.13");
+    assert!(steps[1].starts_with("At once, update these tasks to consul-ecs 0.6."), "{steps:?}");
+    assert!(steps.iter().all(|what| !what.contains("dataplane")), "{steps:?}");
+}
+
+#[test]
+fn target_without_releases_for_the_tasks_is_said() {
+    let report = planned(&[row("bill", Generation::ClientAgent, "0.2.0", None)], "1.10", "1.10");
+    assert_eq!((report.blockers.len(), report.steps.len()), (0, 0));
+    let report = planned(&[dataplane("web", "0.7.3", "1.2.0")], "1.14", "1.15");
+    assert_eq!(report.steps[0].notes, ["no release is known that goes with Consul 1.15 for web:1"]);
+}
+
+#[test]
+fn tags_without_a_release_are_to_be_found_out_first() {
     for tag in ["latest", "untagged", "unknown", "9.9.9"] {
         let report = planned(&[dataplane("web", tag, "1.9.0")], "1.22", "2.0");
-        assert_eq!((report.blockers.len(), report.unknown.len(), report.steps.len()), (0, 1, 1), "{tag}: {report:?}");
+        assert_eq!((report.blockers.len(), report.unknown.len()), (0, 1), "{tag}: {report:?}");
+        let first = "Find out the releases of these, whose images name none, and plan again";
+        assert_eq!(told(&report)[0], (first.to_owned(), vec!["web"]), "{tag}");
     }
     let unread = InventoryRow { images: Images::default(), ..row("web", Generation::Unknown, "", None) };
     assert_eq!(planned(&[unread], "1.22", "2.0").unknown.len(), 1);
@@ -123,58 +141,55 @@ fn unknown_lines_and_downgrades_are_refused() {
 }
 
 #[test]
-fn no_task_goes_back_to_an_older_release() {
+fn no_program_goes_back_to_an_older_release() {
     let report = planned(&[dataplane("web", "0.9.3", "1.7.1")], "1.18", "1.21");
     assert!(report.steps.iter().all(|step| step.rows.is_empty()), "{report:?}");
+    // The other program of the revision is updated nevertheless
+    let report = planned(&[dataplane("web", "0.9.1", "2.0.1")], "1.22", "2.0");
+    assert_eq!(told(&report)[0].1, ["web"], "{report:?}");
+    assert_eq!(told(&report)[1].0, "Upgrade Consul's servers from 1.22 to 2.0");
 }
 
-/// At every moment of every plan, each revision goes with the servers, or is newer than what goes with them, except
-/// between the servers and the tasks of a hop of which that is said; and at the end it goes with the target.
 #[test]
-fn every_plan_ends_at_the_target_and_keeps_the_tasks_beside_the_servers() {
+fn every_note_is_said_once() {
+    let report = planned(&[dataplane("web", "0.8.1", "1.4.2")], "1.18", "2.0");
+    let notes: Vec<&String> = report.steps.iter().flat_map(|step| &step.notes).collect();
+    let unique: BTreeSet<&&String> = notes.iter().collect();
+    assert_eq!(unique.len(), notes.len(), "{notes:#?}");
+}
+
+/// Of every line of every program, between all lines of Consul: the servers reach the target at most two lines at a time,
+/// and the tasks go with it at the end, or are newer, or the plan says that no release is known.
+#[test]
+fn every_plan_ends_at_the_target() {
     let known = lines_of(Program::Consul);
+    let dataplanes = lines_of(Program::Dataplane).into_iter().map(Some).chain([None]);
+    let dataplanes: Vec<Option<Line>> = dataplanes.collect();
     for (from, target) in known.iter().flat_map(|from| known.iter().map(move |target| (*from, *target))) {
-        if from > target || Pair::for_all(&[target]).is_none() {
-            continue;
-        }
         for consul_ecs in lines_of(Program::ConsulEcs) {
-            for dataplane in lines_of(Program::Dataplane) {
-                let mut releases = Releases::with(consul_ecs, dataplane);
+            for dataplane in dataplanes.iter().filter(|_| from <= target) {
                 let row = RowName { place: "prod".to_owned(), service: None, revision: "web:1".to_owned() };
-                let hops = hops(&known, from, target);
-                assert_eq!(hops.last().map_or(from, |hop| hop.to), target);
+                let all = [(row, Releases::with(consul_ecs, *dataplane))];
+                let plan = Steps::plan(&all, &known, from, target);
                 let mut servers = from;
-                for step in steps(&[(row, releases.clone())], &hops, target) {
-                    if step.rows.is_empty() {
-                        let hop = hops.iter().find(|hop| hop.from == servers).unwrap();
-                        let fits = |line| releases.fit(line) == Fit::Goes;
-                        let is_newer = |pair: Pair| releases.are_newer_than(&pair.releases());
-                        assert!(
-                            hop.both.is_none_or(|pair| fits(hop.from) && fits(hop.to) || is_newer(pair)),
-                            "{step:?}"
-                        );
-                        servers = hop.to;
-                    } else {
-                        releases = after(&step.what);
+                for step in &plan.steps {
+                    if let Some(hop) = step.what.strip_prefix("Upgrade Consul's servers from ") {
+                        let (before, after) = hop.split_once(" to ").unwrap();
+                        assert_eq!(line(before), servers);
+                        servers = line(after);
+                        let passed = known.iter().filter(|line| **line > self::line(before) && **line <= servers);
+                        assert!(passed.count() <= 2, "{step:?}");
                     }
                 }
-                let newest = Pair::for_all(&[target]).unwrap().releases();
-                assert_eq!(servers, target);
-                assert!(
-                    releases.fit(target) == Fit::Goes || releases.are_newer_than(&newest),
-                    "{from} {target} {consul_ecs} {dataplane}"
-                );
+                let (_, tasks) = &plan.tasks[0];
+                let ends = match Pair::for_tasks(tasks, &[target]) {
+                    Some(pair) => tasks.updated(&[target], &pair).is_none(),
+                    None => from == target || plan.steps.iter().any(|step| !step.notes.is_empty()),
+                };
+                let case =
+                    format!("{from} to {target}, consul-ecs {consul_ecs}, dataplane {dataplane:?}: {:#?}", plan.steps);
+                assert!(servers == target && (ends || tasks.fit(target) == Fit::Goes), "{case}");
             }
         }
     }
-}
-
-/// The releases that a step names.
-fn after(what: &str) -> Releases {
-    let named = |program: &str| {
-        let (_, rest) = what.split_once(program).unwrap();
-        let version = rest.trim_start().split([' ', ',']).next().unwrap();
-        Line::of(&version.parse().unwrap())
-    };
-    Releases::with(named("consul-ecs"), named("consul-dataplane"))
 }

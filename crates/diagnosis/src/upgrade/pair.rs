@@ -1,0 +1,68 @@
+//! The releases that tasks are updated to.
+
+use std::fmt;
+
+use audit::versions::{Line, Program, consul_of, lines_of, newest_of};
+use semver::Version;
+
+use super::fit::Releases;
+
+/// The first line of consul-ecs with Consul Dataplane, and the first line of Consul Dataplane that goes with it:
+/// <https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes>
+const FIRST: (&str, &str) = ("0.7", "1.3");
+
+/// Releases of consul-ecs and, except with a client agent, Consul Dataplane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) consul_ecs: &'static Version,
+    pub(super) dataplane: Option<&'static Version>,
+}
+
+impl Pair {
+    /// The newest releases of consul-ecs and Consul Dataplane that go with all of these lines of Consul.
+    pub(super) fn of_dataplane(consul: &[Line]) -> Option<Self> {
+        let is_new = |first: &str, line: Line| first.parse().is_ok_and(|first| line >= first);
+        let consul_ecs = newest(Program::ConsulEcs, consul, |line| is_new(FIRST.0, line))?;
+        let dataplane = newest(Program::Dataplane, consul, |line| is_new(FIRST.1, line))?;
+        Some(Self { consul_ecs, dataplane: Some(dataplane) })
+    }
+
+    /// The newest release of consul-ecs with a client agent that goes with all of these lines of Consul.
+    pub(super) fn of_client_agent(consul: &[Line]) -> Option<Self> {
+        let is_old = |line: Line| FIRST.0.parse().is_ok_and(|first| line < first);
+        Some(Self { consul_ecs: newest(Program::ConsulEcs, consul, is_old)?, dataplane: None })
+    }
+
+    /// The releases for tasks like these: those with a client agent move to Consul Dataplane as soon as they can.
+    pub(super) fn for_tasks(tasks: &Releases, consul: &[Line]) -> Option<Self> {
+        let of_client_agent = || tasks.has_client_agent().then(|| Self::of_client_agent(consul)).flatten();
+        Self::of_dataplane(consul).or_else(of_client_agent)
+    }
+
+    /// The releases of a revision that has them.
+    pub(super) fn releases(&self) -> Releases {
+        Releases::with(Line::of(self.consul_ecs), self.dataplane.map(Line::of))
+    }
+
+    /// The programs and their releases.
+    pub(super) fn programs(&self) -> impl Iterator<Item = (Program, &'static Version)> {
+        let dataplane = self.dataplane.map(|release| (Program::Dataplane, release));
+        [(Program::ConsulEcs, self.consul_ecs)].into_iter().chain(dataplane)
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let programs: Vec<String> = self.programs().map(|(program, release)| format!("{program} {release}")).collect();
+        f.write_str(&programs.join(" and "))
+    }
+}
+
+/// The newest release of such a line that goes with all of these lines of Consul.
+fn newest(program: Program, consul: &[Line], is_wanted: impl Fn(Line) -> bool) -> Option<&'static Version> {
+    let fits = |line: &&Line| {
+        let goes_with = consul_of(program, **line).unwrap_or_default();
+        is_wanted(**line) && consul.iter().all(|line| goes_with.contains(line))
+    };
+    newest_of(program, *lines_of(program).iter().rev().find(fits)?)
+}
