@@ -119,6 +119,10 @@ fn details(step: &UpgradeStep) -> Vec<(String, Tone)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use diagnosis::{Generation, Images, InventoryRow, upgrade};
+
     use super::*;
 
     fn report() -> UpgradeReport {
@@ -158,6 +162,32 @@ What to do, in this order:
 2. Upgrade Consul's servers
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn documented_example_is_what_is_printed() {
+        let row = InventoryRow {
+            cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
+            file: None,
+            ecs_service: Some("web".to_owned()),
+            service: Some("web".to_owned()),
+            partition: None,
+            namespace: None,
+            revision: "web:4".to_owned(),
+            runs_on: BTreeSet::new(),
+            generation: Generation::Dataplane,
+            images: Images {
+                consul_ecs: Some("0.9.0".to_owned()),
+                consul_dataplane: Some("1.6.2".to_owned()),
+                ..Images::default()
+            },
+            desired_tasks: Some(2),
+            tasks: Some(2),
+        };
+        let line = |text: &str| text.parse().unwrap();
+        let report = upgrade(&[row], Some(line("1.20")), line("2.0")).unwrap();
+        let printed = text(&report, Medium { width: None, in_colour: false });
+        assert!(include_str!("../../../docs/command-line.md").contains(printed.trim()), "{printed}");
     }
 
     #[test]

@@ -101,6 +101,12 @@ impl Asking<'_> {
                 let row = match find_service(&name, &within, &observed, now) {
                     Found::None => None,
                     Found::One(row) => Some(row),
+                    Found::Elsewhere(places) => {
+                        return Err(Failure::Message(format!(
+                            "there is no service {name:?} in this partition and namespace; there is {}",
+                            places.join(", ")
+                        )));
+                    }
                     Found::Several(places) => {
                         return Err(Failure::Message(format!(
                             "there are several services {name:?}: {}; choose one by --cluster, --partition, --namespace or its name in \

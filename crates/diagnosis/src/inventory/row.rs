@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use audit::subject::{Image, Software};
 use aws::ecs::DefinitionState;
 use jiff::Timestamp;
 use mesh::{arn::TaskDefinitionArn, definition::DATAPLANE, identity::MeshService};
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     observed::ObservedCluster,
-    versions::{Versions, repository, tag},
+    versions::{Versions, tag},
 };
 
 /// What rows are told apart by: the ECS service, or the family of tasks without one, and the revision.
@@ -76,15 +77,15 @@ impl Images {
     fn of(state: &DefinitionState) -> Self {
         let mut versions = Versions::default();
         versions.add(state);
-        let image = |names: &[&str]| {
-            let found = state.images.values().find(|image| names.contains(&repository(image)));
-            found.map(|image| tag(image).to_owned())
+        let image = |software| {
+            let found = state.images.values().find(|image| Image::parse(image).software() == Some(software));
+            found.map(|image| tag(image))
         };
         Self {
             consul_ecs: versions.consul_ecs.into_iter().next(),
             consul_dataplane: versions.consul_dataplane.into_iter().next(),
-            consul: image(&["consul", "consul-enterprise"]),
-            envoy: image(&["envoy", "envoy-alpine", "envoy-distroless", "aws-appmesh-envoy"]),
+            consul: image(Software::Consul),
+            envoy: image(Software::Envoy),
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum Found {
     One(Box<ServiceStatus>),
     /// There are several: where they are, in words.
     Several(Vec<String>),
+    /// There are some, but none in the partition and namespace that were named: where they are, in words.
+    Elsewhere(Vec<String>),
 }
 
 /// Where a service is searched; `None` is everywhere.
@@ -52,12 +54,12 @@ impl Within {
 #[must_use]
 pub fn find_service(name: &str, within: &Within, observed: &Observed, now: Timestamp) -> Found {
     let rows = status(observed, now).services;
-    let is_it = |row: &ServiceStatus| {
-        within.includes(row) && (row.service == name || row.ecs_services.iter().any(|service| service == name))
-    };
-    let mut found: Vec<ServiceStatus> = rows.into_iter().filter(is_it).collect();
+    let is_it = |row: &ServiceStatus| row.service == name || row.ecs_services.iter().any(|service| service == name);
+    let (mut found, elsewhere): (Vec<ServiceStatus>, Vec<ServiceStatus>) =
+        rows.into_iter().filter(is_it).partition(|row| within.includes(row));
     match (found.pop(), found.is_empty()) {
-        (None, _) => Found::None,
+        (None, _) if elsewhere.is_empty() => Found::None,
+        (None, _) => Found::Elsewhere(elsewhere.iter().map(described).collect()),
         (Some(row), true) => Found::One(Box::new(row)),
         (Some(row), false) => Found::Several(found.iter().chain([&row]).map(described).collect()),
     }

@@ -14,7 +14,7 @@ fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
     let row = match find_service("web", &Within::default(), &observed, now()) {
         Found::One(row) => Some(row),
         Found::None => None,
-        Found::Several(places) => panic!("{places:?}"),
+        Found::Several(places) | Found::Elsewhere(places) => panic!("{places:?}"),
     };
     why_service("web", row.as_deref(), &observed, &further, now())
 }
@@ -116,6 +116,9 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
     let within = Within { namespace: Some("team-a".to_owned()), ..Within::default() };
     let Found::One(row) = find_service("web", &within, &observed, now()) else { panic!("not found once") };
     assert_eq!(row.namespace.as_deref(), Some("team-a"));
+    let within = Within { namespace: Some("team-b".to_owned()), ..Within::default() };
+    let Found::Elsewhere(places) = find_service("web", &within, &observed, now()) else { panic!("found") };
+    assert_eq!(places.len(), 2);
 }
 
 #[test]
