@@ -88,6 +88,7 @@ fn lines_go_together_if_one_consul_goes_with_both() {
     assert_eq!(pair("0.9", "1.6"), Some(true));
     assert_eq!(pair("0.9", "2.0"), Some(false));
     assert_eq!(pair("0.7", "1.3"), Some(true));
+    assert_eq!(pair("0.6", "1.6"), Some(true), "Consul 1.15 in its LTS release");
     assert_eq!(pair("0.99", "1.3"), None);
     assert_eq!(supports((Program::ConsulEcs, line("0.10")), (Program::Consul, line("2.0"))), Some(true));
     assert_eq!(supports((Program::ConsulEcs, line("0.8")), (Program::Consul, line("2.0"))), Some(false));
