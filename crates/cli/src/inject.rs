@@ -14,10 +14,10 @@ use audit::{
     definition::TaskDefinition,
     finding::Severity,
     fix::apply,
-    inject::{Images, Options, Target, TokenSecrets, Upstream, inject},
+    inject::{Images, Options, Target, TokenSecrets, Upstream, inject, log_configuration},
     input::{gather, read_source},
     source::SourceFile,
-    versions::{Line, Program, lines_of},
+    versions::Line,
 };
 use mesh::service_name::ServiceName;
 
@@ -69,9 +69,9 @@ pub(super) struct Arguments {
     /// Client generation: Consul's datacenter
     #[arg(long, default_value = "dc1", value_parser = datacenter)]
     datacenter: String,
-    /// The release of Consul's servers, such as 1.22; the images are the newest that go with it [default: those of the
+    /// The release of Consul's servers, such as 1.22 or 1.22.1; the images are the newest that go with it [default: those of the
     /// newest Consul]
-    #[arg(long, value_name = "MAJOR.MINOR", conflicts_with = "consul_ecs_image")]
+    #[arg(long, value_name = "VERSION", value_parser = Line::of_version, conflicts_with = "consul_ecs_image")]
     consul_version: Option<Line>,
     /// The image of consul-ecs; that of Consul Dataplane goes with it [default: the newest release of the generation]
     #[arg(long, value_name = "IMAGE")]
@@ -107,6 +107,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         streams::write(Path::new(&result.name), &result.text)?;
     } else {
         streams.print(&result.text)?;
+    }
+    if log_configuration(definition).map_err(message)?.is_none() {
+        streams.diagnostic(
+            "info: the mesh's containers get no logConfiguration: no app has one that they can use (awsfirelens is not carried over)",
+        );
     }
     Ok(if check(&result, streams) { Exit::Clean } else { Exit::Findings })
 }
@@ -161,12 +166,8 @@ fn images(arguments: &Arguments, target: Target) -> Result<Images, Failure> {
             let reason = "--consul-version chooses images of the dataplane generation; give --consul-ecs-image instead";
             Err(Failure::Message(reason.to_owned()))
         }
-        (Some(servers), _) => newest.of_consul(servers).ok_or_else(|| {
-            let known = lines_of(Program::Consul).iter().rev().map(Line::to_string).collect::<Vec<_>>().join(", ");
-            let reason = format!("no images are known that go with Consul {servers}; known are {known}");
-            Failure::Message(format!("{reason}; otherwise give --consul-ecs-image"))
-        }),
-        (None, Some(image)) => Ok(newest.with_consul_ecs(image)),
+        (Some(servers), _) => newest.of_consul(servers).map_err(message),
+        (None, Some(image)) => newest.with_consul_ecs(target, image).map_err(message),
         (None, None) => Ok(newest),
     }
 }

@@ -2,31 +2,41 @@
 
 use serde_json::Value as Json;
 
+use super::InjectError;
 use crate::{
     definition::{Container, TaskDefinition},
     document::{Node, Step, Value},
-    input::parse,
+    input::parse_all,
 };
 
 /// The log configuration of the first essential container that has one, otherwise of the first other one, as the file
 /// spells it: with its intrinsic functions. None of a log router: the router waits for the proxy as every app does, so that
-/// the proxy cannot wait for the router.
-pub(super) fn log_configuration(definition: &TaskDefinition) -> Option<Json> {
-    let (_, root) = parse(&definition.file).ok()?;
+/// the proxy cannot wait for the router. Nor of the router's own container, which logs for itself.
+///
+/// # Errors
+/// The file does not parse.
+pub fn log_configuration(definition: &TaskDefinition) -> Result<Option<Json>, InjectError> {
+    let (_, documents) = parse_all(&definition.file).map_err(|error| InjectError::Notation(error.to_string()))?;
     let key = Step::Key(definition.dialect.spell("logConfiguration"));
     let of = |container: &Container| {
         let mut steps = container.place.route.as_ref()?.steps();
         steps.push(key.clone());
-        let json = json(at(&root, &steps)?)?;
+        let json = json(at(&documents, &steps)?)?;
         let driver = json.get(definition.dialect.spell("logDriver")).and_then(Json::as_str);
         (driver != Some("awsfirelens")).then_some(json)
     };
+    let apps = definition.containers.items.iter().filter(|container| container.fire_lens.is_absent());
     let (essential, others): (Vec<&Container>, Vec<&Container>) =
-        definition.containers.items.iter().partition(|container| container.is_essential() == Some(true));
-    essential.into_iter().chain(others).find_map(of)
+        apps.partition(|container| container.is_essential() == Some(true));
+    Ok(essential.into_iter().chain(others).find_map(of))
 }
 
-fn at<'n>(root: &'n Node, steps: &[Step]) -> Option<&'n Node> {
+fn at<'n>(documents: &'n [Node], steps: &[Step]) -> Option<&'n Node> {
+    let (document, steps) = match steps {
+        [Step::Document(index), steps @ ..] => (*index, steps),
+        steps => (0, steps),
+    };
+    let root = documents.get(document)?;
     steps.iter().try_fold(root, |node, step| match step {
         Step::Key(key) => node.get(key),
         Step::Index(index) => node.items().get(*index),

@@ -7,8 +7,10 @@ mod options;
 
 use serde_json::{Value, json};
 
-use self::logging::log_configuration;
-pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
+pub use self::{
+    logging::log_configuration,
+    options::{Images, InjectError, Options, Target, TokenSecrets, Upstream},
+};
 use super::{
     definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, Maybe, TaskDefinition},
     finding::{Edit, Fix},
@@ -93,7 +95,7 @@ impl<'d> Plan<'d> {
             service: service_name(definition, options)?,
             port: port(definition, options)?,
             checked: apps.iter().filter(|app| is_checked(app)).map(Container::label).collect(),
-            logging: log_configuration(definition),
+            logging: log_configuration(definition)?,
             stop_timeout: longest.filter(|longest| *longest > DEFAULT_STOP_TIMEOUT),
         })
     }

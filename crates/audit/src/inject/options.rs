@@ -6,7 +6,7 @@ use semver::Version;
 
 use crate::{
     subject::Image,
-    versions::{Line, Program, lines_of, newest_of, newest_pair, newest_pair_of, newest_partner},
+    versions::{FIRST_WITH_DATAPLANE, Line, Program, lines_of, newest_of, newest_pair, newest_pair_of, newest_partner},
 };
 use mesh::{field::InvalidField, service_name::ServiceName};
 
@@ -86,24 +86,34 @@ impl Images {
         }
     }
 
-    /// The newest releases that go with a line of Consul's servers. `None` if the table of releases has none.
-    #[must_use]
-    pub fn of_consul(self, servers: Line) -> Option<Self> {
-        let (consul_ecs, dataplane) = newest_pair_of(servers)?;
+    /// The newest releases that go with a line of Consul's servers.
+    ///
+    /// # Errors
+    /// The table of releases has none with the containers of the dataplane generation.
+    pub fn of_consul(self, servers: Line) -> Result<Self, InjectError> {
+        let (consul_ecs, dataplane) = newest_pair_of(servers).ok_or_else(|| {
+            let known = lines_of(Program::Consul).into_iter().rev().filter(|line| newest_pair_of(*line).is_some());
+            let known = known.map(|line| line.to_string()).collect::<Vec<_>>().join(", ");
+            InjectError::NoImages { servers, known }
+        })?;
         let consul_ecs = image(CONSUL_ECS, Some(consul_ecs));
-        Some(Self { consul_ecs, dataplane: image(DATAPLANE, Some(dataplane)), ..self })
+        Ok(Self { consul_ecs, dataplane: image(DATAPLANE, Some(dataplane)), ..self })
     }
 
-    /// With another image of consul-ecs, and the newest release of Consul Dataplane that goes with it, if that is known.
-    #[must_use]
-    pub fn with_consul_ecs(self, image_of_consul_ecs: &str) -> Self {
-        let line = Image::parse(image_of_consul_ecs).version().map(|version| Line::of(&version));
-        let partner = line.and_then(newest_partner);
-        Self {
-            consul_ecs: image_of_consul_ecs.to_owned(),
-            dataplane: partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release))),
-            ..self
+    /// With another image of consul-ecs, and for the dataplane generation the newest release of Consul Dataplane that goes
+    /// with it, if that is known.
+    ///
+    /// # Errors
+    /// The image is of a release without Consul Dataplane, for the dataplane generation.
+    pub fn with_consul_ecs(self, target: Target, image_of_consul_ecs: &str) -> Result<Self, InjectError> {
+        let consul_ecs = image_of_consul_ecs.to_owned();
+        let version = Image::parse(image_of_consul_ecs).version().filter(|_| target == Target::Dataplane);
+        if version.as_ref().is_some_and(|version| *version < FIRST_WITH_DATAPLANE) {
+            return Err(InjectError::BeforeDataplane(consul_ecs));
         }
+        let partner = version.and_then(|version| newest_partner(Line::of(&version)));
+        let dataplane = partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release)));
+        Ok(Self { consul_ecs, dataplane, ..self })
     }
 }
 
@@ -191,6 +201,24 @@ pub enum InjectError {
     /// ECS reads secrets with the execution role.
     #[error("ECS reads secrets with the role in executionRoleArn, but the definition has none; add one first")]
     NoExecutionRole,
+    /// No releases of the dataplane generation go with a line of Consul.
+    #[error(
+        "no images of consul-ecs 0.8 or newer are known that go with Consul {servers}; known are {known}; otherwise give --consul-ecs-image"
+    )]
+    NoImages {
+        /// The line of Consul.
+        servers: Line,
+        /// The lines that have images.
+        known: String,
+    },
+    /// An image of consul-ecs is older than the dataplane generation.
+    #[error(
+        "{0}: the dataplane generation needs consul-ecs 0.8 or newer; give such an image, or choose --generation client for 0.6 and older"
+    )]
+    BeforeDataplane(String),
+    /// The file does not parse.
+    #[error("the file cannot be read again for its log configuration: {0}")]
+    Notation(String),
     /// An upstream is invalid.
     #[error("upstream {0:?}: expected name:port, such as orders:1234")]
     Upstream(String),

@@ -112,6 +112,34 @@ fn the_mesh_s_containers_log_where_the_app_does() {
     let routed = template.replace("LogDriver: awslogs", "LogDriver: awsfirelens").replace("json-file", "awsfirelens");
     let text = injected("template.yaml", &routed, &options(Target::Dataplane));
     assert_eq!(text.matches("awsfirelens").count(), 2, "{text}");
+
+    // The router's own log is not the app's.
+    let router = LOGGING
+        .replace("LogDriver: json-file", "LogDriver: json-file\n          FirelensConfiguration: { Type: fluentbit }");
+    let router = router.replace("LogDriver: awslogs", "LogDriver: awsfirelens");
+    let template = CLOUDFORMATION.replace("        - Name: orders\n          Image: !Ref Image\n", &router);
+    let text = injected("template.yaml", &template, &options(Target::Dataplane));
+    assert_eq!((text.matches("json-file").count(), text.matches("awsfirelens").count()), (1, 1), "{text}");
+}
+
+#[test]
+fn logs_are_found_in_any_document_of_a_file() {
+    let ecs = "family: orders
+taskRoleArn: arn:aws:iam::123456789012:role/orders
+executionRoleArn: arn:aws:iam::123456789012:role/orders-execution
+containerDefinitions:
+  - name: orders
+    image: example/orders:2
+    portMappings: [{ containerPort: 9090 }]
+    logConfiguration: { logDriver: awslogs, options: { awslogs-group: second } }
+";
+    let first = ecs.replace("second", "first").replace("family: orders", "family: web");
+    let text = format!("{first}---\n{ecs}");
+    let material = read("tasks.yaml", &text);
+    let definition = &material.definitions[1];
+    let edits = inject(definition, &options(Target::Dataplane)).unwrap();
+    let text = apply(&text, definition.dialect, &edits).unwrap();
+    assert_eq!((text.matches("awslogs-group: first").count(), text.matches("second").count()), (1, 4), "{text}");
 }
 
 #[test]
@@ -129,16 +157,28 @@ fn images_go_together() {
     assert_eq!(newest.consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.10.1");
     assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.1");
     assert_eq!(Images::of(Target::Client).consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.4.3");
-    let older = newest.clone().with_consul_ecs("registry.example.com/consul-ecs:0.9.4");
+    let with = |image: &str| Images::of(Target::Dataplane).with_consul_ecs(Target::Dataplane, image);
+    let older = with("registry.example.com/consul-ecs:0.9.4").unwrap();
     assert_eq!(older.dataplane, "hashicorp/consul-dataplane:1.9.12");
     let of_servers = newest.clone().of_consul("1.22".parse().unwrap()).unwrap();
     assert_eq!(of_servers.consul_ecs, newest.consul_ecs);
     assert_eq!(of_servers.dataplane, "hashicorp/consul-dataplane:1.9.12");
-    assert!(newest.clone().of_consul("1.11".parse().unwrap()).is_none(), "before Consul Dataplane");
-    assert_eq!(
-        newest.with_consul_ecs("registry.example.com/ours:latest").dataplane,
-        "hashicorp/consul-dataplane:2.0.1"
-    );
+    assert_eq!(with("registry.example.com/ours:latest").unwrap().dataplane, newest.dataplane);
+}
+
+#[test]
+fn releases_before_the_dataplane_generation_are_refused() {
+    let newest = Images::of(Target::Dataplane);
+    for servers in ["1.11", "1.14", "1.15", "1.16", "1.17"] {
+        let error = newest.clone().of_consul(servers.parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("known are 2.0, 1.22, 1.21, 1.20, 1.19, 1.18;"), "{error}");
+    }
+    for image in ["consul-ecs:0.5.2", "hashicorp/consul-ecs:0.7.3"] {
+        let error = newest.clone().with_consul_ecs(Target::Dataplane, image).unwrap_err();
+        assert_eq!(error, InjectError::BeforeDataplane(image.to_owned()));
+    }
+    let client = Images::of(Target::Client).with_consul_ecs(Target::Client, "consul-ecs:0.5.2").unwrap();
+    assert_eq!(client.consul_ecs, "consul-ecs:0.5.2");
 }
 
 #[test]

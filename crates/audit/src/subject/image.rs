@@ -40,15 +40,14 @@ impl Image {
         Some(Version::new(major, minor, patch))
     }
 
-    /// The release in the tag, if the tag names a single one: `0.9.4`, `1.21.2-ent`, `0.10.1-fips1403`. A tag with two
-    /// numbers moves from release to release, and `-dev` or `-rc1` comes before one.
+    /// The release in the tag, if the tag names a single one: `0.9.4`, `1.21.2-ent`, `0.9.1-ubi`, `0.10.1-fips1403`.
+    /// A tag with two numbers moves from release to release, and `-dev` or `-rc1` comes before one.
     #[must_use]
     pub fn release(&self) -> Option<Version> {
         let tag = self.tag.as_deref()?.trim_start_matches('v');
         let (numbers, suffix) = tag.split_once('-').unwrap_or((tag, ""));
-        let is_edition =
-            suffix.split(['-', '.']).all(|part| part.is_empty() || part == "ent" || part.starts_with("fips"));
-        numbers.parse().ok().filter(|_| is_edition)
+        let is_edition = |part: &str| matches!(part, "" | "ent" | "ubi") || part.starts_with("fips");
+        numbers.parse().ok().filter(|_| suffix.split(['-', '.']).all(is_edition))
     }
 }
 
@@ -150,6 +149,7 @@ mod tests {
             ("v1.29.12", Some("1.29.12")),
             ("1.21.2-ent", Some("1.21.2")),
             ("1.21.2-ent-fips1402", Some("1.21.2")),
+            ("0.9.1-ubi", Some("0.9.1")),
             ("0.10.1-fips1403", Some("0.10.1")),
             ("0.10.1-fips1403@sha256:abc", Some("0.10.1")),
             ("0.9", None),

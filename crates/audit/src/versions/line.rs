@@ -18,7 +18,22 @@ pub struct Line {
 #[error("line {0:?}: expected two numbers, such as 1.21")]
 pub struct InvalidLine(String);
 
+/// A version without a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("version {0:?}: expected a version of Consul, such as 2.0 or 1.21.4")]
+pub struct InvalidVersion(String);
+
 impl Line {
+    /// The line of a version as users and Consul's API write it: of `2.0`, `1.21.4`, `v1.21.4`, `1.21.4+ent`.
+    ///
+    /// # Errors
+    /// It is neither a line nor a [semantic version](https://semver.org).
+    pub fn of_version(text: &str) -> Result<Self, InvalidVersion> {
+        let numbers = text.strip_prefix('v').unwrap_or(text);
+        let line = numbers.parse().ok().or_else(|| Version::parse(numbers).ok().as_ref().map(Self::of));
+        line.ok_or_else(|| InvalidVersion(text.to_owned()))
+    }
+
     /// The line of a release.
     #[must_use]
     pub fn of(release: &Version) -> Self {

@@ -22,7 +22,7 @@ mod tests;
 use semver::Version;
 
 pub use self::{
-    line::{InvalidLine, Line},
+    line::{InvalidLine, InvalidVersion, Line},
     table::{Bundled, Consul, ConsulEcs, Dataplane, Defect, Program, Step, Support, Table, table},
 };
 
@@ -104,12 +104,29 @@ pub fn newest_pair() -> Option<(&'static Version, &'static Version)> {
     Some((&consul_ecs.newest, newest_partner(consul_ecs.line)?))
 }
 
-/// The newest releases of consul-ecs and Consul Dataplane that go with a line of Consul.
+/// The first release of consul-ecs that starts Consul Dataplane in the containers of today's tasks. 0.6 and older have
+/// client agents, 0.7 another container in place of mesh-init.
+pub const FIRST_WITH_DATAPLANE: Version = Version::new(0, 8, 0);
+
+/// The first release of Consul Dataplane with the flag `-config-file`, with which consul-ecs starts it. Source:
+/// <https://github.com/hashicorp/consul-dataplane/pull/164>
+const FIRST_WITH_CONFIG_FILE: Version = Version::new(1, 3, 0);
+
+/// The newest releases of consul-ecs and Consul Dataplane that go with a line of Consul, from consul-ecs 0.8 and Consul
+/// Dataplane 1.3 on: older ones do not work together in the containers of today's tasks.
 #[must_use]
 pub fn newest_pair_of(consul_line: Line) -> Option<(&'static Version, &'static Version)> {
     let consul_ecs = table().consul_ecs.iter().rfind(|row| row.consul.contains(&consul_line))?;
     let partner = consul(consul_line)?.dataplane.iter().max()?;
-    Some((&consul_ecs.newest, newest_of(Program::Dataplane, *partner)?))
+    let dataplane = newest_of(Program::Dataplane, *partner)?;
+    let work_together = consul_ecs.newest >= FIRST_WITH_DATAPLANE && *dataplane >= FIRST_WITH_CONFIG_FILE;
+    work_together.then_some((&consul_ecs.newest, dataplane))
+}
+
+/// What HashiCorp demands before Consul's servers are updated to a line, if the table has something.
+#[must_use]
+pub fn before(line: Line) -> Option<&'static str> {
+    consul(line)?.before.as_deref()
 }
 
 /// The newest release of Consul Dataplane that goes with a line of consul-ecs.

@@ -10,7 +10,7 @@ use super::line::Line;
 
 pub(super) const TEXT: &str = include_str!("versions.toml");
 
-/// The table. Its text is part of the program, and a test parses the same text: the default is never used.
+/// The table. Its text is part of the program, and a test compares this value with the same text, parsed without the default.
 static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(TEXT).unwrap_or_default());
 
 /// The table.
@@ -61,6 +61,9 @@ pub struct Consul {
     /// The lines of Consul Dataplane that it supports. None before 1.14.
     #[serde(default)]
     pub dataplane: Vec<Line>,
+    /// What HashiCorp demands before the servers are updated to this line, in one phrase.
+    #[serde(default)]
+    pub before: Option<String>,
     /// The pages that say so.
     pub sources: Vec<String>,
 }

@@ -15,7 +15,7 @@ fn line(text: &str) -> Line {
 fn the_table_parses() {
     let parsed: Table = toml::from_str(TEXT).unwrap();
     assert!(parsed.as_of.date.is_some());
-    assert_eq!(parsed.consul.len(), table().consul.len());
+    assert_eq!(format!("{parsed:?}"), format!("{:?}", table()));
     assert!(toml::from_str::<Table>(&TEXT.replace("line = \"1.10\"", "line = \"1.x\"")).is_err());
 }
 
@@ -88,6 +88,7 @@ fn lines_go_together_if_one_consul_goes_with_both() {
     assert_eq!(pair("0.9", "1.6"), Some(true));
     assert_eq!(pair("0.9", "2.0"), Some(false));
     assert_eq!(pair("0.7", "1.3"), Some(true));
+    assert_eq!(pair("0.6", "1.6"), Some(true), "Consul 1.15 in its LTS release");
     assert_eq!(pair("0.99", "1.3"), None);
     assert_eq!(supports((Program::ConsulEcs, line("0.10")), (Program::Consul, line("2.0"))), Some(true));
     assert_eq!(supports((Program::ConsulEcs, line("0.8")), (Program::Consul, line("2.0"))), Some(false));
@@ -139,4 +140,32 @@ fn servers_are_updated_after_what_they_refuse_and_before_all_other_tasks() {
     assert_eq!(order.len(), 4);
     assert_eq!(order[1..3], ["Consul's servers", "the controller"]);
     assert!(order[0].starts_with("the tasks whose Consul Dataplane") && order[3].starts_with("all tasks"));
+}
+
+#[test]
+fn a_pair_has_the_containers_of_today_s_tasks() {
+    let with_pair: Vec<String> = lines_of(Program::Consul)
+        .into_iter()
+        .filter(|line| newest_pair_of(*line).is_some())
+        .map(|line| line.to_string())
+        .collect();
+    assert_eq!(with_pair, ["1.18", "1.19", "1.20", "1.21", "1.22", "2.0"]);
+}
+
+#[test]
+fn a_version_has_a_line() {
+    for (text, expected) in
+        [("2.0", "2.0"), ("1.21.4", "1.21"), ("v1.21.4", "1.21"), ("1.21.4+ent", "1.21"), ("1.22.0-rc1", "1.22")]
+    {
+        assert_eq!(Line::of_version(text), Ok(line(expected)), "{text}");
+    }
+    for text in ["", "2", "1.x", "1.21.4.5", "latest"] {
+        assert!(Line::of_version(text).unwrap_err().to_string().contains("such as 2.0"), "{text}");
+    }
+}
+
+#[test]
+fn servers_need_a_release_before_consul_2() {
+    assert!(before(line("2.0")).is_some_and(|demand| demand.contains("1.21.7")));
+    assert_eq!(before(line("1.22")), None);
 }

@@ -47,7 +47,7 @@ fn what_goes_together() -> String {
         writeln!(out, "| {} | {support} | {} | {} |", row.line, cells.join(" | "), links(&row.sources)).unwrap();
     }
     out.push_str(
-        "\nThe newest releases that are known, and the Envoy in the images of Consul Dataplane:\n\n\
+        "\nThe newest releases that the sources name, and the Envoy in the images of Consul Dataplane:\n\n\
          | program | line | newest release | its Envoy | sources |\n| --- | --- | --- | --- | --- |\n",
     );
     for program in [Program::ConsulEcs, Program::Dataplane] {

@@ -123,12 +123,15 @@ fn an_injected_definition_passes_the_check() {
     ];
     // The support of every release with client agents has ended.
     let ended = "info: consul-end-of-support: consul-ecs 0.4 goes with Consul 1.11, whose support has ended";
-    for (generation, more, says) in [("dataplane", &[][..], ""), ("client", &client, ended)] {
+    let logs = "info: the mesh's containers get no logConfiguration";
+    for (generation, more, says) in [("dataplane", &[][..], &[logs][..]), ("client", &client, &[logs, ended])] {
         let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal", "--generation", generation];
         let output = workspace.run(&[&inject, more].concat());
         let said = errors(&output);
         assert_eq!(output.status.code(), Some(0), "{generation}: {said}");
-        assert!(said.starts_with(says) && said.is_empty() == says.is_empty(), "{generation}: {said}");
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), says.len(), "{generation}: {said}");
+        assert!(lines.iter().zip(says).all(|(line, says)| line.starts_with(says)), "{generation}: {said}");
         fs::write(workspace.0.join("mesh.json"), out(&output)).unwrap();
         let checked = workspace.run(&["check", "--fail-on", "warning", "mesh.json"]);
         assert_eq!(checked.status.code(), Some(0), "{generation}: {}", out(&checked));
@@ -148,6 +151,9 @@ fn missing_injection_options_are_named() {
     assert!(inject("plain.json", &["--generation", "client"]).contains("--client-token-secret"));
     assert!(inject("mesh.json", &[]).contains("in a mesh already"));
     assert!(inject("plain.json", &["--consul-version", "7.7"]).contains("known are 2.0, 1.22"));
+    assert!(inject("plain.json", &["--consul-version", "1.16.2"]).contains("go with Consul 1.16; known are 2.0"));
+    assert!(inject("plain.json", &["--consul-version", "new"]).contains("such as 2.0 or 1.21.4"));
+    assert!(inject("plain.json", &["--consul-ecs-image", "consul-ecs:0.5.2"]).contains("consul-ecs 0.8 or newer"));
     assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));
     assert!(
         inject("plain.json", &["--generation", "dataplane", "--family", "web"]).contains("no such task definition")

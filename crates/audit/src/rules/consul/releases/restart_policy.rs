@@ -1,3 +1,5 @@
+use semver::Version;
+
 use crate::{
     definition::Container,
     example::{Base, Example},
@@ -51,15 +53,20 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let logs_in = consul.configuration.flag("consulLogin.enabled", false) == Some(true);
     let proxy = consul.dataplane.filter(|_| logs_in);
+    // Unknown with a moving tag or a mirror's own one. The defects are those of all releases of the generation so far.
+    let release = consul.release();
     for (container, id) in [(consul.mesh_init, "ecs-mesh-init-restart"), (proxy, "ecs-login-replay")] {
         let defect = table().defects.iter().find(|defect| defect.id == id);
-        findings.extend(container.zip(defect).and_then(|(container, defect)| draft(container, defect)));
+        let has_it = |defect: &&Defect| release.as_ref().is_none_or(|release| defect.releases.matches(release));
+        let found = container.zip(defect.filter(has_it));
+        findings.extend(found.and_then(|(container, defect)| draft(container, defect, release.as_ref())));
     }
 }
 
-fn draft(container: &Container, defect: &Defect) -> Option<Draft> {
+fn draft(container: &Container, defect: &Defect, release: Option<&Version>) -> Option<Draft> {
     let policy = container.restart_policy.known().filter(|policy| policy.enabled.known() == Some(&true))?;
-    let message = format!("ECS restarts {}: {}", container.label(), defect.what);
+    let release = release.map(|release| format!(" of {} {release}", defect.program)).unwrap_or_default();
+    let message = format!("ECS restarts {}{release}: {}", container.label(), defect.what);
     let fix = Fix::remove(&policy.place);
     Some(Draft::new(policy.place.span, message, defect.action.clone()).of(container).fix(fix))
 }
