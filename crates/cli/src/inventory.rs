@@ -2,8 +2,7 @@
 
 use audit::{
     input::{Gathered, gather},
-    subject::Image,
-    versions::Line,
+    versions::{InvalidVersion, Line},
 };
 use clap::{Args, ValueEnum};
 use consul::{HttpConsul, Release};
@@ -39,7 +38,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "CLUSTER", conflicts_with = "paths")]
     cluster: Vec<String>,
     /// Say what blocks an upgrade of Consul's servers to this version, and what to do, in order
-    #[arg(long, value_name = "VERSION", value_parser = consul_line)]
+    #[arg(long, value_name = "VERSION", value_parser = Line::of_version)]
     target_consul: Option<Line>,
     /// The version of Consul's servers now [default: Consul is asked, if `CONSUL_HTTP_ADDR` is set]
     #[arg(long, value_name = "VERSION", value_parser = consul_version)]
@@ -64,15 +63,9 @@ enum Format {
     Markdown,
 }
 
-/// The line of a version of Consul: of `2.0`, `1.21.4`, `1.21.4+ent`.
-fn consul_line(version: &str) -> Result<Line, String> {
-    let image = Image { name: "consul".to_owned(), tag: Some(version.to_owned()) };
-    let release = image.version().ok_or("expected a version of Consul, such as 2.0 or 1.21.4")?;
-    Ok(Line::of(&release))
-}
-
-fn consul_version(version: &str) -> Result<String, String> {
-    consul_line(version).map(|_| version.to_owned())
+/// Checks a version of Consul, and keeps it as it is written.
+fn consul_version(version: &str) -> Result<String, InvalidVersion> {
+    Line::of_version(version).map(|_| version.to_owned())
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
@@ -84,7 +77,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         };
         let upgrade = match arguments.target_consul {
             Some(target) => {
-                let from = inventory.consul.as_deref().and_then(|version| consul_line(version).ok());
+                let from = inventory.consul.as_deref().and_then(|version| Line::of_version(version).ok());
                 let refused = |error: UpgradeError| Failure::Message(error.to_string());
                 Some(upgrade(&inventory.rows, from, target).map_err(refused)?)
             }

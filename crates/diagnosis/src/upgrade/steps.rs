@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::versions::{Line, Program, defects_of};
+use audit::versions::{Line, Program, before, defects_of};
 
 use super::{
     fit::{Fit, Releases},
@@ -54,7 +54,7 @@ impl<'a> Steps<'a> {
         let lost =
             self.tasks.iter().filter(|(_, releases)| conflicts(releases) && Pair::for_tasks(releases, &[to]).is_none());
         let lost: Vec<String> = lost.map(|(row, _)| row.revision.clone()).collect();
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = before(to).map(str::to_owned).into_iter().collect();
         if !lost.is_empty() {
             let revisions = lost.join(", ");
             notes.push(format!("no release is known that goes with Consul {to} for {revisions}"));
