@@ -8,7 +8,10 @@ read -r -d '' -a arguments < <(printf '%s\0' "${ECS_MESH_ARGUMENTS:-}")
 if [[ -n ${ECS_MESH_FAIL_ON:-} ]]; then
   arguments+=(--fail-on "$ECS_MESH_FAIL_ON")
 fi
-sarif="$RUNNER_TEMP/ecs-mesh.sarif"
+# Each step has its own files: the findings of an earlier one are not uploaded as those of this one.
+temporary="$(mktemp -d "$RUNNER_TEMP/ecs-mesh.XXXXXXXX")"
+sarif="$temporary/ecs-mesh.sarif"
+messages="$temporary/errors"
 
 report() {
   ecs-mesh check ${arguments[@]+"${arguments[@]}"} "$@" -- "${paths[@]}"
@@ -18,9 +21,20 @@ code=0
 report --output github || code=$?
 echo "exit-code=$code" >> "$GITHUB_OUTPUT"
 
-# The same findings in other formats. Another exit code than before is an error; that of SARIF may be 0 in spite of findings.
-report --output markdown 2> "$RUNNER_TEMP/ecs-mesh.errors" >> "$GITHUB_STEP_SUMMARY" || test $? -eq "$code"
-report --output sarif --output-file "$sarif" 2> "$RUNNER_TEMP/ecs-mesh.errors" || test $? -eq "$code"
-echo "sarif=$sarif" >> "$GITHUB_OUTPUT"
+# The same findings in other formats. The first run has printed the messages, unless this one ends with another exit code,
+# which is an error; that of SARIF may be 0 in spite of findings.
+again() {
+  local ended=0
+  report "$@" 2> "$messages" || ended=$?
+  if [[ $ended -ne 0 && $ended -ne $code ]]; then
+    cat "$messages" >&2
+    exit "$ended"
+  fi
+}
+again --output markdown >> "$GITHUB_STEP_SUMMARY"
+again --output sarif --output-file "$sarif"
+if [[ -s $sarif ]]; then
+  echo "sarif=$sarif" >> "$GITHUB_OUTPUT"
+fi
 
 exit "$code"

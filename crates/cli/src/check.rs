@@ -103,14 +103,17 @@ fn once(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failur
     }
 }
 
-/// What is watched: the input, and the configuration file.
+/// What is watched: the input, and the directories in which the configuration file is or may appear.
 fn watched(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
     if arguments.paths.iter().any(|path| path == "-") {
         return Err(Failure::Message("--watch cannot read standard input: name files or directories".to_owned()));
     }
-    let config = configuration::file(arguments.configuration.config.as_deref(), &configuration::working_directory()?);
+    let directory = configuration::working_directory()?;
+    let config = configuration::file(arguments.configuration.config.as_deref(), &directory);
     let here = arguments.paths.is_empty().then(|| PathBuf::from("."));
-    Ok(arguments.paths.iter().map(PathBuf::from).chain(here).chain(config).collect())
+    // Of a file, its directory is watched, also if there is no such file yet.
+    let nearest = PathBuf::from(configuration::NAME);
+    Ok(arguments.paths.iter().map(PathBuf::from).chain(here).chain(config).chain([nearest]).collect())
 }
 
 /// Prints the report of what was checked.

@@ -64,10 +64,12 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         streams.input.read_to_string(&mut input)?;
     }
     let gathered = gather(paths, &mut input.as_bytes());
-    for problem in &gathered.problems {
+    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    for problem in gathered.problems.iter().chain(&sorted.problems) {
         streams.diagnostic(&format!("error: {problem}"));
     }
-    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    // A comment with an error may be about a finding that is not to be fixed.
+    let unclear: BTreeSet<&str> = sorted.problems.iter().map(|problem| problem.file.as_str()).collect();
     for file in synthesised(&gathered.material, &sorted.findings) {
         streams.diagnostic(&format!(
             "info: {file}: not edited, because the next `cdk synth` would overwrite it; correct the constructs that \
@@ -76,6 +78,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()) {
+        if unclear.contains(finding.file.name.as_str()) {
+            continue;
+        }
         wanted.entry(&finding.file.name).or_default().push(finding);
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
@@ -86,7 +91,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     for findings in wanted.into_values() {
         is_open |= fix_file(arguments, &findings, streams)?;
     }
-    Ok(match (gathered.problems.is_empty(), is_open) {
+    Ok(match (gathered.problems.is_empty() && sorted.problems.is_empty(), is_open) {
         (false, _) => Exit::Unusable,
         (true, true) => Exit::Findings,
         (true, false) => Exit::Clean,

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    io::{self, Read, Write},
+    io::{self, ErrorKind, Read, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
 };
@@ -105,10 +105,21 @@ impl Streams<'_> {
 }
 
 /// Writes a file atomically: the old content stays until the new one is on the disk. A symbolic link is kept.
+///
+/// # Errors
+/// The file is read-only, or it cannot be written.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let message = |error: io::Error| Failure::Message(format!("{}: {error}", file.display()));
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The directory alone decides whether a file can be replaced.
+    match fs::OpenOptions::new().write(true).open(&target) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(Failure::Message(format!("{}: it is read-only", file.display())));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(message(error)),
+        _ => {}
+    }
     let mut beside = NamedTempFile::new_in(directory).map_err(message)?;
     beside.write_all(text.as_bytes()).map_err(message)?;
     let permissions = match fs::metadata(&target) {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -104,15 +104,25 @@ fn watch(watcher: &mut RecommendedWatcher, paths: &[PathBuf]) -> Result<(), Fail
     Ok(())
 }
 
-/// A directory and those below it; of a file, its directory. Of what is neither, such as a glob, the working directory.
+/// A directory and those below it; of a file, its directory, also if there is no such file yet. Of a glob, the directory
+/// that its names begin with, and those below it.
 fn directories(path: &Path) -> Vec<PathBuf> {
-    if path.is_file() {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        return vec![directory.unwrap_or(Path::new(".")).to_owned()];
+    let fixed: PathBuf = if path.exists() { path.to_owned() } else { literal(path) };
+    if !fixed.is_dir() {
+        let directory = fixed.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return if directory.is_dir() { vec![directory.to_owned()] } else { Vec::new() };
     }
-    let top = if path.is_dir() { path } else { Path::new(".") };
+    let top = fixed.as_path();
     let entries = WalkBuilder::new(top).require_git(false).ignore(false).build().flatten();
     entries.filter(|entry| entry.path().is_dir()).map(ignore::DirEntry::into_path).collect()
+}
+
+/// The components of a path before the first one with a wildcard; the working directory if there is none.
+fn literal(path: &Path) -> PathBuf {
+    let has_wildcard =
+        |component: &Component<'_>| component.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    let fixed: PathBuf = path.components().take_while(|component| !has_wildcard(component)).collect();
+    if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
 }
 
 fn failed(error: &notify::Error) -> Failure {

@@ -70,6 +70,22 @@ fn a_fix_skips_what_is_ignored() {
 }
 
 #[test]
+fn a_file_whose_comments_have_errors_is_not_fixed() {
+    let text = format!("// ecs-mesh: ignore[consul-netwrk-mode] keep\n{}", bridged());
+    let workspace = Workspace::new("fix-comment", &[("web.json", &text)]);
+    for arguments in [&["fix"][..], &["fix", "--write"]] {
+        let output = workspace.run(arguments);
+        assert_eq!((output.status.code(), out(&output)), (Some(2), String::new()));
+        assert!(
+            errors(&output).contains("web.json:1:1: there is no rule \"consul-netwrk-mode\""),
+            "{}",
+            errors(&output)
+        );
+        assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), text);
+    }
+}
+
+#[test]
 fn standard_input_is_fixed_to_standard_output() {
     let workspace = Workspace::new("fix-stdin", &[]);
     let mut child =

@@ -72,7 +72,19 @@ fn the_action_passes_its_inputs_on() {
         let (output, outputs, _) = action(&workspace, inputs);
         assert_eq!(output.status.code(), Some(code), "{inputs:?}: {}{}", out(&output), errors(&output));
         assert!(outputs.contains(&format!("exit-code={code}\n")), "{inputs:?}: {outputs}");
+        if let Some(sarif) = outputs.lines().find_map(|line| line.strip_prefix("sarif=")) {
+            assert!(Path::new(sarif).is_file(), "{inputs:?}: {sarif}");
+        }
     }
+}
+
+#[test]
+fn the_action_says_which_argument_it_does_not_accept() {
+    let workspace = Workspace::new("action-arguments", &[("web.json", CLEAN)]);
+    let (output, outputs, _) = action(&workspace, &[("ECS_MESH_ARGUMENTS", "--output-file r.txt")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("--output-file"), "{}", errors(&output));
+    assert!(!outputs.contains("sarif="), "{outputs}");
 }
 
 #[test]

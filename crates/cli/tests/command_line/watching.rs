@@ -87,6 +87,29 @@ fn a_file_that_is_replaced_is_watched_further() {
 }
 
 #[test]
+fn a_new_configuration_is_seen_beside_a_named_directory() {
+    let workspace = Workspace::new("watch-config", &[]);
+    fs::create_dir(workspace.0.join("services")).unwrap();
+    fs::write(workspace.0.join("services/web.json"), bridged()).unwrap();
+    let watch = Watch::start(&workspace, &["services"]);
+    assert_eq!(watch.report().len(), 2);
+    fs::write(workspace.0.join("ecs-mesh.toml"), "[severity]\nconsul-network-mode = 'off'\n").unwrap();
+    assert_eq!(watch.report(), ["no findings in 1 task definition (1 file)"]);
+    assert_eq!(watch.interrupt(), (Some(0), Vec::new()));
+}
+
+#[test]
+fn the_files_of_a_glob_outside_the_working_directory_are_watched() {
+    let elsewhere = Workspace::new("watch-glob-files", &[("web.json", CLEAN)]);
+    let workspace = Workspace::new("watch-glob", &[]);
+    let watch = Watch::start(&workspace, &[&format!("{}/*.json", elsewhere.0.display())]);
+    assert_eq!(watch.report().len(), 1);
+    fs::write(elsewhere.0.join("web.json"), bridged()).unwrap();
+    assert_eq!(watch.report().len(), 2);
+    assert_eq!(watch.interrupt(), (Some(0), Vec::new()));
+}
+
+#[test]
 fn only_files_can_be_watched() {
     let workspace = Workspace::new("watch-stdin", &[("web.json", CLEAN)]);
     let output = workspace.run(&["check", "--watch", "-"]);
