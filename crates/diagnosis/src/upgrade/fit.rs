@@ -5,7 +5,6 @@ use audit::{
     versions::{Line, Program, consul_of, table},
 };
 
-use super::pair::Pair;
 use crate::inventory::{Generation, InventoryRow};
 
 /// Whether the releases of a revision go with a line of Consul.
@@ -75,10 +74,9 @@ impl Releases {
         !self.0.iter().any(|release| release.program == Program::Dataplane)
     }
 
-    /// The releases after an update to `pair`; `None` if each release that is older goes with these lines of Consul. No
+    /// The releases after an update to `target`; `None` if each release that is older goes with these lines of Consul. No
     /// program goes back to an older release.
-    pub(super) fn updated(&self, consul: &[Line], pair: &Pair) -> Option<Self> {
-        let target = pair.releases();
+    pub(super) fn updated(&self, consul: &[Line], target: &Self) -> Option<Self> {
         let is_newer = |release: &&Release| {
             let theirs = target.0.iter().find(|other| other.program == release.program);
             theirs.is_some_and(|theirs| release.line > theirs.line)

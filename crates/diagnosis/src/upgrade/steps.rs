@@ -67,7 +67,7 @@ impl<'a> Steps<'a> {
         let mut updates: Vec<(Pair, Vec<RowName>, bool)> = Vec::new();
         for (row, releases) in &mut self.tasks {
             let Some(pair) = Pair::for_tasks(releases, consul) else { continue };
-            let Some(updated) = releases.updated(consul, &pair) else { continue };
+            let Some(updated) = releases.updated(consul, &pair.releases()) else { continue };
             let moves = releases.has_client_agent() && !updated.has_client_agent();
             match updates.iter_mut().find(|(other, ..)| *other == pair) {
                 Some((_, rows, some_move)) => {
