@@ -114,10 +114,10 @@ fn the_mesh_s_containers_log_where_the_app_does() {
     assert_eq!(text.matches("awsfirelens").count(), 2, "{text}");
 
     // The router's own log is not the app's.
-    let router = LOGGING
+    let firelens = LOGGING
         .replace("LogDriver: json-file", "LogDriver: json-file\n          FirelensConfiguration: { Type: fluentbit }");
-    let router = router.replace("LogDriver: awslogs", "LogDriver: awsfirelens");
-    let template = CLOUDFORMATION.replace("        - Name: orders\n          Image: !Ref Image\n", &router);
+    let firelens = firelens.replace("LogDriver: awslogs", "LogDriver: awsfirelens");
+    let template = CLOUDFORMATION.replace("        - Name: orders\n          Image: !Ref Image\n", &firelens);
     let text = injected("template.yaml", &template, &options(Target::Dataplane));
     assert_eq!((text.matches("json-file").count(), text.matches("awsfirelens").count()), (1, 1), "{text}");
 }

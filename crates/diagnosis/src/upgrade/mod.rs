@@ -6,7 +6,7 @@
 //!  rows of the inventory ─▶ Releases ─▶ fit: do they go with a line of Consul?
 //!  Consul now, target    ─▶ hops: the lines between, at most two at a time
 //!                           pair: the releases that go with both ends of a hop
-//!                              └──▶ Steps: for each hop the tasks first, then the servers
+//!                              └──▶ Plan: for each hop the tasks first, then the servers
 //! ```
 
 mod fit;
@@ -22,7 +22,7 @@ use audit::versions::{Line, Program, lines_of, table};
 pub use self::report::{Blocker, RowName, UpgradeReport, UpgradeStep};
 use self::{
     fit::{Fit, Releases},
-    steps::Steps,
+    steps::Plan,
 };
 use crate::inventory::InventoryRow;
 
@@ -71,7 +71,7 @@ pub fn upgrade(rows: &[InventoryRow], from: Option<Line>, target: Line) -> Resul
             Fit::Unknown(reasons) => unknown.push(Blocker { row: row.clone(), reasons }),
         }
     }
-    let steps = from.map(|from| Steps::plan(&all, &known, from, target).steps).unwrap_or_default();
+    let steps = from.map(|from| Plan::new(&all, &known, from, target).steps).unwrap_or_default();
     Ok(UpgradeReport {
         target: target.to_string(),
         from: from.map(|line| line.to_string()),

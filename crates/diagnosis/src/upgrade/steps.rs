@@ -15,7 +15,7 @@ use super::{
 const TO_DATAPLANE: &str = "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes";
 
 /// The steps, in order.
-pub(super) struct Steps<'a> {
+pub(super) struct Plan<'a> {
     /// The tasks after the steps.
     pub(super) tasks: Vec<(&'a RowName, Releases)>,
     pub(super) steps: Vec<UpgradeStep>,
@@ -23,10 +23,10 @@ pub(super) struct Steps<'a> {
     said: BTreeSet<String>,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> Plan<'a> {
     /// Before each hop of the servers, the tasks that do not go with both of its ends; after it, those for which there is
     /// no release that does. Of tasks whose releases are not known, only that they have to be found out.
-    pub(super) fn plan(all: &'a [(RowName, Releases)], known: &[Line], from: Line, target: Line) -> Self {
+    pub(super) fn new(all: &'a [(RowName, Releases)], known: &[Line], from: Line, target: Line) -> Self {
         let (known_tasks, unknown): (Vec<_>, Vec<_>) =
             all.iter().partition(|(_, releases)| !matches!(releases.fit(target), Fit::Unknown(_)));
         let tasks = known_tasks.into_iter().map(|(row, releases)| (row, releases.clone())).collect();
@@ -67,8 +67,8 @@ impl<'a> Steps<'a> {
         let mut updates: Vec<(Pair, Vec<RowName>, bool)> = Vec::new();
         for (row, releases) in &mut self.tasks {
             let Some(pair) = Pair::for_tasks(releases, consul) else { continue };
-            let Some(updated) = releases.updated(consul, &pair.releases()) else { continue };
-            let moves = releases.has_client_agent() && !updated.has_client_agent();
+            let Some(changed) = releases.updated(consul, &pair.releases()) else { continue };
+            let moves = releases.has_client_agent() && !changed.has_client_agent();
             match updates.iter_mut().find(|(other, ..)| *other == pair) {
                 Some((_, rows, some_move)) => {
                     rows.push(RowName::clone(row));
@@ -76,7 +76,7 @@ impl<'a> Steps<'a> {
                 }
                 None => updates.push((pair, vec![RowName::clone(row)], moves)),
             }
-            *releases = updated;
+            *releases = changed;
         }
         let lines = consul.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         for (pair, rows, some_move) in updates {

@@ -170,7 +170,7 @@ fn every_plan_ends_at_the_target() {
             for dataplane in dataplanes.iter().filter(|_| from <= target) {
                 let row = RowName { place: "prod".to_owned(), service: None, revision: "web:1".to_owned() };
                 let all = [(row, Releases::with(consul_ecs, *dataplane))];
-                let plan = Steps::plan(&all, &known, from, target);
+                let plan = Plan::new(&all, &known, from, target);
                 let mut servers = from;
                 for step in &plan.steps {
                     if let Some(hop) = step.what.strip_prefix("Upgrade Consul's servers from ") {
