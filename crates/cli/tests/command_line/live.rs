@@ -7,7 +7,9 @@ use serde_json::Value;
 fn inventory_of_files_says_what_blocks_an_upgrade() {
     let outdated = CLEAN.replace("consul-ecs:0.10.1", "consul-ecs:0.8.1");
     let unknown = CLEAN.replace("dataplane:2.0.1", "dataplane:latest");
-    let workspace = Workspace::new("upgrade", &[("old.json", &outdated), ("unknown.json", &unknown)]);
+    let source = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = var.containers\n}\n";
+    let workspace =
+        Workspace::new("upgrade", &[("old.json", &outdated), ("unknown.json", &unknown), ("unknown.tf", source)]);
     let inventory = |arguments: &[&str]| {
         let mut command = workspace.command(&[&["inventory"], arguments].concat());
         command.env_remove("CONSUL_HTTP_ADDR").output().unwrap()
@@ -24,6 +26,7 @@ fn inventory_of_files_says_what_blocks_an_upgrade() {
     assert!(reason.starts_with("consul-ecs 0.8.1 goes with Consul "), "{document:#}");
 
     assert_eq!(upgrade("unknown.json").status.code(), Some(2), "a release that is not known may block it");
+    assert_eq!(upgrade("unknown.tf").status.code(), Some(2), "containers that are not known may be of the mesh");
     let text = out(&inventory(&["old.json", "--target-consul", "2.0"]));
     assert!(text.contains("The order depends on what Consul's servers have now"), "{text}");
     let refused = errors(&inventory(&["old.json", "--consul", "2.0", "--target-consul", "1.21"]));

@@ -47,7 +47,7 @@ fn row(definition: &TaskDefinition) -> InventoryRow {
         namespace: None,
         revision: definition.name(),
         runs_on: compatible,
-        generation: generation(&subject),
+        generation: generation(&subject, definition),
         images: images(definition, &subject),
         desired_tasks: None,
         tasks: None,
@@ -58,12 +58,13 @@ fn text(field: &Field<Text>) -> Option<String> {
     field.text().map(str::to_owned)
 }
 
-fn generation(subject: &Subject<'_>) -> Generation {
+fn generation(subject: &Subject<'_>, definition: &TaskDefinition) -> Generation {
     match (&subject.consul, &subject.app_mesh) {
         (Some(consul), _) if consul.generation == subject::Generation::Client => Generation::ClientAgent,
         (Some(_), _) => Generation::Dataplane,
         (None, Some(_)) => Generation::AppMesh,
-        (None, None) => Generation::None,
+        (None, None) if definition.containers.is_complete => Generation::None,
+        (None, None) => Generation::Unknown,
     }
 }
 
