@@ -25,7 +25,8 @@ pub(super) fn reason(text: &str) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
-/// Writes an exception for every finding. Nothing is written if the configuration file would be invalid.
+/// Writes an exception for every finding. Nothing is written if the configuration file would be invalid; a file that
+/// cannot be written does not prevent the others.
 pub(super) fn run(
     checked: &Checked,
     arguments: &ConfigurationArguments,
@@ -46,23 +47,22 @@ pub(super) fn run(
     let baseline = Baseline::new(findings, reason, directory, root, &origin);
     let configuration = with_entries(&path, &baseline.entries_as_toml(reason))?;
     configuration::parse(&path, configuration.clone(), root, directory)?;
-    for file in &baseline.files {
-        write(Path::new(&file.before.name), &file.after)?;
-        streams.diagnostic(&format!("{}: {} by comments", file.before.name, ignored(file.findings)));
-    }
     if !baseline.entries.is_empty() {
         write(&path, &configuration)?;
         let name = path.strip_prefix(directory).unwrap_or(&path).display();
         streams.diagnostic(&format!("{name}: {} by entries", ignored(baseline.findings_of_entries)));
     }
-    for problem in checked.gathered.problems.iter().chain(&checked.sorted.problems) {
-        streams.diagnostic(&format!("error: {problem}"));
+    let problems = checked.gathered.problems.iter().chain(&checked.sorted.problems);
+    let mut problems: Vec<String> = problems.map(ToString::to_string).collect();
+    for file in &baseline.files {
+        match write(Path::new(&file.before.name), &file.after) {
+            Ok(()) => streams.diagnostic(&format!("{}: {} by comments", file.before.name, ignored(file.findings))),
+            Err(Failure::Message(problem)) => problems.push(problem),
+            Err(closed) => return Err(closed),
+        }
     }
-    Ok(if checked.gathered.problems.is_empty() && checked.sorted.problems.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Unusable
-    })
+    streams.problems(&problems);
+    Ok(if problems.is_empty() { Exit::Clean } else { Exit::Unusable })
 }
 
 /// The text of the configuration file, with more entries at its end.
@@ -72,6 +72,8 @@ fn with_entries(path: &Path, entries: &str) -> Result<String, Failure> {
         read => read.map_err(|error| Failure::Message(format!("{}: {error}", path.display())))?,
     };
     let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    // The line ends of the file are kept.
+    let entries = if before.contains("\r\n") { entries.replace('\n', "\r\n") } else { entries.to_owned() };
     let text = format!("{before}{end}{entries}");
     Ok(if before.is_empty() { text.trim_start().to_owned() } else { text })
 }

@@ -13,6 +13,7 @@ use crate::{
     configuration::{self, ConfigurationArguments},
     exit::{Exit, Failure},
     live::LiveArguments,
+    sheet::Medium,
     statistics,
     streams::Streams,
     watch,
@@ -46,9 +47,9 @@ pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
-    /// Write an exception for every finding: comments, and for JSON without comments entries in ecs-mesh.toml
+    /// Write an exception for every finding: comments where the file can have them, elsewhere entries in ecs-mesh.toml
     #[arg(long, value_name = "REASON", num_args = 0..=1, require_equals = true, default_missing_value = add_ignore::REASON,
-          value_parser = add_ignore::reason, conflicts_with_all = ["watch", "statistics", "output", "output_file", "exit_zero"])]
+          value_parser = add_ignore::reason, conflicts_with_all = ["watch", "statistics", "output", "output_file", "exit_zero", "fail_on", "quiet"])]
     add_ignore: Option<String>,
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, short, conflicts_with_all = ["output_file", "cluster", "family", "task_definition", "all"])]
@@ -120,7 +121,7 @@ fn watched(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
 fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let ReportArguments { output_file, quiet, .. } = &arguments.report;
     let mut report = checked.report(&arguments.configuration);
-    report.has_summary = !quiet;
+    report.has_summary = !quiet && !checked.is_empty();
     for problem in &report.problems {
         streams.diagnostic(&format!("error: {problem}"));
     }
@@ -144,7 +145,9 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
 
 fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>) -> Result<String, Failure> {
     let mut medium = streams.medium();
-    medium.in_colour &= arguments.output_file.is_none();
+    if arguments.output_file.is_some() {
+        medium = Medium { width: None, in_colour: false };
+    }
     if arguments.statistics {
         let counts = statistics::text(report, medium);
         let gap = if counts.is_empty() || !report.has_summary { "" } else { "\n" };

@@ -1,6 +1,6 @@
 //! `ecs-mesh man`
 
-use std::{fs, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 use clap::Args;
 
@@ -20,8 +20,9 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, command: clap::Command, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     if let Some(directory) = &arguments.output_dir {
-        fs::create_dir_all(directory)?;
-        clap_mangen::generate_to(command, directory)?;
+        let failed = |error: io::Error| Failure::Message(format!("{}: {error}", directory.display()));
+        fs::create_dir_all(directory).map_err(failed)?;
+        clap_mangen::generate_to(command, directory).map_err(failed)?;
         return Ok(Exit::Clean);
     }
     let mut page = Vec::new();

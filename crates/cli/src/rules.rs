@@ -1,6 +1,6 @@
 //! `ecs-mesh rules`
 
-use std::{fs, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -45,7 +45,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     match (arguments.output, &arguments.output_dir) {
         (Listing::Markdown, Some(directory)) => {
-            fs::create_dir_all(directory)?;
+            let failed = |error: io::Error| Failure::Message(format!("{}: {error}", directory.display()));
+            fs::create_dir_all(directory).map_err(failed)?;
             for rule in &found {
                 write(&directory.join(format!("{}.md", rule.id)), &rule_page::markdown(rule))?;
             }

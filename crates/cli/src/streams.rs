@@ -107,7 +107,7 @@ impl Streams<'_> {
 /// Writes a file atomically: the old content stays until the new one is on the disk. A symbolic link is kept.
 ///
 /// # Errors
-/// The file is read-only, or it cannot be written.
+/// The file or its directory may not be written, or another reason of the operating system.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let message = |error: io::Error| Failure::Message(format!("{}: {error}", file.display()));
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
@@ -115,12 +115,14 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
     // The directory alone decides whether a file can be replaced.
     match fs::OpenOptions::new().write(true).open(&target) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return Err(Failure::Message(format!("{}: it is read-only", file.display())));
+            return Err(Failure::Message(format!("{}: it may not be written", file.display())));
         }
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(message(error)),
         _ => {}
     }
-    let mut beside = NamedTempFile::new_in(directory).map_err(message)?;
+    // The error itself would name the temporary file.
+    let of_directory = |error: io::Error| Failure::Message(format!("{}: {}", file.display(), error.kind()));
+    let mut beside = NamedTempFile::new_in(directory).map_err(of_directory)?;
     beside.write_all(text.as_bytes()).map_err(message)?;
     let permissions = match fs::metadata(&target) {
         Ok(metadata) => metadata.permissions(),

@@ -18,6 +18,17 @@ Resources:
 ";
 
 #[test]
+fn entries_have_the_line_ends_of_the_file() {
+    let config = "fail-on = 'info'\r\n[severity]\r\nconsul-health-sync-needless = 'off'\r\n";
+    let workspace = Workspace::new("line-ends", &[("a.json", &two_mistakes()), ("ecs-mesh.toml", config)]);
+    assert_eq!(workspace.run(&["check", "--add-ignore"]).status.code(), Some(0));
+    let written = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
+    assert!(written.starts_with(config) && written.len() > config.len(), "{written}");
+    assert_eq!(written.matches('\n').count(), written.matches("\r\n").count(), "{written:?}");
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
+}
+
+#[test]
 fn afterwards_a_check_finds_nothing() {
     // Given findings in YAML, in JSON with comments, in plain JSON, and a configuration.
     let commented = format!("// the lab's\n{}", bridged());
@@ -39,8 +50,8 @@ fn afterwards_a_check_finds_nothing() {
     assert_eq!((output.status.code(), out(&output)), (Some(0), String::new()));
     assert_eq!(
         errors(&output),
-        "a.yaml: ignored 1 finding by comments\nb.json: ignored 1 finding by comments\n\
-         ecs-mesh.toml: ignored 2 findings by entries\n"
+        "ecs-mesh.toml: ignored 2 findings by entries\na.yaml: ignored 1 finding by comments\n\
+         b.json: ignored 1 finding by comments\n"
     );
     let yaml = fs::read_to_string(workspace.0.join("a.yaml")).unwrap();
     let comment = "            # ecs-mesh: ignore[ecs-dependency-unknown] the lab has no mesh\n";
