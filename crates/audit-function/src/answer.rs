@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::invocation::Invocation;
 use crate::report_store::{ReportStore, StoreError};
-use audit::report::{Format, RenderError, Report};
+use audit::report::{Format, Medium, RenderError, Report};
 
 /// The largest answer, in bytes: Lambda accepts 6 MB.
 const MAX_ANSWER: usize = 5_000_000;
@@ -32,7 +32,7 @@ pub(super) struct Responder<'a> {
 impl Responder<'_> {
     /// The report in `format`, or the link to it.
     pub(super) async fn answer(&self, report: &Report, format: Format) -> Result<Value, AnswerError> {
-        let text = report.render(format, false)?;
+        let text = report.render(format, Medium::default())?;
         self.respond(text, format, MAX_ANSWER).await
     }
 

@@ -57,6 +57,14 @@ impl Material {
         let is_meant = |definition: &&TaskDefinition| choice.is_none_or(|choice| definition.is_meant_by(choice));
         self.definitions.iter().filter(is_meant).collect()
     }
+
+    /// Whether the AWS CDK has synthesised the file called `name`: then an edit of it is lost.
+    #[must_use]
+    pub fn is_synthesised(&self, name: &str) -> bool {
+        let of_definitions = self.definitions.iter().map(|definition| (definition.is_synthesised, &definition.file));
+        let of_resources = self.resources.all.iter().map(|resource| (resource.is_synthesised, &resource.file));
+        of_definitions.chain(of_resources).any(|(is_synthesised, file)| is_synthesised && file.name == name)
+    }
 }
 
 /// Checks everything with every rule. Findings are sorted by file and position.

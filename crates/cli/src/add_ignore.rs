@@ -3,10 +3,10 @@
 use std::{fs, io::ErrorKind, path::Path};
 
 use crate::{
+    by_hand::counted,
     checked::Checked,
-    configuration::{self, ConfigurationArguments, NAME},
+    configuration::{self, NAME, RuleArguments},
     exit::{Exit, Failure},
-    fix::synthesised,
     streams::{Streams, write},
 };
 use audit::{
@@ -29,7 +29,7 @@ pub(super) fn reason(text: &str) -> Result<String, String> {
 /// cannot be written does not prevent the others.
 pub(super) fn run(
     checked: &Checked,
-    arguments: &ConfigurationArguments,
+    arguments: &RuleArguments,
     reason: &str,
     streams: &mut Streams<'_>,
 ) -> Result<Exit, Failure> {
@@ -38,9 +38,8 @@ pub(super) fn run(
     let whole = directory.join(&path);
     let root = whole.parent().unwrap_or(directory);
     let findings = &checked.sorted.findings;
-    let generated = synthesised(&checked.gathered.material, findings);
     let origin = |file: &SourceFile| match Path::new(&file.name).is_file() {
-        true if generated.contains(file.name.as_str()) => Origin::Generated,
+        true if checked.gathered.material.is_synthesised(&file.name) => Origin::Generated,
         true => Origin::Edited,
         false => Origin::Elsewhere,
     };
@@ -50,13 +49,19 @@ pub(super) fn run(
     if !baseline.entries.is_empty() {
         write(&path, &configuration)?;
         let name = path.strip_prefix(directory).unwrap_or(&path).display();
-        streams.diagnostic(&format!("{name}: {} by entries", ignored(baseline.findings_of_entries)));
+        streams.diagnostic(&format!(
+            "{name}: ignored {} by entries",
+            counted(baseline.findings_of_entries, "finding", "findings")
+        ));
     }
-    let problems = checked.gathered.problems.iter().chain(&checked.sorted.problems);
-    let mut problems: Vec<String> = problems.map(ToString::to_string).collect();
+    let mut problems: Vec<String> = checked.problems().map(ToString::to_string).collect();
     for file in &baseline.files {
         match write(Path::new(&file.before.name), &file.after) {
-            Ok(()) => streams.diagnostic(&format!("{}: {} by comments", file.before.name, ignored(file.findings))),
+            Ok(()) => streams.diagnostic(&format!(
+                "{}: ignored {} by comments",
+                file.before.name,
+                counted(file.findings, "finding", "findings")
+            )),
             Err(Failure::Message(problem)) => problems.push(problem),
             Err(closed) => return Err(closed),
         }
@@ -69,15 +74,11 @@ pub(super) fn run(
 fn with_entries(path: &Path, entries: &str) -> Result<String, Failure> {
     let before = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        read => read.map_err(|error| Failure::Message(format!("{}: {error}", path.display())))?,
+        read => read.map_err(|error| Failure::of(path, error))?,
     };
     let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     // The line ends of the file are kept.
     let entries = if before.contains("\r\n") { entries.replace('\n', "\r\n") } else { entries.to_owned() };
     let text = format!("{before}{end}{entries}");
     Ok(if before.is_empty() { text.trim_start().to_owned() } else { text })
-}
-
-fn ignored(findings: usize) -> String {
-    format!("ignored {findings} finding{}", if findings == 1 { "" } else { "s" })
 }

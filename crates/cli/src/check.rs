@@ -97,9 +97,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 }
 
 fn once(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let checked = Checked::new(&arguments.paths, &arguments.live, &arguments.configuration, streams)?;
+    let rules = &arguments.configuration.rules;
+    let checked = Checked::new(&arguments.paths, Some(&arguments.live), rules, streams.input)?;
     match &arguments.add_ignore {
-        Some(reason) if !checked.is_empty() => add_ignore::run(&checked, &arguments.configuration, reason, streams),
+        Some(reason) if !checked.is_empty() => add_ignore::run(&checked, rules, reason, streams),
         _ => show(arguments, &checked, streams),
     }
 }
@@ -110,7 +111,7 @@ fn watched(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
         return Err(Failure::Message("--watch cannot read standard input: name files or directories".to_owned()));
     }
     let directory = configuration::working_directory()?;
-    let config = configuration::file(arguments.configuration.config.as_deref(), &directory);
+    let config = configuration::file(arguments.configuration.rules.config.as_deref(), &directory);
     let here = arguments.paths.is_empty().then(|| PathBuf::from("."));
     // Of a file, its directory is watched, also if there is no such file yet.
     let nearest = PathBuf::from(configuration::NAME);
@@ -120,11 +121,9 @@ fn watched(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
 /// Prints the report of what was checked.
 fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let ReportArguments { output_file, quiet, .. } = &arguments.report;
-    let mut report = checked.report(&arguments.configuration);
+    let mut report = checked.report(arguments.configuration.threshold(&checked.config));
     report.has_summary = !quiet && !checked.is_empty();
-    for problem in &report.problems {
-        streams.diagnostic(&format!("error: {problem}"));
-    }
+    streams.problems(&report.problems);
     for note in checked.gathered.notes.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {note}"));
     }
@@ -146,14 +145,14 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
 fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>) -> Result<String, Failure> {
     let mut medium = streams.medium();
     if arguments.output_file.is_some() {
-        medium = Medium { width: None, in_colour: false };
+        medium = Medium::default();
     }
     if arguments.statistics {
         let counts = statistics::text(report, medium);
         let gap = if counts.is_empty() || !report.has_summary { "" } else { "\n" };
         return Ok(format!("{counts}{gap}{}", report.summary_line()));
     }
-    report.render(arguments.output, medium.in_colour).map_err(|error| Failure::Message(error.to_string()))
+    report.render(arguments.output, medium).map_err(|error| Failure::Message(error.to_string()))
 }
 
 fn exit(arguments: &Arguments, checked: &Checked, report: &Report) -> Exit {

@@ -1,19 +1,18 @@
 //! The input of a check, and its findings.
 
-use std::path::PathBuf;
+use std::{io::Read, path::PathBuf};
 
 use crate::{
-    configuration::{self, ConfigurationArguments},
+    configuration::{self, RuleArguments},
     exit::Failure,
     live::LiveArguments,
     progress::Progress,
-    streams::Streams,
 };
 use audit::{
     audit,
     ignore::{self, Config, Sorted},
-    input::{Gathered, gather},
-    report::Report,
+    input::{Gathered, InputProblem, gather},
+    report::{Report, Threshold},
 };
 
 /// The input of a check, and its findings.
@@ -29,19 +28,19 @@ impl Checked {
     /// Reads what the arguments name, and applies the rules. Without arguments, it reads the working directory.
     pub(super) fn new(
         paths: &[String],
-        live: &LiveArguments,
-        configuration: &ConfigurationArguments,
-        streams: &mut Streams<'_>,
+        live: Option<&LiveArguments>,
+        rules: &RuleArguments,
+        input: &mut dyn Read,
     ) -> Result<Self, Failure> {
         let directory = configuration::working_directory()?;
-        let config = configuration.read(&directory)?;
+        let config = rules.read(&directory)?;
         let here = [".".to_owned()];
-        let is_live = live.is_requested();
-        let paths = if paths.is_empty() && !is_live { here.as_slice() } else { paths };
+        let live = live.filter(|live| live.is_requested());
+        let paths = if paths.is_empty() && live.is_none() { here.as_slice() } else { paths };
         let progress = Progress::new()?;
         progress.say("reading files");
-        let mut gathered = progress.during_blocking(|| gather(paths, streams.input));
-        if is_live {
+        let mut gathered = progress.during_blocking(|| gather(paths, input));
+        if let Some(live) = live {
             gathered.add(live.gather()?);
         }
         progress.say("applying the rules");
@@ -51,9 +50,14 @@ impl Checked {
     }
 
     /// The report of the findings.
-    pub(super) fn report(&self, configuration: &ConfigurationArguments) -> Report {
+    pub(super) fn report(&self, threshold: Threshold) -> Report {
         let Gathered { material, problems, files_read, .. } = &self.gathered;
-        Report::new(material, &self.sorted, problems, *files_read, configuration.threshold(&self.config))
+        Report::new(material, &self.sorted, problems, *files_read, threshold)
+    }
+
+    /// What could not be read: input, and comments and entries that are no valid exceptions.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &InputProblem> {
+        self.gathered.problems.iter().chain(&self.sorted.problems)
     }
 
     /// Whether there was nothing to check, and nothing that could not be read.

@@ -24,8 +24,10 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Print the configuration that a check here has, and where each value comes from
-    #[command(after_help = "The output is a configuration file with comments.\n\n\
-                            Examples:\n  ecs-mesh config show\n  ecs-mesh config show --select consul --fail-on warning")]
+    #[command(
+        after_help = "The output is a configuration file; what the command line selects stands in a comment.\n\n\
+                            Examples:\n  ecs-mesh config show\n  ecs-mesh config show --select consul --fail-on warning"
+    )]
     Show(ConfigurationArguments),
     /// Print the JSON schema of ecs-mesh.toml, for editors
     #[command(after_help = "Examples:\n  ecs-mesh config schema > ecs-mesh.schema.json\n\n\
@@ -37,7 +39,7 @@ enum Command {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let text = match &arguments.command {
         Command::Show(configuration) => {
-            let config = configuration.read(&configuration::working_directory()?)?;
+            let config = configuration.rules.read(&configuration::working_directory()?)?;
             config_text::text(&config, configuration)
         }
         Command::Schema => format!("{:#}\n", config_schema(&Threshold::NAMES)),

@@ -16,33 +16,43 @@ use audit::{
 
 /// The name of the configuration file.
 pub(super) const NAME: &str = "ecs-mesh.toml";
+const HEADING: &str = "Rules";
 
-/// Which rules are applied, and what fails
+/// The rules, and the severity that fails a check
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Rules")]
 pub(super) struct ConfigurationArguments {
+    #[command(flatten)]
+    pub(super) rules: RuleArguments,
+    /// The lowest severity that fails the run [default: error]
+    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES, help_heading = HEADING)]
+    pub(super) fail_on: Option<String>,
+}
+
+/// Which rules are applied
+#[derive(Debug, Args)]
+#[command(next_help_heading = HEADING)]
+pub(super) struct RuleArguments {
     /// Apply only these rules: IDs, or groups by how IDs begin (consul, consul-client), separated by commas; --only is the same
     #[arg(long, alias = "only", value_name = "RULES", value_delimiter = ',')]
     pub(super) select: Vec<Selector>,
     /// Do not apply these rules
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     pub(super) ignore: Vec<Selector>,
-    /// The lowest severity that fails the run [default: error]
-    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES)]
-    pub(super) fail_on: Option<String>,
     /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
 
-impl ConfigurationArguments {
+impl RuleArguments {
     /// The configuration file, with the rules that the arguments select.
     pub(super) fn read(&self, working_directory: &Path) -> Result<Config, Failure> {
         let config = read(self.config.as_deref(), working_directory)?;
         let selection = Selection { select: self.select.clone(), ignore: self.ignore.clone() };
         Ok(Config { selection, ..config })
     }
+}
 
+impl ConfigurationArguments {
     /// The lowest severity that fails the run.
     pub(super) fn threshold(&self, config: &Config) -> Threshold {
         Threshold::wanted(self.fail_on.as_deref().or(config.fail_on.as_deref()))
@@ -52,7 +62,7 @@ impl ConfigurationArguments {
 /// The configuration file at `path`, or the nearest one from the working directory upwards, if there is one.
 pub(super) fn read(path: Option<&Path>, working_directory: &Path) -> Result<Config, Failure> {
     let Some(path) = file(path, working_directory) else { return Ok(Config::default()) };
-    let text = fs::read_to_string(&path).map_err(|error| Failure::Message(format!("{}: {error}", path.display())))?;
+    let text = fs::read_to_string(&path).map_err(|error| Failure::of(&path, error))?;
     let whole = working_directory.join(&path);
     let directory = whole.parent().unwrap_or(working_directory);
     parse(&path, text, directory, working_directory)

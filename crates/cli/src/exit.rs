@@ -1,5 +1,7 @@
 //! Exit codes and failures of commands.
 
+use std::{fmt::Display, path::Path};
+
 /// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -33,6 +35,13 @@ pub(crate) enum Failure {
     Closed,
     /// A message for standard error.
     Message(String),
+}
+
+impl Failure {
+    /// What failed about a file or directory.
+    pub(crate) fn of(path: &Path, error: impl Display) -> Self {
+        Self::Message(format!("{}: {error}", path.display()))
+    }
 }
 
 impl From<std::io::Error> for Failure {

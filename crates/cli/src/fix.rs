@@ -10,17 +10,14 @@ use clap::Args;
 
 use crate::{
     changes::Change,
-    configuration,
+    checked::Checked,
+    configuration::RuleArguments,
     exit::{Exit, Failure},
-    streams::Streams,
-    streams::{self},
+    streams::{self, Streams},
 };
 use audit::{
-    Material, audit,
     finding::Finding,
     fix::{Left, repair},
-    ignore::{self, Selector},
-    input::gather,
     source::SourceFile,
 };
 
@@ -33,7 +30,7 @@ const STANDARD_INPUT: &str = "<stdin>";
                   Exit codes: 0 nothing to fix, or all fixes written; 1 there are fixes to write, or a fix could not be made;\n\
                   2 bad input or usage.\n\n\
                   Examples:\n  ecs-mesh fix template.yaml\n  ecs-mesh fix --write services/\n  \
-                  ecs-mesh fix --write --rule consul-network-mode .\n  ecs-mesh fix --write - < task.json > fixed.json")]
+                  ecs-mesh fix --write --select consul-network-mode .\n  ecs-mesh fix --write - < task.json > fixed.json")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
@@ -44,44 +41,34 @@ pub(super) struct Arguments {
     /// Change the files; standard input is written to standard output
     #[arg(long)]
     write: bool,
-    /// Only findings of these rules: IDs, or groups by how IDs begin, separated by commas
-    #[arg(long, visible_aliases = ["select", "only"], value_name = "RULES", value_delimiter = ',')]
-    rule: Vec<Selector>,
-    /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
-    #[arg(long, value_name = "FILE")]
-    config: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    rules: RuleArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let directory = configuration::working_directory()?;
-    let mut config = configuration::read(arguments.config.as_deref(), &directory)?;
-    config.selection.select.clone_from(&arguments.rule);
-    let here = [".".to_owned()];
-    let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
     let mut input = String::new();
-    let is_piped = paths.iter().any(|path| path == "-");
+    let is_piped = arguments.paths.iter().any(|path| path == "-");
     if is_piped {
         streams.input.read_to_string(&mut input)?;
     }
-    let gathered = gather(paths, &mut input.as_bytes());
-    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
-    for problem in gathered.problems.iter().chain(&sorted.problems) {
-        streams.diagnostic(&format!("error: {problem}"));
-    }
-    // A comment with an error may be about a finding that is not to be fixed.
-    let unclear: BTreeSet<&str> = sorted.problems.iter().map(|problem| problem.file.as_str()).collect();
-    for file in synthesised(&gathered.material, &sorted.findings) {
+    let checked = Checked::new(&arguments.paths, None, &arguments.rules, &mut input.as_bytes())?;
+    streams.problems(checked.problems());
+    let findings = &checked.sorted.findings;
+    let files: BTreeSet<&str> = findings.iter().map(|finding| finding.file.name.as_str()).collect();
+    for file in files.iter().filter(|file| checked.gathered.material.is_synthesised(file)) {
         streams.diagnostic(&format!(
             "info: {file}: not edited, because the next `cdk synth` would overwrite it; correct the constructs that \
              `ecs-mesh check` names"
         ));
     }
+    // A comment with an error may be about a finding that is not to be fixed.
+    let unclear: BTreeSet<&str> = checked.sorted.problems.iter().map(|problem| problem.file.as_str()).collect();
     let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()) {
-        if unclear.contains(finding.file.name.as_str()) {
-            continue;
+    for finding in findings.iter().filter(|finding| finding.fix.is_some()) {
+        let file = finding.file.name.as_str();
+        if !unclear.contains(file) {
+            wanted.entry(file).or_default().push(finding);
         }
-        wanted.entry(&finding.file.name).or_default().push(finding);
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
         // Standard input is written to standard output even without changes.
@@ -91,19 +78,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     for findings in wanted.into_values() {
         is_open |= fix_file(arguments, &findings, streams)?;
     }
-    Ok(match (gathered.problems.is_empty() && sorted.problems.is_empty(), is_open) {
-        (false, _) => Exit::Unusable,
-        (true, true) => Exit::Findings,
-        (true, false) => Exit::Clean,
+    Ok(match (checked.problems().next(), is_open) {
+        (Some(_), _) => Exit::Unusable,
+        (None, true) => Exit::Findings,
+        (None, false) => Exit::Clean,
     })
-}
-
-/// The files with findings that the AWS CDK has written.
-pub(super) fn synthesised<'f>(material: &Material, findings: &'f [Finding]) -> BTreeSet<&'f str> {
-    let is_synthesised = |file: &&str| {
-        material.definitions.iter().any(|definition| definition.is_synthesised && definition.file.name == **file)
-    };
-    findings.iter().map(|finding| finding.file.name.as_str()).filter(is_synthesised).collect()
 }
 
 /// Fixes one file. Returns whether findings are left.
@@ -116,7 +95,7 @@ fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
         // Standard input is written to standard output even without changes.
-        if !outcome.fixed.is_empty() || outcome.after.name == "<stdin>" {
+        if !outcome.fixed.is_empty() || outcome.after.name == STANDARD_INPUT {
             write(&outcome.after, streams)?;
         }
         if !outcome.fixed.is_empty() {

@@ -39,9 +39,7 @@ enum Drawing {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let gathered = gather(std::slice::from_ref(&arguments.file), streams.input);
-    for problem in &gathered.problems {
-        streams.diagnostic(&format!("error: {problem}"));
-    }
+    streams.problems(&gathered.problems);
     let definitions = gathered.material.chosen(arguments.family.as_deref());
     if definitions.is_empty() {
         return nothing(arguments, gathered.problems.is_empty(), &gathered.material.definitions);

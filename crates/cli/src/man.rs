@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, command: clap::Command, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     if let Some(directory) = &arguments.output_dir {
-        let failed = |error: io::Error| Failure::Message(format!("{}: {error}", directory.display()));
+        let failed = |error: io::Error| Failure::of(directory, error);
         fs::create_dir_all(directory).map_err(failed)?;
         clap_mangen::generate_to(command, directory).map_err(failed)?;
         return Ok(Exit::Clean);

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::exit::Failure;
 
 /// How long nothing is shown.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(120);
 
@@ -37,7 +37,7 @@ impl Progress {
     /// Does some work, and shows the line meanwhile if it takes long.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
-        if let Ok(done) = timeout(PATIENCE, &mut work).await {
+        if let Ok(done) = timeout(SHOWN_AFTER, &mut work).await {
             return done;
         }
         self.show();
@@ -51,7 +51,7 @@ impl Progress {
         let (working, ended) = channel::<()>();
         thread::scope(|scope| {
             scope.spawn(move || {
-                if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                if ended.recv_timeout(SHOWN_AFTER) == Err(RecvTimeoutError::Timeout) {
                     self.show();
                     // Nothing is sent: it returns when the work has ended.
                     let _ = ended.recv();
@@ -67,7 +67,7 @@ impl Progress {
     fn show(&self) {
         self.0.reset();
         // The bar is shared: this sets the time of the same one.
-        let _ = self.0.clone().with_elapsed(PATIENCE);
+        let _ = self.0.clone().with_elapsed(SHOWN_AFTER);
         self.0.set_draw_target(ProgressDrawTarget::stderr());
         self.0.enable_steady_tick(TICK);
     }

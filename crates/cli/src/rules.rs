@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     match (arguments.output, &arguments.output_dir) {
         (Listing::Markdown, Some(directory)) => {
-            let failed = |error: io::Error| Failure::Message(format!("{}: {error}", directory.display()));
+            let failed = |error: io::Error| Failure::of(directory, error);
             fs::create_dir_all(directory).map_err(failed)?;
             for rule in &found {
                 write(&directory.join(format!("{}.md", rule.id)), &rule_page::markdown(rule))?;

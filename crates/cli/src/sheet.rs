@@ -1,5 +1,6 @@
 //! Rows for people: a table where the terminal is wide enough, else a paragraph for each row.
 
+pub(super) use audit::report::Medium;
 use comfy_table::{Attribute, Cell as TableCell, Color, ContentArrangement, Table, presets::NOTHING};
 
 /// The narrowest last column of a table: sentences stand in it.
@@ -52,14 +53,6 @@ impl Cell {
             Tone::Faint => cell.add_attribute(Attribute::Dim),
         }
     }
-}
-
-/// Where a text is shown.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Medium {
-    /// The width of the terminal; `None`: lines may be of any length.
-    pub(super) width: Option<u16>,
-    pub(super) in_colour: bool,
 }
 
 /// Rows with a cell for each column; the last column has sentences.

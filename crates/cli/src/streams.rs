@@ -1,7 +1,9 @@
 //! The input and output of commands, and writes of files.
 
 use std::{
-    env, fs,
+    env,
+    fmt::Display,
+    fs,
     io::{self, ErrorKind, Read, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
@@ -62,8 +64,8 @@ impl Streams<'_> {
         Medium { width: self.width(), in_colour: self.in_colour }
     }
 
-    /// Writes what could not be read to standard error.
-    pub(super) fn problems(&mut self, problems: &[String]) {
+    /// Writes errors to standard error.
+    pub(super) fn problems(&mut self, problems: impl IntoIterator<Item: Display>) {
         for problem in problems {
             self.diagnostic(&format!("error: {problem}"));
         }
@@ -74,7 +76,7 @@ impl Streams<'_> {
         Ok(self.terminal.as_ref().map_or(Ok(()), Term::clear_screen)?)
     }
 
-    /// Asks a question, and waits for `y`. Without a terminal, nobody can answer: `None`.
+    /// Asks a question, and waits for `y`. `None` if there is no terminal to answer on.
     pub(super) fn confirm(&mut self, question: &str) -> Result<Option<bool>, Failure> {
         if !self.can_ask {
             return Ok(None);
@@ -109,19 +111,19 @@ impl Streams<'_> {
 /// # Errors
 /// The file or its directory may not be written, or another reason of the operating system.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let message = |error: io::Error| Failure::Message(format!("{}: {error}", file.display()));
+    let message = |error: io::Error| Failure::of(file, error);
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The directory alone decides whether a file can be replaced.
     match fs::OpenOptions::new().write(true).open(&target) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return Err(Failure::Message(format!("{}: it may not be written", file.display())));
+            return Err(Failure::of(file, "it may not be written"));
         }
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(message(error)),
         _ => {}
     }
     // The error itself would name the temporary file.
-    let of_directory = |error: io::Error| Failure::Message(format!("{}: {}", file.display(), error.kind()));
+    let of_directory = |error: io::Error| Failure::of(file, error.kind());
     let mut beside = NamedTempFile::new_in(directory).map_err(of_directory)?;
     beside.write_all(text.as_bytes()).map_err(message)?;
     let permissions = match fs::metadata(&target) {

@@ -116,9 +116,7 @@ impl Sweeper<'_> {
             Output::Json => streams.print(&output::json(document))?,
             Output::Text => streams.print(&text(summary, streams.medium()))?,
         }
-        for problem in &summary.problems {
-            streams.diagnostic(&format!("error: {}", problem.reason));
-        }
+        streams.problems(summary.problems.iter().map(|problem| &problem.reason));
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ignore::WalkBuilder;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
+use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
@@ -36,10 +36,10 @@ pub(super) fn run(
         let mut interrupt = signal(SignalKind::interrupt())?;
         let (sender, mut changes) = unbounded_channel();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.is_ok_and(|event| is_change(event.kind)) {
-                // It cannot be sent when the check has ended.
-                let _ = sender.send(());
-            }
+            // Reading a file is an event, too.
+            let Some(change) = event.map(|event| (!event.kind.is_access()).then_some(())).transpose() else { return };
+            // It cannot be sent when the check has ended.
+            let _ = sender.send(change);
         })
         .map_err(|error| failed(&error))?;
         let mut shown = None;
@@ -55,7 +55,7 @@ pub(super) fn run(
             }
             tokio::select! {
                 _ = interrupt.recv() => return Ok(Exit::Clean),
-                () = settled(&mut changes) => {}
+                end = settled(&mut changes) => end.map_err(|error| failed(&error))?,
             }
         }
     })
@@ -85,21 +85,24 @@ fn printed(
 }
 
 /// Waits for a change, and until no other one follows.
-async fn settled(changes: &mut UnboundedReceiver<()>) {
-    let _ = changes.recv().await;
-    while timeout(PAUSE, changes.recv()).await.is_ok() {}
-}
-
-/// Whether a file may have another content. Reading a file is an event, too.
-fn is_change(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)))
+async fn settled(changes: &mut UnboundedReceiver<notify::Result<()>>) -> notify::Result<()> {
+    let mut change = changes.recv().await;
+    while let Some(result) = change {
+        result?;
+        change = timeout(PAUSE, changes.recv()).await.ok().flatten();
+    }
+    Ok(())
 }
 
 /// Watches the directories of `paths`, except those that Git ignores. One that is watched already stays so.
 fn watch(watcher: &mut RecommendedWatcher, paths: &[PathBuf]) -> Result<(), Failure> {
     let directories: BTreeSet<PathBuf> = paths.iter().flat_map(|path| directories(path)).collect();
     for directory in directories {
-        watcher.watch(&directory, RecursiveMode::NonRecursive).map_err(|error| failed(&error))?;
+        match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+            // It was removed meanwhile, which is a change of the directory above.
+            Err(error) if is_missing(&error.kind) => {}
+            result => result.map_err(|error| failed(&error))?,
+        }
     }
     Ok(())
 }
@@ -123,6 +126,14 @@ fn literal(path: &Path) -> PathBuf {
         |component: &Component<'_>| component.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     let fixed: PathBuf = path.components().take_while(|component| !has_wildcard(component)).collect();
     if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
+}
+
+fn is_missing(kind: &ErrorKind) -> bool {
+    match kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 fn failed(error: &notify::Error) -> Failure {

@@ -32,6 +32,8 @@ pub struct Resource {
     pub address: String,
     /// The path of its construct, if the AWS CDK has synthesised the file.
     pub construct: Option<String>,
+    /// Whether the AWS CDK has synthesised the file: then an edit of it is lost.
+    pub is_synthesised: bool,
 }
 
 /// What a file says about the existence of a resource.
@@ -82,6 +84,7 @@ impl Resource {
             presence,
             address: String::new(),
             construct: None,
+            is_synthesised: false,
         }
     }
 

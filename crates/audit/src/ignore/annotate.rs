@@ -5,13 +5,8 @@ use std::{
     fmt::Write,
 };
 
-use super::comment::directives;
-use crate::{
-    document::{Node, Value},
-    finding::Finding,
-    input::{Notation, parse_all},
-    source::SourceFile,
-};
+use super::{comment::directives, content::Content};
+use crate::{finding::Finding, source::SourceFile};
 
 /// The rules to ignore, by line, counted from 1.
 type Lines = BTreeMap<usize, BTreeSet<&'static str>>;
@@ -41,21 +36,14 @@ pub(super) fn annotated<'f>(
 /// Writes comments into a file.
 struct Writer<'f> {
     file: &'f SourceFile,
-    content: Vec<Node>,
-    opener: &'static str,
+    content: Content,
     reason: &'f str,
 }
 
 impl<'f> Writer<'f> {
     /// `None` if the file must have no comments.
     fn of(file: &'f SourceFile, reason: &'f str) -> Option<Self> {
-        let (notation, content) = parse_all(file).ok()?;
-        let opener = match notation {
-            Notation::Yaml => "#",
-            Notation::Json if is_strict_json(&file.text) => return None,
-            Notation::Json => "//",
-        };
-        Some(Self { file, content, opener, reason })
+        Content::of(file).map(|content| Self { file, content, reason })
     }
 
     /// The text with a comment above each of the lines, indented as the line is.
@@ -69,7 +57,7 @@ impl<'f> Writer<'f> {
                 let (indentation, _) = content.split_at(content.len() - content.trim_start_matches([' ', '\t']).len());
                 let rules: Vec<&str> = rules.iter().copied().collect();
                 let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
-                let (opener, rules) = (self.opener, rules.join(", "));
+                let (opener, rules) = (self.content.opener(), rules.join(", "));
                 // Writing to a string cannot fail.
                 let _ = write!(out, "{indentation}{opener} ecs-mesh: ignore[{rules}] {}{end}", self.reason);
             }
@@ -88,33 +76,6 @@ impl<'f> Writer<'f> {
             let moved = Some(line + above + 1);
             rules.iter().all(|rule| found.iter().any(|directive| directive.rule == *rule && directive.line == moved))
         });
-        are_read
-            && problems.is_empty()
-            && parse_all(&after).is_ok_and(|(_, content)| are_equal(&content, &self.content))
-    }
-}
-
-/// JSON without comments and trailing commas.
-fn is_strict_json(text: &str) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(text.trim_start_matches('\u{feff}')).is_ok()
-}
-
-/// Whether two lists have the same values.
-fn are_equal(one: &[Node], other: &[Node]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
-}
-
-/// Whether two nodes have the same values, wherever they stand.
-fn is_equal(one: &Node, other: &Node) -> bool {
-    match (&one.value, &other.value) {
-        (Value::Null, Value::Null) | (Value::Unknown, Value::Unknown) => true,
-        (Value::Bool(one), Value::Bool(other)) => one == other,
-        (Value::Number(one), Value::Number(other)) | (Value::Text(one), Value::Text(other)) => one == other,
-        (Value::List(one), Value::List(other)) => are_equal(one, other),
-        (Value::Map(one), Value::Map(other)) => {
-            one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| one.key == other.key && is_equal(&one.node, &other.node))
-        }
-        _ => false,
+        are_read && problems.is_empty() && Content::of(&after).is_some_and(|content| content.is_equal(&self.content))
     }
 }

@@ -5,6 +5,7 @@ mod baseline;
 mod comment;
 mod config;
 mod config_error;
+mod content;
 mod glob;
 mod nearest;
 mod schema;

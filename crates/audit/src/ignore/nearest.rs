@@ -21,15 +21,6 @@ pub fn unknown_rule(id: &str) -> String {
     }
 }
 
-/// The message that neither a rule nor a group of rules is called `name`, with a suggestion.
-pub(super) fn unknown_selector(name: &str) -> String {
-    let name = name.escape_debug();
-    match nearest(&name.to_string(), rules().map(|rule| rule.id)) {
-        Some(likely) => format!("there is no rule or group of rules \"{name}\"; did you mean {likely}?"),
-        None => format!("there is no rule or group of rules \"{name}\"; ecs-mesh rules lists all rules"),
-    }
-}
-
 /// The message that there is no key called `key`, with a suggestion.
 pub(super) fn unknown_key(key: &str, keys: &[&str]) -> String {
     match nearest(key, keys.iter().copied()) {

@@ -1,10 +1,8 @@
 //! The JSON schema of `ecs-mesh.toml`, for editors.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
-use super::{config::Level, selection::Selector};
+use super::{config::Level, selection::rules_and_groups};
 use crate::rules::rules;
 
 /// The schema of the configuration file, with the names of all rules. `fail_on_names` are the valid thresholds.
@@ -30,7 +28,7 @@ pub fn config_schema(fail_on_names: &[&str]) -> Value {
             "severity": {
                 "type": "object",
                 "description": "The severity of a rule, or of a group of rules by how their IDs begin. The closest name counts.",
-                "propertyNames": { "enum": names(&ids) },
+                "propertyNames": { "enum": rules_and_groups() },
                 "additionalProperties": {
                     "enum": Level::NAMES,
                     "description": "The severity of findings; off: the rule is not applied.",
@@ -59,11 +57,4 @@ pub fn config_schema(fail_on_names: &[&str]) -> Value {
             },
         },
     })
-}
-
-/// The IDs of rules, and all groups.
-fn names<'r>(ids: &[&'r str]) -> BTreeSet<&'r str> {
-    let groups = ids.iter().flat_map(|id| id.match_indices('-').filter_map(|(at, _)| id.get(..at)));
-    let known = |name: &&str| name.parse::<Selector>().is_ok();
-    ids.iter().copied().chain(groups).filter(known).collect()
 }

@@ -1,8 +1,8 @@
 //! Which rules are applied.
 
-use std::str::FromStr;
+use std::{collections::BTreeSet, str::FromStr};
 
-use super::nearest::unknown_selector;
+use super::nearest::nearest;
 use crate::rules::{rule, rules};
 
 /// A rule by its ID, or a group of rules by how their IDs begin: `consul`, `consul-client`.
@@ -15,10 +15,27 @@ enum Selected {
     Group(String),
 }
 
-/// A name that is neither that of a rule nor that of a group. The message names the most similar rule.
+/// The IDs of rules, and the names of all groups.
+pub(super) fn rules_and_groups() -> BTreeSet<&'static str> {
+    let groups = |id: &'static str| id.match_indices('-').filter_map(move |(at, _)| id.get(..at));
+    rules().flat_map(|rule| groups(rule.id).chain([rule.id])).collect()
+}
+
+/// A name that is neither that of a rule nor that of a group. The message has the most similar name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownSelector(String);
+
+impl UnknownSelector {
+    fn called(name: &str) -> Self {
+        let name = name.escape_debug().to_string();
+        let advice = match nearest(&name, rules_and_groups()) {
+            Some(likely) => format!("did you mean {likely}?"),
+            None => "ecs-mesh rules lists all rules".to_owned(),
+        };
+        Self(format!("there is no rule or group of rules \"{name}\"; {advice}"))
+    }
+}
 
 impl FromStr for Selector {
     type Err = UnknownSelector;
@@ -29,7 +46,7 @@ impl FromStr for Selector {
             return Ok(Self(Selected::Rule(rule.id)));
         }
         let group = Self(Selected::Group(text.to_owned()));
-        if rules().any(|rule| group.covers(rule.id)) { Ok(group) } else { Err(UnknownSelector(unknown_selector(text))) }
+        if rules().any(|rule| group.covers(rule.id)) { Ok(group) } else { Err(UnknownSelector::called(text)) }
     }
 }
 
@@ -101,10 +118,19 @@ mod tests {
     fn a_group_is_the_beginning_of_ids_up_to_a_hyphen() {
         let client = selection(&["consul-client"], &[]);
         assert!(client.includes("consul-client-image") && !client.includes("consul-network-mode"));
-        assert_eq!(
-            "consul-clie".parse::<Selector>().unwrap_err().to_string().split(';').next().unwrap(),
-            "there is no rule or group of rules \"consul-clie\""
-        );
+    }
+
+    #[test]
+    fn the_message_about_an_unknown_name_has_the_most_similar_rule_or_group() {
+        for (name, advice) in [
+            ("consul-clie", "did you mean consul-client?"),
+            ("consull", "did you mean consul?"),
+            ("consul-netwrk-mode", "did you mean consul-network-mode?"),
+            ("xyz", "ecs-mesh rules lists all rules"),
+        ] {
+            let message = name.parse::<Selector>().unwrap_err().to_string();
+            assert_eq!(message, format!("there is no rule or group of rules \"{name}\"; {advice}"));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One line for each finding: `web.json:3:18: error consul-network-mode the network mode is bridge`.
+//! One line for each finding: `web.json:3:18: error consul-network-mode web: the network mode is bridge`.
 
 use std::fmt::Write;
 
@@ -21,8 +21,9 @@ fn line(finding: &Reported, in_colour: bool) -> String {
     let Reported { file, start, severity, rule, message, .. } = finding;
     let [strong, colour] =
         if in_colour { [Style::new().effects(Effects::BOLD), colour(*severity)] } else { [Style::new(); 2] };
+    let subject = finding.subject_and_container();
     let (line, column, severity, rule) = (start.line, start.column, severity.as_str(), rule.id);
-    format!("{strong}{file}{strong:#}:{line}:{column}: {colour}{severity}{colour:#} {rule} {message}")
+    format!("{strong}{file}{strong:#}:{line}:{column}: {colour}{severity}{colour:#} {rule} {subject}: {message}")
 }
 
 fn colour(severity: Severity) -> Style {

@@ -25,8 +25,9 @@ fn annotate(out: &mut String, finding: &Reported) {
     let columns =
         if start.line == end.line { format!(",col={},endColumn={}", start.column, end.column) } else { String::new() };
     let text = format!(
-        "{}\nat run time: {}\nfix: {}\nmore: {}",
+        "{}\nin: {}\nat run time: {}\nfix: {}\nmore: {}",
         finding.message,
+        finding.subject_and_container(),
         finding.rule.effect,
         finding.help,
         finding.page()

@@ -37,8 +37,9 @@ pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
 
 fn issue(finding: &Reported) -> Issue {
     let Reported { message, help, rule, fingerprint, .. } = finding;
+    let subject = finding.subject_and_container();
     Issue {
-        description: format!("{message}. At run time: {}. Fix: {help}.", rule.effect),
+        description: format!("{subject}: {message}. At run time: {}. Fix: {help}.", rule.effect),
         check_name: rule.id,
         fingerprint: fingerprint.clone(),
         severity: match finding.severity {

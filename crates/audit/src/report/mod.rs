@@ -11,6 +11,7 @@ mod json;
 mod junit;
 mod lines;
 mod markdown;
+mod medium;
 mod model;
 mod page;
 mod render;
@@ -25,6 +26,7 @@ pub use self::{
     build::clean,
     excerpt::Excerpt,
     format::Format,
+    medium::Medium,
     model::{Counts, Definition, Report, Reported, ReportedNote},
     page::{DOCS, page},
     render::RenderError,

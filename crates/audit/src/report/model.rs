@@ -132,6 +132,15 @@ impl Report {
 }
 
 impl Reported {
+    /// The task definition or resource, and the container in it.
+    #[must_use]
+    pub fn subject_and_container(&self) -> String {
+        match &self.container {
+            Some(container) => format!("{}, container {container}", self.subject),
+            None => self.subject.clone(),
+        }
+    }
+
     /// The file, and the definition or resource in it.
     #[must_use]
     pub fn group(&self) -> (&str, &str) {

@@ -1,6 +1,8 @@
 //! A report as text.
 
-use super::{concise, format::Format, github, gitlab, html, json, junit, markdown, model::Report, sarif, text};
+use super::{
+    concise, format::Format, github, gitlab, html, json, junit, markdown, medium::Medium, model::Report, sarif, text,
+};
 
 /// A report that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -17,14 +19,14 @@ pub enum RenderError {
 }
 
 impl Report {
-    /// The report in `format`. `in_colour` adds the colours of a terminal, in formats that have them.
+    /// The report in `format`; as text, it is made for `medium`.
     ///
     /// # Errors
     /// The library of the format cannot write it.
-    pub fn render(&self, format: Format, in_colour: bool) -> Result<String, RenderError> {
+    pub fn render(&self, format: Format, medium: Medium) -> Result<String, RenderError> {
         Ok(match format {
-            Format::Text => text::render(self, in_colour),
-            Format::Concise => concise::render(self, in_colour),
+            Format::Text => text::render(self, medium),
+            Format::Concise => concise::render(self, medium.in_colour),
             Format::Json => json::render(self)?,
             Format::Sarif => sarif::render(self)?,
             Format::Junit => junit::render(self)?,

@@ -2,15 +2,18 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet};
 
-use super::model::{Report, Reported};
+use super::{
+    medium::Medium,
+    model::{Report, Reported},
+};
 use crate::finding::Severity;
 
-/// Excerpts are cut already: the renderer must not cut them again.
-const WIDTH: usize = 400;
+/// Wider than the lines of excerpts, which are cut already.
+const UNCUT: usize = 400;
 
-pub(super) fn render(report: &Report, in_colour: bool) -> String {
-    let renderer = if in_colour { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.term_width(WIDTH);
+pub(super) fn render(report: &Report, medium: Medium) -> String {
+    let renderer = if medium.in_colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(medium.width.map_or(UNCUT, usize::from));
     let mut out = String::new();
     for finding in &report.findings {
         out.push_str(&draw(finding, &renderer));
@@ -29,7 +32,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
         .element(snippet(finding))
         .element(Padding)
         .elements(far_notes(finding))
-        .element(labelled(Level::NOTE, "in", subject(finding)))
+        .element(labelled(Level::NOTE, "in", finding.subject_and_container()))
         .element(labelled(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
         .element(labelled(Level::HELP, "fix", finding.help.clone()))
         .elements(fix)
@@ -64,13 +67,6 @@ fn snippet(finding: &Reported) -> Snippet<'_, Annotation<'_>> {
 fn far_notes(finding: &Reported) -> impl Iterator<Item = Element<'_>> {
     let far = finding.notes.iter().zip(&finding.excerpt.notes).filter(|(_, place)| place.is_none());
     far.map(|(note, _)| labelled(Level::NOTE, "note", format!("{} (line {})", note.text, note.start.line)))
-}
-
-fn subject(finding: &Reported) -> String {
-    match &finding.container {
-        Some(container) => format!("{}, container {container}", finding.subject),
-        None => finding.subject.clone(),
-    }
 }
 
 fn labelled<'a>(level: Level<'a>, name: &'a str, text: String) -> Element<'a> {

@@ -9,7 +9,7 @@ use audit::{
     ignore::{self, Config},
     inject::{Images, InjectError, Options, Target, inject},
     input::read_source,
-    report::{Format, Report, Threshold},
+    report::{Format, Medium, Report, Threshold},
     source::SourceFile,
 };
 use serde_json::{Value, json};
@@ -66,12 +66,12 @@ fn every_report_names_the_construct() {
     let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
     assert_eq!(sorted.findings.len(), 1);
     let report = Report::new(&material, &sorted, &[], 1, Threshold::named("error").unwrap());
-    for format in [Format::Text, Format::Json, Format::Sarif, Format::Junit, Format::Markdown, Format::Html] {
-        // Then each format that names the definition names its construct.
-        let text = report.render(format, false).unwrap();
+    for format in Format::ALL {
+        // Then each format names the construct.
+        let text = report.render(format, Medium::default()).unwrap();
         assert!(text.contains("ShopWebTaskDef2F1B5C30 (Shop/Web/TaskDef)"), "{}: {text}", format.as_str());
     }
-    let json: Value = serde_json::from_str(&report.render(Format::Json, false).unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&report.render(Format::Json, Medium::default()).unwrap()).unwrap();
     let definition = &json["definitions"][0];
     assert_eq!(
         (&definition["address"], &definition["construct"]),

@@ -11,7 +11,7 @@ use audit::{
     document::{Route, parse_json},
     ignore::{self, Config},
     input::{InputProblem, ecs_definition, read_source},
-    report::{Format, Report, Threshold},
+    report::{Format, Medium, Report, Threshold},
     source::SourceFile,
 };
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn mixed() -> Report {
 }
 
 fn rendered(report: &Report, format: Format) -> String {
-    report.render(format, false).unwrap()
+    report.render(format, Medium::default()).unwrap()
 }
 
 /// The list of rules, reduced to those with findings, so that a new rule does not change the snapshot.
@@ -100,7 +100,26 @@ fn a_concise_report_has_a_line_for_each_finding() {
     assert_eq!(lines.len(), mixed().findings.len());
     let warning = "web.json:126:24: warning consul-proxy-open-files ";
     assert!(lines.iter().any(|line| line.starts_with(warning)), "{text}");
-    assert_eq!(console_free(&mixed().render(Format::Concise, true).unwrap()), text, "colours change no text");
+    assert_eq!(
+        console_free(&mixed().render(Format::Concise, Medium { width: None, in_colour: true }).unwrap()),
+        text,
+        "colours change no text"
+    );
+}
+
+#[test]
+fn excerpts_are_cut_to_the_width_of_the_terminal() {
+    for width in [60, 80, 100] {
+        let text = mixed().render(Format::Text, Medium { width: Some(width), in_colour: false }).unwrap();
+        // The lines of the file have numbers.
+        let is_of_file =
+            |line: &&str| line.split_once('|').is_some_and(|(number, _)| number.trim().parse::<u32>().is_ok());
+        let excerpts: Vec<&str> = text.lines().filter(is_of_file).collect();
+        assert!(excerpts.len() > mixed().findings.len());
+        for line in excerpts {
+            assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+        }
+    }
 }
 
 /// A text without the sequences that set colours.

@@ -27,7 +27,7 @@ fn a_terraform_source_is_fixed_with_the_values_of_its_directory() {
     let main = "resource \"aws_ecs_task_definition\" \"web\" {\n  family       = var.family\n  network_mode = \"bridge\" # for now\n  tags         = { \"consul.hashicorp.com/mesh\" = \"true\" }\n  container_definitions = jsonencode([\n    { name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" },\n  ])\n}\n";
     let variables = "variable \"family\" {\n  default = \"web\"\n}\n";
     let workspace = Workspace::new("fix-terraform", &[("main.tf", main), ("variables.tf", variables)]);
-    let written = workspace.run(&["fix", "--write", "--rule", "consul-network-mode"]);
+    let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode"]);
     assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
     assert!(errors(&written).contains("main.tf: fixed consul-network-mode"), "{}", errors(&written));
     assert_eq!(fs::read_to_string(workspace.0.join("main.tf")).unwrap(), main.replace("bridge", "awsvpc"));
@@ -51,7 +51,7 @@ fn a_synthesised_template_is_not_fixed() {
     // The constructs that the message refers to.
     assert!(out(&workspace.run(&["check"])).contains("in: ShopWebTaskDef2F1B5C30 (Shop/Web/TaskDef)"));
     // A template without findings of the rule is not mentioned.
-    assert_eq!(errors(&workspace.run(&["fix", "--rule", "consul-proxy-open-files"])), "");
+    assert_eq!(errors(&workspace.run(&["fix", "--select", "consul-proxy-open-files"])), "");
 }
 
 #[test]
@@ -62,11 +62,12 @@ fn a_fix_skips_what_is_ignored() {
     assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
 
     let workspace = Workspace::new("fix-other", &[("web.json", &bridged())]);
-    assert_eq!(workspace.run(&["fix", "--write", "--rule", "consul-proxy-open-files"]).status.code(), Some(0));
+    assert_eq!(workspace.run(&["fix", "--write", "--select", "consul-proxy-open-files"]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
-    assert_eq!(workspace.run(&["fix", "--rule", "consul-netwrk-mode"]).status.code(), Some(2));
+    assert_eq!(workspace.run(&["fix", "--select", "consul-netwrk-mode"]).status.code(), Some(2));
     assert_eq!(workspace.run(&["fix", "--select", "ecs"]).status.code(), Some(0), "nothing to fix");
     assert_eq!(workspace.run(&["fix", "--select", "consul"]).status.code(), Some(1), "a group of rules");
+    assert_eq!(workspace.run(&["fix", "--ignore", "consul-network-mode"]).status.code(), Some(0), "nothing to fix");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_quiet_check_prints_findings_and_errors_only() {
     let clean = workspace.run(&["check", "--quiet", "good.json"]);
     assert_eq!((out(&clean), errors(&clean)), (String::new(), String::new()));
     let found = workspace.run(&["check", "-q", "--output", "concise", "web.json", "broken.json"]);
-    assert_eq!(out(&found), "web.json:3:18: error consul-network-mode the network mode is bridge\n");
+    assert_eq!(out(&found), "web.json:3:18: error consul-network-mode web: the network mode is bridge\n");
     assert!(errors(&found).starts_with("error: broken.json:1:"), "{}", errors(&found));
 }
 

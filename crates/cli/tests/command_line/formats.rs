@@ -9,7 +9,7 @@ fn a_concise_report_is_what_editors_parse() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         out(&output),
-        "web.json:3:18: error consul-network-mode the network mode is bridge\n\
+        "web.json:3:18: error consul-network-mode web: the network mode is bridge\n\
          1 error in 1 of 1 task definition (1 file)\n"
     );
     let coloured = out(&workspace.run(&["check", "--output", "concise", "--color", "always"]));

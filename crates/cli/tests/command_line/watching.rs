@@ -12,7 +12,7 @@ use std::{
 use crate::workspace::{CLEAN, Workspace, bridged, errors};
 
 /// No line comes later than this, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// A running `check --watch`, and the lines that it prints.
 struct Watch {
@@ -35,7 +35,7 @@ impl Watch {
     fn report(&self) -> Vec<String> {
         let mut report = Vec::new();
         loop {
-            let line = self.lines.recv_timeout(PATIENCE).unwrap();
+            let line = self.lines.recv_timeout(LONGEST_WAIT).unwrap();
             report.push(line);
             if report.last().unwrap().contains(" task definition") {
                 return report;
@@ -60,7 +60,10 @@ fn a_change_is_checked_and_ctrl_c_ends_it() {
     assert_eq!(watch.report(), ["no findings in 1 task definition (1 file)"]);
     // When a file changes, a configuration appears, and a file in a new directory is added, then each is seen.
     fs::write(workspace.0.join("web.json"), bridged()).unwrap();
-    assert_eq!(watch.report().first().unwrap(), "web.json:3:18: error consul-network-mode the network mode is bridge");
+    assert_eq!(
+        watch.report().first().unwrap(),
+        "web.json:3:18: error consul-network-mode web: the network mode is bridge"
+    );
     fs::write(workspace.0.join("ecs-mesh.toml"), "[severity]\nconsul-network-mode = 'off'\n").unwrap();
     assert_eq!(watch.report(), ["no findings in 1 task definition (1 file)"]);
     fs::create_dir(workspace.0.join("services")).unwrap();

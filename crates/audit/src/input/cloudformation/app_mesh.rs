@@ -32,6 +32,7 @@ pub(super) fn read(file: &Arc<SourceFile>, resource: &TemplateResource<'_>, scop
     let mut read = Resource::new(file.clone(), kind, body, resource.id_span, presence);
     resource.id.clone_into(&mut read.address);
     read.construct = cdk::construct(resource.node);
+    read.is_synthesised = resource.is_generated;
     Some(read)
 }
 

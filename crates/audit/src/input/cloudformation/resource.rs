@@ -16,7 +16,7 @@ pub(super) struct TemplateResource<'n> {
     pub(super) node: &'n Node,
     properties: &'n Node,
     /// Whether the file is generated, so that edits must not reach it.
-    is_generated: bool,
+    pub(super) is_generated: bool,
 }
 
 impl<'n> TemplateResource<'n> {
