@@ -97,7 +97,7 @@ impl Auditor {
         let found = audit(&gathered.material);
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
         let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());
-        Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold)
+        Report::new(&gathered, &sorted, threshold)
     }
 
     fn live_scope(&self, scope: &Scope) -> LiveScope {

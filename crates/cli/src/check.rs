@@ -124,11 +124,11 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
     let mut report = checked.report(arguments.configuration.threshold(&checked.config));
     report.has_summary = !quiet && !checked.is_empty();
     streams.problems(&report.problems);
-    for note in checked.gathered.notes.iter().filter(|_| !quiet) {
-        streams.diagnostic(&format!("info: {note}"));
+    for problem in checked.gathered.unchecked.iter().filter(|_| !quiet) {
+        streams.diagnostic(&format!("info: {problem}"));
     }
     if checked.is_empty() {
-        streams.diagnostic(if checked.gathered.notes.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN });
+        streams.diagnostic(if checked.gathered.unchecked.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN });
     }
     for unused in checked.sorted.unused.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {unused}"));

@@ -51,8 +51,7 @@ impl Checked {
 
     /// The report of the findings.
     pub(super) fn report(&self, threshold: Threshold) -> Report {
-        let Gathered { material, problems, files_read, .. } = &self.gathered;
-        Report::new(material, &self.sorted, problems, *files_read, threshold)
+        Report::new(&self.gathered, &self.sorted, threshold)
     }
 
     /// What could not be read: input, and comments and entries that are no valid exceptions.

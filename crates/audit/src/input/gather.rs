@@ -15,8 +15,8 @@ pub struct Gathered {
     pub material: Material,
     /// What could not be read.
     pub problems: Vec<InputProblem>,
-    /// What cannot be checked although it could be read: Terraform sources that only a plan completes.
-    pub notes: Vec<InputProblem>,
+    /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
+    pub unchecked: Vec<InputProblem>,
     /// The number of texts that were read, including those of other formats.
     pub files_read: usize,
 }
@@ -52,7 +52,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
         let read = terraform_source::read_directories(&sources, paths::roots(named));
         gathered.material.definitions.extend(read.definitions);
         gathered.problems.extend(read.problems);
-        gathered.notes.extend(read.notes);
+        gathered.unchecked.extend(read.notes);
         gathered.files_read += read.files;
         has_unread_resources = read.has_app_mesh;
     }
@@ -66,7 +66,7 @@ impl Gathered {
         self.material.definitions.extend(other.material.definitions);
         self.material.resources.add(other.material.resources);
         self.problems.extend(other.problems);
-        self.notes.extend(other.notes);
+        self.unchecked.extend(other.unchecked);
         self.files_read += other.files_read;
     }
 

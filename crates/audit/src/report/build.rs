@@ -17,7 +17,7 @@ use crate::{
     document::Span,
     finding::{Finding, Severity},
     ignore::{IgnoredBy, Sorted},
-    input::InputProblem,
+    input::{Gathered, InputProblem},
     subject::{Generation, Subject},
     timeline::Timeline,
 };
@@ -29,15 +29,10 @@ const END: &str = "ended on 2026-09-30";
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
 
 impl Report {
-    /// The report of an audit of `material`.
+    /// The report of an audit of `gathered`.
     #[must_use]
-    pub fn new(
-        material: &Material,
-        sorted: &Sorted,
-        problems: &[InputProblem],
-        files_read: usize,
-        threshold: Threshold,
-    ) -> Self {
+    pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
+        let Gathered { material, problems, unchecked, files_read } = gathered;
         let mut files = Files::of(material);
         let findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
         let ignored: Vec<Reported> = sorted
@@ -59,7 +54,7 @@ impl Report {
             definitions: definitions.len(),
             definitions_with_findings: definitions.iter().filter(has_findings).count(),
             resources: material.resources.all.len(),
-            files: files_read,
+            files: *files_read,
             problems: problems.len(),
         };
         Self {
@@ -69,6 +64,7 @@ impl Report {
             findings,
             ignored,
             problems,
+            unchecked: unchecked.iter().map(clean_problem).collect(),
             definitions,
             counts,
         }

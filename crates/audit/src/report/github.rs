@@ -9,7 +9,8 @@ use crate::{document::Position, finding::Severity, input::InputProblem};
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
     report.findings.iter().for_each(|finding| annotate(&mut out, finding));
-    report.problems.iter().for_each(|problem| complain(&mut out, problem));
+    report.problems.iter().for_each(|problem| remark(&mut out, "error", "unreadable", problem));
+    report.unchecked.iter().for_each(|problem| remark(&mut out, "notice", "not checked", problem));
     out.push_str(&report.summary_line());
     out
 }
@@ -44,11 +45,11 @@ fn annotate(out: &mut String, finding: &Reported) {
     );
 }
 
-fn complain(out: &mut String, problem: &InputProblem) {
+fn remark(out: &mut String, command: &str, title: &str, problem: &InputProblem) {
     let place =
         problem.position.map_or_else(String::new, |Position { line, column }| format!(",line={line},col={column}"));
     let _ =
-        writeln!(out, "::error file={}{place},title=unreadable::{}", property(&problem.file), data(&problem.reason));
+        writeln!(out, "::{command} file={}{place},title={title}::{}", property(&problem.file), data(&problem.reason));
 }
 
 /// Escapes what follows `::`.

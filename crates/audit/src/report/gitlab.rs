@@ -30,8 +30,10 @@ struct Lines {
 }
 
 pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
-    let problems = report.problems.iter().map(unreadable);
-    let issues: Vec<Issue> = report.findings.iter().map(issue).chain(problems).collect();
+    let problems =
+        report.problems.iter().map(|problem| of_input(problem, ["could not be read", "unreadable", "blocker"]));
+    let unchecked = report.unchecked.iter().map(|problem| of_input(problem, ["not checked", "not-checked", "info"]));
+    let issues: Vec<Issue> = report.findings.iter().map(issue).chain(problems).chain(unchecked).collect();
     Ok(serde_json::to_string_pretty(&issues)? + "\n")
 }
 
@@ -51,13 +53,13 @@ fn issue(finding: &Reported) -> Issue {
     }
 }
 
-fn unreadable(problem: &InputProblem) -> Issue {
+fn of_input(problem: &InputProblem, [what, check_name, severity]: [&'static str; 3]) -> Issue {
     let text = problem.to_string();
     Issue {
         fingerprint: Uuid::new_v5(&PROBLEMS, text.as_bytes()).to_string(),
-        description: format!("could not be read: {}", problem.reason),
-        check_name: "unreadable",
-        severity: "blocker",
+        description: format!("{what}: {}", problem.reason),
+        check_name,
+        severity,
         location: location(&problem.file, problem.position.map_or(1, |position| position.line)),
     }
 }

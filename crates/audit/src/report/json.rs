@@ -18,6 +18,7 @@ struct JsonReport<'r> {
     ignored: Vec<JsonFinding<'r>>,
     definitions: Vec<JsonDefinition<'r>>,
     problems: Vec<JsonProblem<'r>>,
+    unchecked: Vec<JsonProblem<'r>>,
 }
 
 #[derive(Serialize)]
@@ -110,6 +111,7 @@ pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
         ignored: report.ignored.iter().map(finding).collect(),
         definitions: report.definitions.iter().map(definition).collect(),
         problems: report.problems.iter().map(problem).collect(),
+        unchecked: report.unchecked.iter().map(problem).collect(),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }

@@ -13,6 +13,9 @@ pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
     for problem in &report.problems {
         suites.entry(problem.file.as_str()).or_default().push(unreadable(problem));
     }
+    for problem in &report.unchecked {
+        suites.entry(problem.file.as_str()).or_default().push(unchecked(problem));
+    }
     for finding in report.findings.iter().chain(&report.ignored) {
         suites.entry(finding.file.as_str()).or_default().push(case(report, finding));
     }
@@ -67,6 +70,14 @@ fn unreadable(problem: &InputProblem) -> TestCase {
     status.set_type("unreadable");
     status.set_description(problem.to_string());
     let mut case = TestCase::new("can be read", status);
+    case.set_classname(problem.file.as_str());
+    case
+}
+
+fn unchecked(problem: &InputProblem) -> TestCase {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(problem.to_string());
+    let mut case = TestCase::new("can be checked", status);
     case.set_classname(problem.file.as_str());
     case
 }

@@ -6,6 +6,7 @@ use super::{
     model::{Report, Reported},
     summary::counted,
 };
+use crate::input::InputProblem;
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };
@@ -24,7 +25,8 @@ pub(super) fn render(report: &Report) -> String {
             row(&mut out, finding);
         }
     }
-    problems(&mut out, report);
+    problems(&mut out, "Could not be read", &report.problems);
+    problems(&mut out, "Not checked", &report.unchecked);
     ignored(&mut out, report);
     clean(&mut out, report);
     out
@@ -46,12 +48,12 @@ fn row(out: &mut String, finding: &Reported) {
     );
 }
 
-fn problems(out: &mut String, report: &Report) {
-    if report.problems.is_empty() {
+fn problems(out: &mut String, title: &str, problems: &[InputProblem]) {
+    if problems.is_empty() {
         return;
     }
-    out.push_str("\n### Could not be read\n\n");
-    for problem in &report.problems {
+    let _ = writeln!(out, "\n### {title}\n");
+    for problem in problems {
         let _ = writeln!(out, "- {}", escape(&problem.to_string()));
     }
 }

@@ -22,6 +22,8 @@ pub struct Report {
     pub ignored: Vec<Reported>,
     /// The input that could not be read.
     pub problems: Vec<InputProblem>,
+    /// The input that could not be checked, or not all of it.
+    pub unchecked: Vec<InputProblem>,
     /// The task definitions that were checked.
     pub definitions: Vec<Definition>,
     /// The numbers of all of these.

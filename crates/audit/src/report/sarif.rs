@@ -29,9 +29,11 @@ pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
         .semantic_version(report.version)
         .rules(rules().map(descriptor).collect::<Vec<_>>())
         .build();
+    let errors = report.problems.iter().map(|problem| notification(problem, "error"));
+    let notes = report.unchecked.iter().map(|problem| notification(problem, "note"));
     let invocation = Invocation::builder()
         .execution_successful(report.problems.is_empty())
-        .tool_execution_notifications(report.problems.iter().map(notification).collect::<Vec<_>>())
+        .tool_execution_notifications(errors.chain(notes).collect::<Vec<_>>())
         .build();
     let run = Run::builder()
         .tool(Tool::builder().driver(driver).build())
@@ -126,13 +128,13 @@ fn artifact(file: &str) -> ArtifactLocation {
     ArtifactLocation::builder().uri(if path.starts_with('/') { format!("file://{encoded}") } else { encoded }).build()
 }
 
-fn notification(problem: &InputProblem) -> Notification {
+fn notification(problem: &InputProblem, level: &str) -> Notification {
     let location = match problem.position {
         Some(position) => physical(&problem.file, position, position),
         None => PhysicalLocation::builder().artifact_location(artifact(&problem.file)).build(),
     };
     Notification::builder()
-        .level("error")
+        .level(level)
         .message(Message::builder().text(problem.reason.as_str()).build())
         .locations(vec![Location::builder().physical_location(location).build()])
         .build()

@@ -25,6 +25,9 @@ impl Report {
         if counts.problems > 0 {
             scope.push(counted(counts.problems, "problem"));
         }
+        if !self.unchecked.is_empty() {
+            scope.push(format!("{} known only with a plan", self.unchecked.len()));
+        }
         let scope = scope.join(", ");
         let definitions = counted(counts.definitions, "task definition");
         if found.is_empty() {

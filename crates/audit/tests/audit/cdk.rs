@@ -8,7 +8,7 @@ use audit::{
     fix::repair,
     ignore::{self, Config},
     inject::{Images, InjectError, Options, Target, inject},
-    input::read_source,
+    input::{Gathered, read_source},
     report::{Format, Medium, Report, Threshold},
     source::SourceFile,
 };
@@ -65,7 +65,11 @@ fn every_report_names_the_construct() {
     let material = read(&CDK.replace("\"NetworkMode\": \"awsvpc\"", "\"NetworkMode\": \"bridge\""));
     let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
     assert_eq!(sorted.findings.len(), 1);
-    let report = Report::new(&material, &sorted, &[], 1, Threshold::named("error").unwrap());
+    let report = Report::new(
+        &Gathered { material, files_read: 1, ..Gathered::default() },
+        &sorted,
+        Threshold::named("error").unwrap(),
+    );
     for format in Format::ALL {
         // Then each format names the construct.
         let text = report.render(format, Medium::default()).unwrap();

@@ -8,9 +8,9 @@ use audit::{
     Material,
     app_mesh::{Resource, Resources},
     audit,
-    document::{Route, parse_json},
+    document::{Position, Route, parse_json},
     ignore::{self, Config},
-    input::{InputProblem, ecs_definition, read_source},
+    input::{Gathered, InputProblem, ecs_definition, read_source},
     report::{Format, Medium, Report, Threshold},
     source::SourceFile,
 };
@@ -28,7 +28,14 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
     let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
     let problem =
         InputProblem { file: "broken.json".to_owned(), position: None, reason: "the file is empty".to_owned() };
-    Report::new(&material, &sorted, &[problem], files.len() + 1, Threshold::named("error").unwrap())
+    let unchecked = InputProblem {
+        file: "main.tf".to_owned(),
+        position: Some(Position { line: 3, column: 27 }),
+        reason: "its containers are not known".to_owned(),
+    };
+    let gathered =
+        Gathered { material, problems: vec![problem], unchecked: vec![unchecked], files_read: files.len() + 1 };
+    Report::new(&gathered, &sorted, Threshold::named("error").unwrap())
 }
 
 /// A definition with three defects, one outside of the mesh with hostile names, a correct one, and an ignored finding.
@@ -134,7 +141,11 @@ fn a_report_for_gitlab_has_the_keys_that_gitlab_reads() {
     // https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
     let issues: Value = serde_json::from_str(&rendered(&mixed(), Format::Gitlab)).unwrap();
     let issues = issues.as_array().unwrap();
-    assert_eq!(issues.len(), mixed().findings.len() + 1, "the findings, and the file that could not be read");
+    assert_eq!(
+        issues.len(),
+        mixed().findings.len() + 2,
+        "the findings, what could not be read, and what was not checked"
+    );
     for issue in issues {
         assert!(issue["description"].as_str().is_some_and(|text| !text.is_empty()), "{issue:#}");
         assert!(issue["check_name"].is_string() && issue["location"]["path"].is_string(), "{issue:#}");
@@ -168,7 +179,7 @@ fn a_result_points_at_its_rule() {
 fn a_clean_run_is_one_line() {
     let text =
         rendered(&report(&[("web.json", include_str!("../../src/bases/plain.json").to_owned())], ""), Format::Text);
-    assert_eq!(text, "no findings in 1 task definition (2 files, 1 problem)\n");
+    assert_eq!(text, "no findings in 1 task definition (2 files, 1 problem, 1 known only with a plan)\n");
 }
 
 #[test]
@@ -202,7 +213,7 @@ fn junit_counts_failures() {
     let xml = rendered(&mixed(), Format::Junit);
     assert!(xml.starts_with("<?xml version=\"1.0\""), "{xml}");
     let suites = xml.lines().find(|line| line.starts_with("<testsuites")).unwrap();
-    assert!(suites.contains("tests=\"6\" skipped=\"1\" failures=\"2\" errors=\"1\""), "{suites}");
+    assert!(suites.contains("tests=\"7\" skipped=\"2\" failures=\"2\" errors=\"1\""), "{suites}");
     assert!(xml.contains("<skipped message=\"ignored: a lab\""), "{xml}");
     assert!(!xml.contains('\u{1b}'));
 }
@@ -219,7 +230,7 @@ fn names_are_escaped_in_every_format() {
     assert!(!markdown.contains("<script") && !markdown.contains("@x"), "{markdown}");
     let github = rendered(&report, Format::Github);
     assert!(github.contains("file=odd%2C 100%25.json,line="), "{github}");
-    assert_eq!(github.lines().filter(|line| line.starts_with("::")).count(), 5, "{github}");
+    assert_eq!(github.lines().filter(|line| line.starts_with("::")).count(), 6, "{github}");
 }
 
 #[test]
@@ -300,7 +311,11 @@ fn reports_contain_no_sensitive_values_of_plans() {
     read_source(Arc::new(SourceFile::new("plan.json", plan.to_string())), true, &mut material).unwrap();
     let config = Config::read(&SourceFile::new("c.toml", ""), Path::new("/run"), &Threshold::NAMES).unwrap();
     let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
-    assert_silent(&[Report::new(&material, &sorted, &[], 1, Threshold::named("error").unwrap())]);
+    assert_silent(&[Report::new(
+        &Gathered { material, files_read: 1, ..Gathered::default() },
+        &sorted,
+        Threshold::named("error").unwrap(),
+    )]);
 }
 
 /// Then no format contains a secret.

@@ -110,7 +110,7 @@ fn every_case_is_judged_or_named() {
             .collect();
         let lines =
             |all: &[audit::input::InputProblem]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-        let (problems, notes) = (lines(&gathered.problems), lines(&gathered.notes));
+        let (problems, notes) = (lines(&gathered.problems), lines(&gathered.unchecked));
         let case = format!("{containers}\n{others:?}\nfound {found:?}\nproblems {problems}\nnotes {notes}");
         match then {
             Found(file, line) => assert_eq!(found, [(folder.path(file), *line)], "{case}"),
@@ -136,7 +136,7 @@ fn an_unreadable_file_does_not_hide_the_others() {
 fn directories_without_task_definitions_are_not_reported() {
     let folder = Folder::with(&[("vpc/main.tf", b"resource \"aws_vpc\" {"), ("notes.tf.json", b"[")]);
     let gathered = read(&folder);
-    assert_eq!((gathered.problems.len(), gathered.notes.len(), gathered.material.definitions.len()), (0, 0, 0));
+    assert_eq!((gathered.problems.len(), gathered.unchecked.len(), gathered.material.definitions.len()), (0, 0, 0));
 }
 
 /// A directory with a module that is called twice.
@@ -168,7 +168,7 @@ fn a_module_is_checked_with_the_inputs_of_each_call() {
 fn a_module_outside_of_what_is_checked_is_named() {
     let folder = called();
     let gathered = gather(&[folder.path("prod")], &mut std::io::empty());
-    let notes: Vec<String> = gathered.notes.iter().map(ToString::to_string).collect();
+    let notes: Vec<String> = gathered.unchecked.iter().map(ToString::to_string).collect();
     assert_eq!(notes.len(), 2, "{notes:#?}");
     assert!(notes[0].contains("prod/main.tf:1:8: module.web: its source ../modules/task is outside"), "{}", notes[0]);
 }
@@ -196,7 +196,7 @@ fn exponential_references_end() {
     let doubling = doubling.concat();
     let folder = folder("jsonencode(local.l59)", &[("l.tf", &format!("locals {{\n  l0 = @\n{doubling}}}\n"))]);
     let gathered = read(&folder);
-    assert!(gathered.problems.len() + gathered.notes.len() > 0);
+    assert!(gathered.problems.len() + gathered.unchecked.len() > 0);
     let chain: Vec<String> = (1..3000).map(|n| format!("  l{n} = [local.l{}]\n", n - 1)).collect();
     let chain = chain.concat();
     let folder = self::folder("jsonencode(local.l2999)", &[("l.tf", &format!("locals {{\n  l0 = 1\n{chain}}}\n"))]);
