@@ -17,15 +17,16 @@ use super::{places, text};
 const NAMES: [&str; 7] =
     ["task.json", "template.yaml", "stack.template", "plan.tfplan.json", "<stdin>", "main.tf", "main.tf.json"];
 
-/// Reading any file with any name, applying every rule, and sorting the findings never panics. The first character selects the
-/// name: `0` is `task.json`.
+/// Reading any file with any name, applying every rule, sorting the findings, and fixing them never panics, and fixes are
+/// idempotent. The first character selects the name: `0` is `task.json`.
 pub fn read_source(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let Some(text) = text(rest) else { return };
     let name = NAMES[usize::from(first.wrapping_sub(b'0')) % NAMES.len()];
     let mut material = Material::default();
     // A problem is not a failure: the readable definitions are checked.
-    let _ = input::read_source(Arc::new(SourceFile::new(name, text)), true, &mut material);
+    let file = Arc::new(SourceFile::new(name, text));
+    let _ = input::read_source(Arc::clone(&file), true, &mut material);
     let findings = audit(&material);
     for finding in &findings {
         assert!(finding.file.text.get(finding.span.start..finding.span.end).is_some(), "{}", finding.rule.id);
@@ -35,6 +36,7 @@ pub fn read_source(data: &[u8]) {
         let _ = (timeline.text(), timeline.mermaid(), timeline.svg());
     }
     let _ = sort(findings, &material, &Config::default(), Path::new("."));
+    assert_fixed_once(file);
 }
 
 /// The JSON reader: every value has a span in the text.
@@ -79,7 +81,11 @@ pub fn configuration(data: &[u8]) {
 /// Fixes are idempotent: after a fix, nothing is left to fix.
 pub fn repair(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let repaired = fix::repair(Arc::new(SourceFile::new("file", text)), |_| true);
+    assert_fixed_once(Arc::new(SourceFile::new("file", text)));
+}
+
+fn assert_fixed_once(file: Arc<SourceFile>) {
+    let repaired = fix::repair(file, |_| true);
     let again = fix::repair(repaired.after.clone(), |_| true);
     assert_eq!(repaired.after.text, again.after.text);
 }
