@@ -119,11 +119,10 @@ fn details(step: &UpgradeStep) -> Vec<(String, Tone)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use diagnosis::{Generation, Images, InventoryRow, upgrade};
+    use diagnosis::upgrade;
 
     use super::*;
+    use crate::inventory_text::tests::web;
 
     fn report() -> UpgradeReport {
         let row = RowName { place: "prod".to_owned(), service: Some("web".to_owned()), revision: "web:3".to_owned() };
@@ -166,26 +165,8 @@ What to do, in this order:
 
     #[test]
     fn documented_example_is_what_is_printed() {
-        let row = InventoryRow {
-            cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
-            file: None,
-            ecs_service: Some("web".to_owned()),
-            service: Some("web".to_owned()),
-            partition: None,
-            namespace: None,
-            revision: "web:4".to_owned(),
-            runs_on: BTreeSet::new(),
-            generation: Generation::Dataplane,
-            images: Images {
-                consul_ecs: Some("0.9.0".to_owned()),
-                consul_dataplane: Some("1.6.2".to_owned()),
-                ..Images::default()
-            },
-            desired_tasks: Some(2),
-            tasks: Some(2),
-        };
         let line = |text: &str| text.parse().unwrap();
-        let report = upgrade(&[row], Some(line("1.20")), line("2.0")).unwrap();
+        let report = upgrade(&[web()], Some(line("1.20")), line("2.0")).unwrap();
         let printed = text(&report, Medium { width: None, in_colour: false });
         assert!(include_str!("../../../docs/command-line.md").contains(printed.trim()), "{printed}");
     }

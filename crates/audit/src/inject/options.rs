@@ -6,7 +6,7 @@ use semver::Version;
 
 use crate::{
     subject::Image,
-    versions::{FIRST_WITH_DATAPLANE, Line, Program, lines_of, newest_of, newest_pair, newest_pair_of, newest_partner},
+    versions::{FIRST_WITHOUT_CONTROL_PLANE, Line, Program, lines_of, newest_for, newest_pair_for, newest_partner},
 };
 use mesh::{field::InvalidField, service_name::ServiceName};
 
@@ -73,10 +73,9 @@ impl Images {
     /// consul-ecs with tokens in Secrets Manager.
     #[must_use]
     pub fn of(target: Target) -> Self {
-        let (consul_ecs, dataplane) = match (target, newest_pair()) {
-            (Target::Dataplane, Some((consul_ecs, dataplane))) => (Some(consul_ecs), Some(dataplane)),
-            (Target::Dataplane, None) => (None, None),
-            (Target::Client, _) => (newest_with_tokens(), None),
+        let (consul_ecs, dataplane) = match target {
+            Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),
+            Target::Client => (newest_for(Program::ConsulEcs, &[], ..FIRST_WITH_LOGIN), None),
         };
         Self {
             consul_ecs: image(CONSUL_ECS, consul_ecs),
@@ -91,8 +90,8 @@ impl Images {
     /// # Errors
     /// The table of releases has none with the containers of the dataplane generation.
     pub fn of_consul(self, servers: Line) -> Result<Self, InjectError> {
-        let (consul_ecs, dataplane) = newest_pair_of(servers).ok_or_else(|| {
-            let known = lines_of(Program::Consul).into_iter().rev().filter(|line| newest_pair_of(*line).is_some());
+        let (consul_ecs, dataplane) = pair(servers).ok_or_else(|| {
+            let known = lines_of(Program::Consul).into_iter().rev().filter(|line| pair(*line).is_some());
             let known = known.map(|line| line.to_string()).collect::<Vec<_>>().join(", ");
             InjectError::NoImages { servers, known }
         })?;
@@ -108,7 +107,7 @@ impl Images {
     pub fn with_consul_ecs(self, target: Target, image_of_consul_ecs: &str) -> Result<Self, InjectError> {
         let consul_ecs = image_of_consul_ecs.to_owned();
         let version = Image::parse(image_of_consul_ecs).version().filter(|_| target == Target::Dataplane);
-        if version.as_ref().is_some_and(|version| *version < FIRST_WITH_DATAPLANE) {
+        if version.as_ref().is_some_and(|version| Line::of(version) < FIRST_WITHOUT_CONTROL_PLANE) {
             return Err(InjectError::BeforeDataplane(consul_ecs));
         }
         let partner = version.and_then(|version| newest_partner(Line::of(&version)));
@@ -120,12 +119,12 @@ impl Images {
 const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
 const DATAPLANE: &str = "hashicorp/consul-dataplane";
 
-/// consul-ecs 0.5 and newer log in instead of reading a token.
-fn newest_with_tokens() -> Option<&'static Version> {
-    lines_of(Program::ConsulEcs)
-        .into_iter()
-        .filter_map(|line| newest_of(Program::ConsulEcs, line))
-        .rfind(|release| **release < Version::new(0, 5, 0))
+/// consul-ecs 0.5 and newer log in instead of reading a token. Source: <https://github.com/hashicorp/consul-ecs/pull/69>
+const FIRST_WITH_LOGIN: Line = Line::new(0, 5);
+
+/// The newest releases that go with a line of Consul's servers, with the containers that are injected.
+fn pair(servers: Line) -> Option<(&'static Version, &'static Version)> {
+    newest_pair_for(&[servers], FIRST_WITHOUT_CONTROL_PLANE)
 }
 
 fn image(repository: &str, release: Option<&Version>) -> String {

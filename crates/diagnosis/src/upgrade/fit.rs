@@ -1,7 +1,7 @@
 //! Whether the releases of a revision go with a line of Consul.
 
 use audit::{
-    subject::Image,
+    subject::version_in,
     versions::{Line, Program, consul_of, table},
 };
 
@@ -51,8 +51,8 @@ impl Releases {
         let images = &row.images;
         let named = |program, tag: &Option<String>| {
             let tag = tag.clone().unwrap_or_else(|| "unknown".to_owned());
-            let image = Image { name: String::new(), tag: Some(tag.clone()) };
-            Release { program, tag, line: image.version().map(|version| Line::of(&version)) }
+            let line = version_in(&tag).map(|version| Line::of(&version));
+            Release { program, tag, line }
         };
         let consul_ecs = named(Program::ConsulEcs, &images.consul_ecs);
         match row.generation {
