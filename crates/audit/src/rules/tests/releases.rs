@@ -133,6 +133,20 @@ fn a_finding_about_a_release_names_it() {
 }
 
 #[test]
+fn a_restarted_container_is_named_with_its_release_if_that_is_known() {
+    let row = named("ecs-mesh-init-restart");
+    let message = |tag: &str| {
+        let found = findings(&definition(row, row.given, tag));
+        found.into_iter().find(|finding| finding.rule.id == "consul-restart-policy").map(|finding| finding.message)
+    };
+    let what = "mesh-init registers the service again whenever ECS restarts it, and sets its checks to critical";
+    let of_release = format!("ECS restarts consul-ecs-mesh-init of consul-ecs 0.10.1: {what}");
+    assert_eq!(message("0.10.1"), Some(of_release));
+    assert_eq!(message("latest"), Some(format!("ECS restarts consul-ecs-mesh-init: {what}")));
+    assert_eq!(message("0.7.3"), None, "a release without the defect");
+}
+
+#[test]
 fn an_unknown_release_has_no_findings() {
     for tag in ["latest", "0.9", "0.9.0-dev", "9.9.9"] {
         let found = findings(&definition(named("ecs-critical-overwritten"), &[], tag));
