@@ -155,7 +155,7 @@ fn only_health_sync_is_restarted() {
 fn images_go_together() {
     let newest = Images::of(Target::Dataplane);
     assert_eq!(newest.consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.10.1");
-    assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.1");
+    assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.4");
     assert_eq!(Images::of(Target::Client).consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.4.3");
     let with = |image: &str| Images::of(Target::Dataplane).with_consul_ecs(Target::Dataplane, image);
     let older = with("registry.example.com/consul-ecs:0.9.4").unwrap();

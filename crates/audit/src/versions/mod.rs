@@ -58,6 +58,12 @@ pub fn supports(one: (Program, Line), other: (Program, Line)) -> Option<bool> {
     Some(one.iter().any(|line| other.contains(line)))
 }
 
+/// The lines of Envoy that a line of Consul supports; none if the table does not have it.
+#[must_use]
+pub fn envoy_of(consul_line: Line) -> &'static [Line] {
+    consul(consul_line).map_or(&[], |row| &row.envoy)
+}
+
 /// Whether a line of Consul supports a line of Envoy. `None` if the table does not have the line of Consul.
 #[must_use]
 pub fn supports_envoy(consul_line: Line, envoy: Line) -> Option<bool> {

@@ -21,7 +21,7 @@ fn the_support_page_has_the_tables_of_the_releases() {
 }
 
 fn tables() -> String {
-    [what_goes_together(), known_defects()].join("\n")
+    [what_goes_together(), demanded_before(), known_defects()].join("\n")
 }
 
 fn what_goes_together() -> String {
@@ -67,6 +67,18 @@ fn sources_of(program: Program, wanted: Line) -> &'static [String] {
         Program::ConsulEcs => &table.consul_ecs.iter().find(|row| row.line == wanted).unwrap().sources,
         Program::Dataplane => &table.dataplane.iter().find(|row| row.line == wanted).unwrap().sources,
     }
+}
+
+fn demanded_before() -> String {
+    let mut out = "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it:\n\n\
+                   | Consul | demand | sources |\n| --- | --- | --- |\n"
+        .to_owned();
+    for row in table().consul.iter().rev() {
+        if let Some(demand) = &row.before {
+            writeln!(out, "| {} | {demand} | {} |", row.line, links(&row.sources)).unwrap();
+        }
+    }
+    out
 }
 
 fn known_defects() -> String {
