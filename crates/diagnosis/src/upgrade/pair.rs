@@ -5,7 +5,7 @@ use std::fmt;
 use audit::versions::{FIRST_WITH_DATAPLANE, Line, Program, newest_for, newest_pair_for};
 use semver::Version;
 
-use super::fit::Releases;
+use super::fit::{Kind, Releases};
 
 /// Releases of consul-ecs and, except with a client agent, Consul Dataplane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +27,20 @@ impl Pair {
         Some(Self { consul_ecs, dataplane: None })
     }
 
-    /// The releases for tasks like these: those with a client agent move to Consul Dataplane as soon as they can.
+    /// The newest releases that go with all of these lines of Consul: tasks with a client agent move to Consul Dataplane as soon as
+    /// they can.
+    pub(super) fn newest(consul: &[Line]) -> Option<Self> {
+        Self::of_dataplane(consul).or_else(|| Self::of_client_agent(consul))
+    }
+
+    /// The releases for tasks like these.
     pub(super) fn for_tasks(tasks: &Releases, consul: &[Line]) -> Option<Self> {
-        let of_client_agent = || tasks.has_client_agent().then(|| Self::of_client_agent(consul)).flatten();
-        Self::of_dataplane(consul).or_else(of_client_agent)
+        Self::newest(consul).filter(|pair| pair.is_for(tasks.kind))
+    }
+
+    /// Whether tasks of this kind can have them: no task goes back to a client agent.
+    pub(super) fn is_for(&self, kind: Kind) -> bool {
+        kind != Kind::Dataplane || self.dataplane.is_some()
     }
 
     /// The releases of a revision that has them.
