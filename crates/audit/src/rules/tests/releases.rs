@@ -68,6 +68,7 @@ const ROWS: &[Row] = &[
     row("ecs-fips-tag", Base::Dataplane, ECS, "0.10.1-fips1402", "0.10.0-fips1402"),
     row("dataplane-config-file", Base::ControlPlane, DATAPLANE, "1.2.8", "1.3.1"),
     row("dataplane-message-size", Base::ControlPlane, DATAPLANE, "1.3.0", "1.3.1"),
+    row("consul-auto-encrypt", Base::ClientGateway, "consul", "1.13.1", "1.13.2"),
     row("consul-leaf-certificates", Base::ClientGateway, "consul", "1.15.1", "1.15.2"),
 ];
 
