@@ -104,11 +104,14 @@ fn summary(report: &UpgradeReport) -> String {
             if *revisions == 1 { "goes" } else { "all go" }
         ),
         (all, not, unknown) => {
-            let verb = if not == 1 { "does" } else { "do" };
-            let not = (not > 0).then(|| format!("{not} {verb} not go with it"));
-            let unknown = (unknown > 0).then(|| format!("of {unknown} it is not known"));
-            let parts: Vec<String> = not.into_iter().chain(unknown).collect();
-            format!("Of {} of Consul's mesh, {}", counted(*all, "revision", "revisions"), parts.join(", and "))
+            let goes = all.saturating_sub(not).saturating_sub(unknown);
+            let parts = [
+                (goes > 0).then(|| counted(goes, "goes with it", "go with it")),
+                (not > 0).then(|| counted(not, "does not go with it", "do not go with it")),
+                (unknown > 0).then(|| format!("of {unknown} it is not known")),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            format!("Of {} of Consul's mesh, {}", counted(*all, "revision", "revisions"), parts.join(", "))
         }
     };
     format!("{what} (releases as of {})", report.table_as_of)
@@ -162,7 +165,7 @@ mod tests {
         let text = text(&report(), Medium { width: None, in_colour: false });
         let expected = "
 Upgrade of Consul from 1.22 to 2.0
-Of 4 revisions of Consul's mesh, 1 does not go with it (releases as of 2026-11-23)
+Of 4 revisions of Consul's mesh, 3 go with it, 1 does not go with it (releases as of 2026-11-23)
 
 revision  service  place  why
 web:3     web      prod   consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
@@ -197,9 +200,12 @@ What to do, in this order:
         let unknown = report().blockers;
         let of = |report: UpgradeReport| summary(&report).split(" (").next().unwrap().to_owned();
         let both = UpgradeReport { unknown: unknown.clone(), ..report() };
-        assert_eq!(of(both), "Of 4 revisions of Consul's mesh, 1 does not go with it, and of 1 it is not known");
+        assert_eq!(
+            of(both),
+            "Of 4 revisions of Consul's mesh, 2 go with it, 1 does not go with it, of 1 it is not known"
+        );
         let only_unknown = UpgradeReport { unknown, blockers: Vec::new(), ..report() };
-        assert_eq!(of(only_unknown), "Of 4 revisions of Consul's mesh, of 1 it is not known");
+        assert_eq!(of(only_unknown), "Of 4 revisions of Consul's mesh, 3 go with it, of 1 it is not known");
     }
 
     #[test]
@@ -215,7 +221,7 @@ What to do, in this order:
         let page = markdown(&report());
         assert!(
             page.starts_with(
-                "\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions of Consul's mesh, 1 does not go"
+                "\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions of Consul's mesh, 3 go with it, 1 does not go"
             ),
             "{page}"
         );

@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Dataplane,
     /// The controller of consul-ecs 0.7 or newer, or the ACL controller of an older one.
     Controller,
+    /// Tasks whose containers are not known.
+    Unknown,
 }
 
 /// A program, its tag, and its line; `None` is a tag that names no release.
@@ -91,7 +93,7 @@ impl Releases {
         let (kind, programs) = match row.generation {
             Generation::ClientAgent => (Kind::ClientAgent, vec![consul_ecs]),
             Generation::Dataplane => (Kind::Dataplane, vec![consul_ecs, dataplane]),
-            Generation::Unknown => (Kind::ClientAgent, vec![Release::of_tag(Program::ConsulEcs, None)]),
+            Generation::Unknown => (Kind::Unknown, Vec::new()),
             Generation::None if images.consul_ecs.is_some() => (Kind::Controller, vec![consul_ecs]),
             Generation::AppMesh | Generation::None => return None,
         };
@@ -159,6 +161,9 @@ impl Releases {
 
     /// Whether they go with a line of Consul.
     pub(super) fn fit(&self, consul: Line) -> Fit {
+        if self.kind == Kind::Unknown {
+            return Fit::Unknown(vec!["its containers are not known, nor whether it is in the mesh".to_owned()]);
+        }
         let (mut not, mut unknown) = (Vec::new(), Vec::new());
         for release in &self.programs {
             match release.consul() {

@@ -42,7 +42,8 @@ impl<'a> Plan<'a> {
             all.iter().partition(|(_, releases)| !matches!(releases.fit(target), Fit::Unknown(_)));
         let tasks = known_tasks.into_iter().map(|(row, releases)| (row, releases.clone())).collect();
         let mut plan = Self { tasks, steps: Vec::new(), said: BTreeSet::new() };
-        let what = "Find out what these go with, and plan again: their images name no release, or one that the table does not have";
+        let what =
+            "Find out what these go with, and plan again: it is not known what they run, or the table does not have it";
         plan.add(what.to_owned(), unknown.into_iter().map(|(row, _)| row.clone()).collect());
         let releases: Vec<&Releases> = all.iter().map(|(_, releases)| releases).collect();
         for hop in hops(known, from, target, &releases) {

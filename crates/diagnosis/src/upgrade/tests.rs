@@ -173,7 +173,8 @@ fn tags_without_a_release_are_to_be_found_out_first() {
         assert_eq!(report.unknown[0].reasons, [reason]);
     }
     let unread = InventoryRow { images: Images::default(), ..row("web", Generation::Unknown, "", None) };
-    assert_eq!(planned(&[unread], "1.22", "2.0").unknown.len(), 1);
+    let reasons = &planned(&[unread], "1.22", "2.0").unknown[0].reasons;
+    assert_eq!(reasons, &["its containers are not known, nor whether it is in the mesh"]);
 }
 
 #[test]
