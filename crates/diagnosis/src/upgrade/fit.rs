@@ -5,7 +5,6 @@ use audit::{
     versions::{FIRST_WITH_DATAPLANE, Line, Program, consul_of, table},
 };
 
-use super::pair::Pair;
 use crate::{
     inventory::{Generation, InventoryRow},
     versions::{UNKNOWN, UNTAGGED},
@@ -120,34 +119,31 @@ impl Releases {
         self.programs.iter().any(|release| release.conflicts_with(consul))
     }
 
-    /// The tasks after an update to `pair`; `None` if each release that is older than it goes with these lines of Consul. No
-    /// program goes back to an older release.
-    pub(super) fn updated(&self, consul: &[Line], pair: &Pair) -> Option<Self> {
-        let target = pair.releases();
+    /// The tasks after an update to `target`; `None` if each release that is older goes with these lines of Consul. No program
+    /// goes back to an older release.
+    pub(super) fn updated(&self, consul: &[Line], target: &Self) -> Option<Self> {
         let moves = self.kind != target.kind;
         let blocked = self
             .programs
             .iter()
             .any(|release| release.conflicts_with(consul) && (moves || !target.is_older_than(release)));
         blocked.then(|| {
-            let kept = |theirs: &Release| self.newer_than(&target).find(|own| own.program == theirs.program).cloned();
+            let kept = |theirs: &Release| self.newer_than(target).find(|own| own.program == theirs.program).cloned();
             let programs = target.programs.iter().map(|theirs| kept(theirs).unwrap_or_else(|| theirs.clone()));
             Self { kind: target.kind, is_fips: self.is_fips, programs: programs.collect() }
         })
     }
 
-    /// The controller after an update to `pair`; `None` if it is not older.
-    pub(super) fn controller_updated(&self, pair: &Pair) -> Option<Self> {
-        let line = Line::of(pair.consul_ecs);
+    /// The controller after an update to this line; `None` if it is not older.
+    pub(super) fn controller_updated(&self, line: Line) -> Option<Self> {
         let is_older = self.programs.iter().any(|release| release.line.is_some_and(|own| own < line));
         let programs = vec![Release::of_line(Program::ConsulEcs, line)];
         is_older.then(|| Self { programs, ..self.clone() })
     }
 
-    /// The releases that an update to `pair` leaves because they are newer: `consul-dataplane 2.0.1`.
-    pub(super) fn kept(&self, pair: &Pair) -> Vec<String> {
-        let target = pair.releases();
-        self.newer_than(&target).map(|release| format!("{} {}", release.program, release.tag)).collect()
+    /// The releases that an update to `target` leaves because they are newer: `consul-dataplane 2.0.1`.
+    pub(super) fn kept(&self, target: &Self) -> Vec<String> {
+        self.newer_than(target).map(|release| format!("{} {}", release.program, release.tag)).collect()
     }
 
     fn newer_than<'a>(&'a self, target: &'a Self) -> impl Iterator<Item = &'a Release> {

@@ -109,11 +109,11 @@ impl<'a> Plan<'a> {
 
     /// Updates the tasks that do not go with all of these lines.
     fn updated_tasks(&mut self, pair: &Pair, consul: &[Line]) -> Update {
-        let mut update = Update::default();
+        let (mut update, target) = (Update::default(), pair.releases());
         let is_task = |releases: &Releases| releases.kind != Kind::Controller && pair.is_for(releases.kind);
         for (row, releases) in self.tasks.iter_mut().filter(|(_, releases)| is_task(releases)) {
-            let Some(changed) = releases.updated(consul, pair) else { continue };
-            let kept = releases.kept(pair).into_iter();
+            let Some(changed) = releases.updated(consul, &target) else { continue };
+            let kept = releases.kept(&target).into_iter();
             update.kept.extend(kept.map(|program| format!("{} keeps {program}, which is newer", row.revision)));
             update.moves |= releases.kind != changed.kind;
             update.has_fips |= releases.is_fips;
@@ -134,7 +134,7 @@ impl<'a> Plan<'a> {
             }
             is_seen = true;
             let is_due = !update.rows.is_empty() || releases.conflicts_with(consul);
-            if let Some(changed) = releases.controller_updated(pair).filter(|_| is_due) {
+            if let Some(changed) = releases.controller_updated(Line::of(pair.consul_ecs)).filter(|_| is_due) {
                 rows.push(RowName::clone(row));
                 *releases = changed;
             }
