@@ -33,7 +33,7 @@ use mesh::service_name::ServiceName;
 pub(super) struct Arguments {
     /// The file: ECS's JSON or a CloudFormation template; - is standard input
     file: String,
-    /// The containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
+    /// The containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (0.3 to 0.6)
     #[arg(long, value_enum, default_value_t = Generation::Dataplane)]
     generation: Generation,
     /// Consul's servers: an address, a DNS name or a cloud auto-join string

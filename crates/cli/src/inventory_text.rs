@@ -100,15 +100,21 @@ fn summary(report: &InventoryReport) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeSet;
 
     use diagnosis::Images;
 
     use super::*;
 
-    fn report() -> InventoryReport {
-        let row = InventoryRow {
+    /// `web:4` on Consul Dataplane, in a cluster.
+    pub(crate) fn web() -> InventoryRow {
+        let images = Images {
+            consul_ecs: Some("0.9.0".to_owned()),
+            consul_dataplane: Some("1.6.2".to_owned()),
+            ..Images::default()
+        };
+        InventoryRow {
             cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
             file: None,
             ecs_service: Some("web".to_owned()),
@@ -118,21 +124,25 @@ mod tests {
             revision: "web:4".to_owned(),
             runs_on: BTreeSet::from(["FARGATE".to_owned()]),
             generation: Generation::Dataplane,
-            images: Images { consul_ecs: Some("0.9.0".to_owned()), ..Images::default() },
+            images,
             desired_tasks: Some(2),
             tasks: Some(2),
-        };
+        }
+    }
+
+    fn report() -> InventoryReport {
         let job = InventoryRow {
             ecs_service: None,
             service: None,
             generation: Generation::None,
+            images: Images::default(),
             desired_tasks: None,
-            ..row.clone()
+            ..web()
         };
         InventoryReport {
             read_at: "2026-11-23T12:00:00Z".parse().unwrap(),
             consul: Some("1.21.4".to_owned()),
-            rows: vec![row, job],
+            rows: vec![web(), job],
             problems: Vec::new(),
         }
     }
@@ -149,7 +159,7 @@ mod tests {
     fn page_gets_a_table() {
         let text = markdown(&report());
         assert!(text.starts_with("| cluster or file | service | generation |"), "{text}");
-        let row = "| prod | web | dataplane | 0.9.0 | – | – | – | 2 of 2 | web:4 on FARGATE |\n";
+        let row = "| prod | web | dataplane | 0.9.0 | 1.6.2 | – | – | 2 of 2 | web:4 on FARGATE |\n";
         assert!(text.contains(row), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! What an upgrade of Consul needs, for people, and in Markdown.
 
-use std::fmt::Write;
+use std::{fmt::Write, iter};
 
 use diagnosis::{Blocker, RowName, UpgradeReport, UpgradeStep};
 
@@ -9,7 +9,7 @@ use crate::{
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped},
 };
 
-const COLUMNS: [&str; 4] = ["service", "place", "revision", "why"];
+const COLUMNS: [&str; 4] = ["revision", "service", "place", "why"];
 /// What is said instead of the steps.
 const NO_ORDER: &str =
     "The order depends on what Consul's servers have now: set CONSUL_HTTP_ADDR, or pass --consul VERSION.";
@@ -25,11 +25,11 @@ pub(super) fn text(report: &UpgradeReport, medium: Medium) -> String {
         }
         let mut sheet = Sheet::new(&COLUMNS);
         for blocker in found {
-            let [service, place, revision, why] = cells(blocker);
+            let [revision, service, place, why] = cells(blocker);
             sheet.add(vec![
-                Cell::new(service, Tone::Strong),
+                Cell::new(revision, Tone::Strong),
+                Cell::plain(service),
                 Cell::plain(place),
-                Cell::plain(revision),
                 Cell::new(why, tone),
             ]);
         }
@@ -43,12 +43,21 @@ pub(super) fn text(report: &UpgradeReport, medium: Medium) -> String {
         let _ = write!(out, "\n{}", wrapped(&Cell::plain(ORDER), medium));
     }
     for (number, step) in report.steps.iter().enumerate() {
-        out.push_str(&wrapped(&Cell::plain(format!("{}. {}", number + 1, step.what)), medium));
+        out.push_str(&item(&format!("{}. ", number + 1), &step.what, Tone::Plain, medium));
         for (what, tone) in details(step) {
-            out.push_str(&wrapped(&Cell::new(format!("   - {what}"), tone), medium));
+            out.push_str(&item("   - ", &what, tone, medium));
         }
     }
     out
+}
+
+/// An item of a list, whose further lines begin below its text.
+fn item(mark: &str, text: &str, tone: Tone, medium: Medium) -> String {
+    let indent = mark.chars().count();
+    let width = medium.width.map(|width| width.saturating_sub(indent.try_into().unwrap_or(u16::MAX)));
+    let text = wrapped(&Cell::new(text, tone), Medium { width, ..medium });
+    let marks = iter::once(mark.to_owned()).chain(iter::repeat(" ".repeat(indent)));
+    text.lines().zip(marks).flat_map(|(line, mark)| [mark, line.to_owned(), "\n".to_owned()]).collect()
 }
 
 /// The same as a section of a page.
@@ -77,8 +86,12 @@ pub(super) fn markdown(report: &UpgradeReport) -> String {
 }
 
 fn title(report: &UpgradeReport) -> String {
-    let from = report.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
-    format!("Upgrade of Consul{from} to {}", report.target)
+    let target = &report.target;
+    match &report.from {
+        Some(from) if from == target => format!("Upgrade to Consul {target}, which the servers have"),
+        Some(from) => format!("Upgrade of Consul from {from} to {target}"),
+        None => format!("Upgrade of Consul to {target}"),
+    }
 }
 
 fn summary(report: &UpgradeReport) -> String {
@@ -91,11 +104,14 @@ fn summary(report: &UpgradeReport) -> String {
             if *revisions == 1 { "goes" } else { "all go" }
         ),
         (all, not, unknown) => {
-            let of = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
-            let not = of(not, if not == 1 { "does not go with it" } else { "do not go with it" });
-            let unknown = of(unknown, if unknown == 1 { "is not known" } else { "are not known" });
-            let parts: Vec<String> = not.into_iter().chain(unknown).collect();
-            format!("Of {} of Consul's mesh, {}", counted(*all, "revision", "revisions"), parts.join(", and "))
+            let goes = all.saturating_sub(not).saturating_sub(unknown);
+            let parts = [
+                (goes > 0).then(|| counted(goes, "goes with it", "go with it")),
+                (not > 0).then(|| counted(not, "does not go with it", "do not go with it")),
+                (unknown > 0).then(|| format!("of {unknown} it is not known")),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            format!("Of {} of Consul's mesh, {}", counted(*all, "revision", "revisions"), parts.join(", "))
         }
     };
     format!("{what} (releases as of {})", report.table_as_of)
@@ -104,7 +120,7 @@ fn summary(report: &UpgradeReport) -> String {
 fn cells(blocker: &Blocker) -> [String; 4] {
     let Blocker { row, reasons } = blocker;
     let service = row.service.clone().unwrap_or_else(|| NOTHING_TO_SAY.to_owned());
-    [service, row.place.clone(), row.revision.clone(), reasons.join("; ")]
+    [row.revision.clone(), service, row.place.clone(), reasons.join("; ")]
 }
 
 /// The revisions of a step, and what to know before.
@@ -119,11 +135,10 @@ fn details(step: &UpgradeStep) -> Vec<(String, Tone)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use diagnosis::{Generation, Images, InventoryRow, upgrade};
+    use diagnosis::upgrade;
 
     use super::*;
+    use crate::inventory_text::tests::web;
 
     fn report() -> UpgradeReport {
         let row = RowName { place: "prod".to_owned(), service: Some("web".to_owned()), revision: "web:3".to_owned() };
@@ -150,10 +165,10 @@ mod tests {
         let text = text(&report(), Medium { width: None, in_colour: false });
         let expected = "
 Upgrade of Consul from 1.22 to 2.0
-Of 4 revisions of Consul's mesh, 1 does not go with it (releases as of 2026-11-23)
+Of 4 revisions of Consul's mesh, 3 go with it, 1 does not go with it (releases as of 2026-11-23)
 
-service  place  revision  why
-web      prod   web:3     consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
+revision  service  place  why
+web:3     web      prod   consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
 
 What to do, in this order:
 1. Update the tasks to consul-ecs 0.10.1
@@ -165,27 +180,38 @@ What to do, in this order:
     }
 
     #[test]
+    fn items_are_indented_on_a_narrow_terminal() {
+        let text = text(&report(), Medium { width: Some(24), in_colour: false });
+        let expected = "\
+1. Update the tasks to
+   consul-ecs 0.10.1
+   - web:3 of the
+     service web, prod
+   - note: consul-ecs
+     0.10.1: a defect
+2. Upgrade Consul's
+   servers
+";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn revisions_are_counted_by_what_is_known() {
+        let unknown = report().blockers;
+        let of = |report: UpgradeReport| summary(&report).split(" (").next().unwrap().to_owned();
+        let both = UpgradeReport { unknown: unknown.clone(), ..report() };
+        assert_eq!(
+            of(both),
+            "Of 4 revisions of Consul's mesh, 2 go with it, 1 does not go with it, of 1 it is not known"
+        );
+        let only_unknown = UpgradeReport { unknown, blockers: Vec::new(), ..report() };
+        assert_eq!(of(only_unknown), "Of 4 revisions of Consul's mesh, 3 go with it, of 1 it is not known");
+    }
+
+    #[test]
     fn documented_example_is_what_is_printed() {
-        let row = InventoryRow {
-            cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
-            file: None,
-            ecs_service: Some("web".to_owned()),
-            service: Some("web".to_owned()),
-            partition: None,
-            namespace: None,
-            revision: "web:4".to_owned(),
-            runs_on: BTreeSet::new(),
-            generation: Generation::Dataplane,
-            images: Images {
-                consul_ecs: Some("0.9.0".to_owned()),
-                consul_dataplane: Some("1.6.2".to_owned()),
-                ..Images::default()
-            },
-            desired_tasks: Some(2),
-            tasks: Some(2),
-        };
         let line = |text: &str| text.parse().unwrap();
-        let report = upgrade(&[row], Some(line("1.20")), line("2.0")).unwrap();
+        let report = upgrade(&[web()], Some(line("1.20")), line("2.0")).unwrap();
         let printed = text(&report, Medium { width: None, in_colour: false });
         assert!(include_str!("../../../docs/command-line.md").contains(printed.trim()), "{printed}");
     }
@@ -195,11 +221,11 @@ What to do, in this order:
         let page = markdown(&report());
         assert!(
             page.starts_with(
-                "\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions of Consul's mesh, 1 does not go"
+                "\n## Upgrade of Consul from 1.22 to 2.0\n\nOf 4 revisions of Consul's mesh, 3 go with it, 1 does not go"
             ),
             "{page}"
         );
-        assert!(page.contains("| web | prod | web:3 | consul-ecs 0.9.0 goes with"), "{page}");
+        assert!(page.contains("| web:3 | web | prod | consul-ecs 0.9.0 goes with"), "{page}");
         assert!(page.ends_with("1. Update the tasks to consul-ecs 0.10.1\n   - web:3 of the service web, prod\n   - note: consul-ecs 0.10.1: a defect\n2. Upgrade Consul's servers\n"), "{page}");
     }
 

@@ -10,6 +10,9 @@ use serde::Serialize;
 /// What stands for the tag of an image without one.
 pub(crate) const UNTAGGED: &str = "untagged";
 
+/// What stands for the tag of an image whose reference is known only at deployment.
+pub(crate) const UNKNOWN: &str = "unknown";
+
 /// The releases that tasks run; several during a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -73,7 +73,7 @@ async fn what_runs_is_listed_with_its_releases() {
     let blockers: Vec<Value> = named(&document["upgrade"]["blockers"]);
     assert_eq!((blocked.code, blockers.len()), (Some(1), 2), "{document:#}");
     let last = document["upgrade"]["steps"].as_array().unwrap().last().unwrap();
-    assert_eq!(last["what"], "Upgrade Consul's servers from 1.22 to 2.0");
+    assert_eq!(last["what"], "Upgrade Consul's servers from 1.22 to the newest 2.0");
 
     let page = inventory("markdown", &[]).await.out;
     assert!(page.contains("| inventory | pay | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");

@@ -5,18 +5,32 @@ use std::str::FromStr;
 use semver::Version;
 
 use crate::{
-    subject::Image,
-    versions::{FIRST_WITH_DATAPLANE, Line, Program, lines_of, newest_of, newest_pair, newest_pair_of, newest_partner},
+    subject::{Generation, Image},
+    versions::{FIRST_WITHOUT_CONTROL_PLANE, Line, Program, lines_of, newest_for, newest_pair_for, newest_partner},
 };
 use mesh::{field::InvalidField, service_name::ServiceName};
 
 /// The generation to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Consul Dataplane.
+    /// Consul Dataplane, of consul-ecs 0.8 and newer.
     Dataplane,
-    /// A Consul client agent and Envoy.
+    /// A Consul client agent and Envoy, of consul-ecs 0.3 to 0.6.
     Client,
+}
+
+/// The first line of consul-ecs that reads `CONSUL_ECS_CONFIG_JSON`; older ones have flags instead. Source:
+/// <https://github.com/hashicorp/consul-ecs/pull/53>
+const FIRST_WITH_CONFIG_JSON: Line = Line::new(0, 3);
+
+impl Target {
+    /// Whether a version of consul-ecs has the programs and reads the configuration of the containers that are injected.
+    fn fits(self, version: &Version) -> bool {
+        match self {
+            Self::Dataplane => Generation::Dataplane.fits(version),
+            Self::Client => Generation::Client.fits(version) && Line::of(version) >= FIRST_WITH_CONFIG_JSON,
+        }
+    }
 }
 
 /// The parameters of an injection.
@@ -73,10 +87,9 @@ impl Images {
     /// consul-ecs with tokens in Secrets Manager.
     #[must_use]
     pub fn of(target: Target) -> Self {
-        let (consul_ecs, dataplane) = match (target, newest_pair()) {
-            (Target::Dataplane, Some((consul_ecs, dataplane))) => (Some(consul_ecs), Some(dataplane)),
-            (Target::Dataplane, None) => (None, None),
-            (Target::Client, _) => (newest_with_tokens(), None),
+        let (consul_ecs, dataplane) = match target {
+            Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),
+            Target::Client => (newest_for(Program::ConsulEcs, &[], ..FIRST_WITH_LOGIN), None),
         };
         Self {
             consul_ecs: image(CONSUL_ECS, consul_ecs),
@@ -91,8 +104,8 @@ impl Images {
     /// # Errors
     /// The table of releases has none with the containers of the dataplane generation.
     pub fn of_consul(self, servers: Line) -> Result<Self, InjectError> {
-        let (consul_ecs, dataplane) = newest_pair_of(servers).ok_or_else(|| {
-            let known = lines_of(Program::Consul).into_iter().rev().filter(|line| newest_pair_of(*line).is_some());
+        let (consul_ecs, dataplane) = pair(servers).ok_or_else(|| {
+            let known = lines_of(Program::Consul).into_iter().rev().filter(|line| pair(*line).is_some());
             let known = known.map(|line| line.to_string()).collect::<Vec<_>>().join(", ");
             InjectError::NoImages { servers, known }
         })?;
@@ -104,13 +117,14 @@ impl Images {
     /// with it, if that is known.
     ///
     /// # Errors
-    /// The image is of a release without Consul Dataplane, for the dataplane generation.
+    /// The tag of the image names a release that does not have the containers of this generation.
     pub fn with_consul_ecs(self, target: Target, image_of_consul_ecs: &str) -> Result<Self, InjectError> {
         let consul_ecs = image_of_consul_ecs.to_owned();
-        let version = Image::parse(image_of_consul_ecs).version().filter(|_| target == Target::Dataplane);
-        if version.as_ref().is_some_and(|version| *version < FIRST_WITH_DATAPLANE) {
-            return Err(InjectError::BeforeDataplane(consul_ecs));
+        let version = Image::parse(image_of_consul_ecs).version();
+        if version.as_ref().is_some_and(|version| !target.fits(version)) {
+            return Err(InjectError::OtherGeneration(consul_ecs));
         }
+        let version = version.filter(|_| target == Target::Dataplane);
         let partner = version.and_then(|version| newest_partner(Line::of(&version)));
         let dataplane = partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release)));
         Ok(Self { consul_ecs, dataplane, ..self })
@@ -120,12 +134,12 @@ impl Images {
 const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
 const DATAPLANE: &str = "hashicorp/consul-dataplane";
 
-/// consul-ecs 0.5 and newer log in instead of reading a token.
-fn newest_with_tokens() -> Option<&'static Version> {
-    lines_of(Program::ConsulEcs)
-        .into_iter()
-        .filter_map(|line| newest_of(Program::ConsulEcs, line))
-        .rfind(|release| **release < Version::new(0, 5, 0))
+/// consul-ecs 0.5 and newer log in instead of reading a token. Source: <https://github.com/hashicorp/consul-ecs/pull/69>
+const FIRST_WITH_LOGIN: Line = Line::new(0, 5);
+
+/// The newest releases that go with a line of Consul's servers, with the containers that are injected.
+fn pair(servers: Line) -> Option<(&'static Version, &'static Version)> {
+    newest_pair_for(&[servers], FIRST_WITHOUT_CONTROL_PLANE)
 }
 
 fn image(repository: &str, release: Option<&Version>) -> String {
@@ -211,11 +225,12 @@ pub enum InjectError {
         /// The lines that have images.
         known: String,
     },
-    /// An image of consul-ecs is older than the dataplane generation.
+    /// The generation does not have the release of an image of consul-ecs.
     #[error(
-        "{0}: the dataplane generation needs consul-ecs 0.8 or newer; give such an image, or choose --generation client for 0.6 and older"
+        "{0}: consul-ecs 0.8 and newer have the containers of --generation dataplane, 0.3 to 0.6 those of --generation client, others \
+         neither; give an image of the generation, or choose the other one"
     )]
-    BeforeDataplane(String),
+    OtherGeneration(String),
     /// The file does not parse.
     #[error("the file cannot be read again for its log configuration: {0}")]
     Notation(String),

@@ -155,7 +155,7 @@ fn only_health_sync_is_restarted() {
 fn images_go_together() {
     let newest = Images::of(Target::Dataplane);
     assert_eq!(newest.consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.10.1");
-    assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.1");
+    assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.4");
     assert_eq!(Images::of(Target::Client).consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.4.3");
     let with = |image: &str| Images::of(Target::Dataplane).with_consul_ecs(Target::Dataplane, image);
     let older = with("registry.example.com/consul-ecs:0.9.4").unwrap();
@@ -167,18 +167,31 @@ fn images_go_together() {
 }
 
 #[test]
-fn releases_before_the_dataplane_generation_are_refused() {
+fn servers_before_the_dataplane_generation_are_refused() {
     let newest = Images::of(Target::Dataplane);
     for servers in ["1.11", "1.14", "1.15", "1.16", "1.17"] {
         let error = newest.clone().of_consul(servers.parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("known are 2.0, 1.22, 1.21, 1.20, 1.19, 1.18;"), "{error}");
     }
-    for image in ["consul-ecs:0.5.2", "hashicorp/consul-ecs:0.7.3"] {
-        let error = newest.clone().with_consul_ecs(Target::Dataplane, image).unwrap_err();
-        assert_eq!(error, InjectError::BeforeDataplane(image.to_owned()));
+}
+
+#[test]
+fn a_release_of_another_generation_is_refused() {
+    let with = |target: Target, tag: &str| {
+        let image = format!("hashicorp/consul-ecs:{tag}");
+        Images::of(target).with_consul_ecs(target, &image).map(|images| assert_eq!(images.consul_ecs, image))
+    };
+    let refused = |tag: &str| Err(InjectError::OtherGeneration(format!("hashicorp/consul-ecs:{tag}")));
+    for tag in ["0.3.0", "0.5.2", "0.6.2"] {
+        assert_eq!((with(Target::Client, tag), with(Target::Dataplane, tag)), (Ok(()), refused(tag)), "{tag}");
     }
-    let client = Images::of(Target::Client).with_consul_ecs(Target::Client, "consul-ecs:0.5.2").unwrap();
-    assert_eq!(client.consul_ecs, "consul-ecs:0.5.2");
+    for tag in ["0.8.0-rc1", "0.8.1", "v0.10.1-fips1403", "1.0.0"] {
+        assert_eq!((with(Target::Client, tag), with(Target::Dataplane, tag)), (refused(tag), Ok(())), "{tag}");
+    }
+    for tag in ["0.2.0", "0.7.3"] {
+        assert_eq!((with(Target::Client, tag), with(Target::Dataplane, tag)), (refused(tag), refused(tag)), "{tag}");
+    }
+    assert_eq!((with(Target::Client, "latest"), with(Target::Dataplane, "latest")), (Ok(()), Ok(())));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use semver::Version;
 
+use crate::versions::{FIRST_WITH_DATAPLANE, FIRST_WITHOUT_CONTROL_PLANE, Line};
+
 /// The containers that connect a task to Consul's mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
@@ -17,10 +19,11 @@ impl Generation {
     /// Whether this version of consul-ecs belongs to this generation.
     #[must_use]
     pub fn fits(self, version: &Version) -> bool {
+        let line = Line::of(version);
         match self {
-            Self::Client => version.minor < 7,
-            Self::ControlPlane => version.minor == 7,
-            Self::Dataplane => version.minor > 7,
+            Self::Client => line < FIRST_WITH_DATAPLANE,
+            Self::ControlPlane => (FIRST_WITH_DATAPLANE..FIRST_WITHOUT_CONTROL_PLANE).contains(&line),
+            Self::Dataplane => line >= FIRST_WITHOUT_CONTROL_PLANE,
         }
     }
 

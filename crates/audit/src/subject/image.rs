@@ -28,16 +28,10 @@ impl Image {
         }
     }
 
-    /// The version in the tag: `0.8.4`, `v1.21.4`, `0.8`, `0.8.4-dev`, `1.17.0-ent`. `latest` is not a version.
+    /// The [version](version_in) in the tag.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
-        let tag = self.tag.as_deref()?.trim_start_matches('v');
-        let numbers: String = tag.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-        let mut parts = numbers.trim_end_matches('.').split('.').map(str::parse::<u64>);
-        let major = parts.next()?.ok()?;
-        let minor = parts.next()?.ok()?;
-        let patch = parts.next().and_then(Result::ok).unwrap_or_default();
-        Some(Version::new(major, minor, patch))
+        version_in(self.tag.as_deref()?)
     }
 
     /// The release in the tag, if the tag names a single one: `0.9.4`, `1.21.2-ent`, `0.9.1-ubi`, `0.10.1-fips1403`.
@@ -49,6 +43,18 @@ impl Image {
         let is_edition = |part: &str| matches!(part, "" | "ent" | "ubi") || part.starts_with("fips");
         numbers.parse().ok().filter(|_| suffix.split(['-', '.']).all(is_edition))
     }
+}
+
+/// The version in a tag: `0.8.4`, `v1.21.4`, `0.8`, `0.8.4-dev`, `1.17.0-ent`. `latest` is not a version.
+#[must_use]
+pub fn version_in(tag: &str) -> Option<Version> {
+    let tag = tag.trim_start_matches('v');
+    let numbers: String = tag.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    let mut parts = numbers.trim_end_matches('.').split('.').map(str::parse::<u64>);
+    let major = parts.next()?.ok()?;
+    let minor = parts.next()?.ok()?;
+    let patch = parts.next().and_then(Result::ok).unwrap_or_default();
+    Some(Version::new(major, minor, patch))
 }
 
 /// The programs of the mesh, by the names of their images.

@@ -22,7 +22,7 @@ pub use self::{
     credential::{CREDENTIALS, secrets_in, sounds_secret},
     entry_point::EntryPoint,
     generation::Generation,
-    image::{Image, Software, consul_ecs_version, image_of, line_of, release_of},
+    image::{Image, Software, consul_ecs_version, image_of, line_of, release_of, version_in},
     observer::{is_observer, workloads},
     task::Subject,
 };

@@ -24,6 +24,12 @@ pub struct InvalidLine(String);
 pub struct InvalidVersion(String);
 
 impl Line {
+    /// The line of these two numbers.
+    #[must_use]
+    pub const fn new(major: u64, minor: u64) -> Self {
+        Self { major, minor }
+    }
+
     /// The line of a version as users and Consul's API write it: of `2.0`, `1.21.4`, `v1.21.4`, `1.21.4+ent`.
     ///
     /// # Errors

@@ -19,11 +19,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeBounds;
+
 use semver::Version;
 
 pub use self::{
     line::{InvalidLine, InvalidVersion, Line},
-    table::{Bundled, Consul, ConsulEcs, Dataplane, Defect, Program, Step, Support, Table, table},
+    table::{Bundled, Consul, ConsulEcs, Dataplane, Defect, Program, Support, Table, table},
 };
 
 /// The lines of a program that the table has, from the oldest to the newest.
@@ -54,6 +56,12 @@ pub fn consul_of(program: Program, line: Line) -> Option<Vec<Line>> {
 pub fn supports(one: (Program, Line), other: (Program, Line)) -> Option<bool> {
     let (one, other) = (consul_of(one.0, one.1)?, consul_of(other.0, other.1)?);
     Some(one.iter().any(|line| other.contains(line)))
+}
+
+/// The lines of Envoy that a line of Consul supports; none if the table does not have it.
+#[must_use]
+pub fn envoy_of(consul_line: Line) -> &'static [Line] {
+    consul(consul_line).map_or(&[], |row| &row.envoy)
 }
 
 /// Whether a line of Consul supports a line of Envoy. `None` if the table does not have the line of Consul.
@@ -97,30 +105,35 @@ pub fn newest_of(program: Program, line: Line) -> Option<&'static Version> {
     }
 }
 
-/// The newest release of consul-ecs, and the newest one of Consul Dataplane that goes with it.
+/// The first line of consul-ecs whose tasks have Consul Dataplane; those of older lines have a client agent. Source:
+/// <https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes>
+pub const FIRST_WITH_DATAPLANE: Line = Line::new(0, 7);
+
+/// The first line of consul-ecs with Consul Dataplane whose tasks have the containers mesh-init and health-sync; those of 0.7 have
+/// control-plane in their place. Sources: <https://github.com/hashicorp/consul-ecs/blob/v0.7.3/CHANGELOG.md>,
+/// <https://github.com/hashicorp/consul-ecs/pull/211>
+pub const FIRST_WITHOUT_CONTROL_PLANE: Line = Line::new(0, 8);
+
+/// The first line of Consul Dataplane with the flag `-config-file`, with which consul-ecs starts it. Source:
+/// <https://github.com/hashicorp/consul-dataplane/pull/164>
+const FIRST_WITH_CONFIG_FILE: Line = Line::new(1, 3);
+
+/// The newest release of some lines of a program that goes with all of these lines of Consul.
 #[must_use]
-pub fn newest_pair() -> Option<(&'static Version, &'static Version)> {
-    let consul_ecs = table().consul_ecs.last()?;
-    Some((&consul_ecs.newest, newest_partner(consul_ecs.line)?))
+pub fn newest_for(program: Program, consul: &[Line], among: impl RangeBounds<Line>) -> Option<&'static Version> {
+    let fits = |line: &Line| {
+        let goes_with = consul_of(program, *line).unwrap_or_default();
+        among.contains(line) && consul.iter().all(|line| goes_with.contains(line))
+    };
+    newest_of(program, lines_of(program).into_iter().rev().find(fits)?)
 }
 
-/// The first release of consul-ecs that starts Consul Dataplane in the containers of today's tasks. 0.6 and older have
-/// client agents, 0.7 another container in place of mesh-init.
-pub const FIRST_WITH_DATAPLANE: Version = Version::new(0, 8, 0);
-
-/// The first release of Consul Dataplane with the flag `-config-file`, with which consul-ecs starts it. Source:
-/// <https://github.com/hashicorp/consul-dataplane/pull/164>
-const FIRST_WITH_CONFIG_FILE: Version = Version::new(1, 3, 0);
-
-/// The newest releases of consul-ecs and Consul Dataplane that go with a line of Consul, from consul-ecs 0.8 and Consul
-/// Dataplane 1.3 on: older ones do not work together in the containers of today's tasks.
+/// The newest releases of consul-ecs, from this line on, and of Consul Dataplane that go with all of these lines of Consul, and
+/// with each other.
 #[must_use]
-pub fn newest_pair_of(consul_line: Line) -> Option<(&'static Version, &'static Version)> {
-    let consul_ecs = table().consul_ecs.iter().rfind(|row| row.consul.contains(&consul_line))?;
-    let partner = consul(consul_line)?.dataplane.iter().max()?;
-    let dataplane = newest_of(Program::Dataplane, *partner)?;
-    let work_together = consul_ecs.newest >= FIRST_WITH_DATAPLANE && *dataplane >= FIRST_WITH_CONFIG_FILE;
-    work_together.then_some((&consul_ecs.newest, dataplane))
+pub fn newest_pair_for(consul: &[Line], first: Line) -> Option<(&'static Version, &'static Version)> {
+    let consul_ecs = newest_for(Program::ConsulEcs, consul, first..)?;
+    Some((consul_ecs, newest_for(Program::Dataplane, consul, FIRST_WITH_CONFIG_FILE..)?))
 }
 
 /// What HashiCorp demands before Consul's servers are updated to a line, if the table has something.
@@ -135,12 +148,6 @@ pub fn newest_partner(consul_ecs: Line) -> Option<&'static Version> {
     let fits =
         |row: &&Dataplane| supports((Program::ConsulEcs, consul_ecs), (Program::Dataplane, row.line)) == Some(true);
     table().dataplane.iter().rfind(fits).map(|row| &row.newest)
-}
-
-/// The order in which to update, step by step.
-#[must_use]
-pub fn upgrade_order() -> &'static [Step] {
-    &table().steps
 }
 
 fn consul(line: Line) -> Option<&'static Consul> {

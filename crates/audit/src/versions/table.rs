@@ -35,16 +35,13 @@ pub struct Table {
     /// The known defects.
     #[serde(rename = "defect")]
     pub defects: Vec<Defect>,
-    /// The order in which to update.
-    #[serde(rename = "step")]
-    pub steps: Vec<Step>,
 }
 
 impl Default for Table {
     fn default() -> Self {
         let as_of = Datetime { date: None, time: None, offset: None };
         let (consul, consul_ecs, dataplane) = (Vec::new(), Vec::new(), Vec::new());
-        Self { as_of, consul, consul_ecs, dataplane, defects: Vec::new(), steps: Vec::new() }
+        Self { as_of, consul, consul_ecs, dataplane, defects: Vec::new() }
     }
 }
 
@@ -157,18 +154,6 @@ pub struct Defect {
     pub fixed_in: Option<Version>,
     /// The rule that reports it, if the definition of a mesh task shows it.
     pub rule: Option<String>,
-    /// The pages that say so.
-    pub sources: Vec<String>,
-}
-
-/// A step of an update.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// What to update.
-    pub what: String,
-    /// Why at this point.
-    pub why: String,
     /// The pages that say so.
     pub sources: Vec<String>,
 }

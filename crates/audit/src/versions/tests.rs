@@ -25,8 +25,7 @@ fn every_row_has_a_source() {
     let sources = (table.consul.iter().map(|row| &row.sources))
         .chain(table.consul_ecs.iter().map(|row| &row.sources))
         .chain(table.dataplane.iter().map(|row| &row.sources))
-        .chain(table.defects.iter().map(|row| &row.sources))
-        .chain(table.steps.iter().map(|row| &row.sources));
+        .chain(table.defects.iter().map(|row| &row.sources));
     for sources in sources {
         assert!(!sources.is_empty() && sources.iter().all(|source| source.starts_with("https://")), "{sources:?}");
     }
@@ -125,8 +124,8 @@ fn an_image_of_the_dataplane_has_an_envoy_if_it_is_known() {
 
 #[test]
 fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
-    let (consul_ecs, dataplane) = newest_pair().unwrap();
-    assert_eq!((consul_ecs, dataplane), (&version("0.10.1"), &version("2.0.1")));
+    let (consul_ecs, dataplane) = newest_pair_for(&[line("2.0")], FIRST_WITHOUT_CONTROL_PLANE).unwrap();
+    assert_eq!((consul_ecs, dataplane), (&version("0.10.1"), &version("2.0.4")));
     for (program, release) in [(Program::ConsulEcs, consul_ecs), (Program::Dataplane, dataplane)] {
         assert_eq!(has_ended(program, Line::of(release)), Some(false));
         let by_release = |defect: &&Defect| defect.rule.as_deref() == Some("consul-release-defect");
@@ -135,21 +134,17 @@ fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
 }
 
 #[test]
-fn servers_are_updated_after_what_they_refuse_and_before_all_other_tasks() {
-    let order: Vec<&str> = upgrade_order().iter().map(|step| step.what.as_str()).collect();
-    assert_eq!(order.len(), 4);
-    assert_eq!(order[1..3], ["Consul's servers", "the controller"]);
-    assert!(order[0].starts_with("the tasks whose Consul Dataplane") && order[3].starts_with("all tasks"));
-}
-
-#[test]
-fn a_pair_has_the_containers_of_today_s_tasks() {
-    let with_pair: Vec<String> = lines_of(Program::Consul)
-        .into_iter()
-        .filter(|line| newest_pair_of(*line).is_some())
-        .map(|line| line.to_string())
-        .collect();
-    assert_eq!(with_pair, ["1.18", "1.19", "1.20", "1.21", "1.22", "2.0"]);
+fn a_pair_goes_with_all_lines_of_consul_that_are_asked_for() {
+    let pair = |consul: &[&str], first: Line| {
+        let consul: Vec<Line> = consul.iter().map(|text| line(text)).collect();
+        newest_pair_for(&consul, first).map(|(consul_ecs, dataplane)| format!("{consul_ecs} {dataplane}"))
+    };
+    assert_eq!(pair(&["1.20", "1.22"], FIRST_WITH_DATAPLANE).as_deref(), Some("0.9.4 1.7.11"));
+    assert_eq!(pair(&["1.22"], FIRST_WITH_DATAPLANE).as_deref(), Some("0.10.1 1.9.12"));
+    assert_eq!(pair(&["1.17"], FIRST_WITH_DATAPLANE).as_deref(), Some("0.7.3 1.4.6"));
+    assert_eq!(pair(&["1.17"], FIRST_WITHOUT_CONTROL_PLANE), None);
+    assert_eq!(pair(&["1.15"], FIRST_WITH_DATAPLANE), None, "consul-ecs 0.6 has client agents");
+    assert_eq!(pair(&["1.17", "1.18"], FIRST_WITH_DATAPLANE), None);
 }
 
 #[test]
@@ -165,7 +160,7 @@ fn a_version_has_a_line() {
 }
 
 #[test]
-fn servers_need_a_release_before_consul_2() {
-    assert!(before(line("2.0")).is_some_and(|demand| demand.contains("1.21.7")));
+fn servers_need_a_release_and_a_licence_before_consul_2() {
+    assert!(before(line("2.0")).is_some_and(|demand| demand.contains("1.21.7") && demand.contains("license of IBM")));
     assert_eq!(before(line("1.22")), None);
 }

@@ -2,9 +2,7 @@
 
 use std::{env, fmt::Write as _, fs, path::Path};
 
-use audit::versions::{
-    Line, Program, Support, bundled_envoy, has_ended, lines_of, newest_of, supports, table, upgrade_order,
-};
+use audit::versions::{Line, Program, Support, bundled_envoy, has_ended, lines_of, newest_of, supports, table};
 
 const MARK: &str = "<!-- The rest is written by `make pages`";
 
@@ -23,7 +21,7 @@ fn the_support_page_has_the_tables_of_the_releases() {
 }
 
 fn tables() -> String {
-    [what_goes_together(), known_defects(), the_order()].join("\n")
+    [what_goes_together(), demanded_before(), known_defects()].join("\n")
 }
 
 fn what_goes_together() -> String {
@@ -71,6 +69,18 @@ fn sources_of(program: Program, wanted: Line) -> &'static [String] {
     }
 }
 
+fn demanded_before() -> String {
+    let mut out = "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it:\n\n\
+                   | Consul | demand | sources |\n| --- | --- | --- |\n"
+        .to_owned();
+    for row in table().consul.iter().rev() {
+        if let Some(demand) = &row.before {
+            writeln!(out, "| {} | {demand} | {} |", row.line, links(&row.sources)).unwrap();
+        }
+    }
+    out
+}
+
 fn known_defects() -> String {
     let mut out = "## Known defects\n\nA rule of `ecs-mesh check` finds those that a task definition shows.\n\n\
                    | program | releases | what happens | what to do | corrected in | rule | sources |\n\
@@ -82,14 +92,6 @@ fn known_defects() -> String {
         let cells = [&defect.what, &defect.action, &fixed, &rule, &links(&defect.sources)];
         let cells: Vec<&str> = cells.iter().map(|cell| cell.as_str()).collect();
         writeln!(out, "| {} | {} | {} |", defect.program, defect.releases, cells.join(" | ")).unwrap();
-    }
-    out
-}
-
-fn the_order() -> String {
-    let mut out = "## The order of an update\n\n".to_owned();
-    for (number, step) in upgrade_order().iter().enumerate() {
-        writeln!(out, "{}. Update {}: {} ({}).", number + 1, step.what, step.why, links(&step.sources)).unwrap();
     }
     out
 }

@@ -170,7 +170,13 @@ fn missing_injection_options_are_named() {
     assert!(inject("plain.json", &["--consul-version", "7.7"]).contains("known are 2.0, 1.22"));
     assert!(inject("plain.json", &["--consul-version", "1.16.2"]).contains("go with Consul 1.16; known are 2.0"));
     assert!(inject("plain.json", &["--consul-version", "new"]).contains("such as 2.0 or 1.21.4"));
-    assert!(inject("plain.json", &["--consul-ecs-image", "consul-ecs:0.5.2"]).contains("consul-ecs 0.8 or newer"));
+    for (generation, tag) in [("dataplane", "0.5.2"), ("dataplane", "0.7.3"), ("client", "0.7.3"), ("client", "0.10.1")]
+    {
+        let image = format!("consul-ecs:{tag}");
+        let refused = inject("plain.json", &["--no-acls", "--generation", generation, "--consul-ecs-image", &image]);
+        let expected = "consul-ecs 0.8 and newer have the containers of --generation dataplane, 0.3 to 0.6 those of";
+        assert!(refused.contains(&format!("{image}: {expected}")), "{generation}: {refused}");
+    }
     assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));
     assert!(
         inject("plain.json", &["--generation", "dataplane", "--family", "web"]).contains("no such task definition")

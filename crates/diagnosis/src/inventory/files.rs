@@ -10,10 +10,7 @@ use audit::{
 };
 
 use super::row::{Generation, Images, InventoryRow};
-use crate::versions::UNTAGGED;
-
-/// The tag of an image whose reference is known only at deployment.
-const UNKNOWN: &str = "unknown";
+use crate::versions::{UNKNOWN, UNTAGGED};
 
 /// A row for each task definition, and for each service that runs it as far as the input has services.
 #[must_use]
@@ -70,15 +67,18 @@ fn generation(subject: &Subject<'_>, definition: &TaskDefinition) -> Generation 
 
 fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
     let consul = subject.consul.as_ref();
-    let envoy = definition.containers.items.iter().find(|container| {
-        let software = subject::image_of(container).and_then(|image| image.software());
-        software == Some(Software::Envoy)
-    });
+    let with = |software| {
+        let is_it =
+            |container: &&Container| subject::image_of(container).and_then(|image| image.software()) == Some(software);
+        definition.containers.items.iter().find(is_it)
+    };
+    let consul_ecs = consul.and_then(|task| task.consul_ecs_containers().next());
     Images {
-        consul_ecs: consul.and_then(|task| task.consul_ecs_containers().next()).map(tag),
+        // Controllers are not in the mesh.
+        consul_ecs: consul_ecs.or_else(|| with(Software::ConsulEcs)).map(tag),
         consul_dataplane: consul.and_then(|task| task.dataplane).map(tag),
         consul: consul.and_then(|task| task.client).map(tag),
-        envoy: envoy.map(tag),
+        envoy: with(Software::Envoy).map(tag),
     }
 }
 
@@ -86,4 +86,24 @@ fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
 fn tag(container: &Container) -> String {
     let image = subject::image_of(container);
     image.map_or_else(|| UNKNOWN.to_owned(), |image| image.tag.unwrap_or_else(|| UNTAGGED.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use audit::{input::read_source, source::SourceFile};
+
+    use super::*;
+
+    #[test]
+    fn a_controller_is_in_no_mesh_and_has_a_release_of_consul_ecs() {
+        let text = r#"{"family": "controller", "containerDefinitions": [
+            {"name": "controller", "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.4", "command": ["controller"]}]}"#;
+        let mut material = Material::default();
+        read_source(Arc::new(SourceFile::new("controller.json", text)), true, &mut material).unwrap();
+        let rows = rows_of_files(&material);
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((row.generation, row.images.consul_ecs.as_deref()), (Generation::None, Some("0.9.4")));
+    }
 }

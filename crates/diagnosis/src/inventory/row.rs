@@ -59,7 +59,8 @@ impl Generation {
     }
 }
 
-/// The tags of the images of a revision; `untagged` for an image without one.
+/// The tags of the images of a revision; `untagged` for an image without one, `unknown` where a file does not say it. consul-ecs in
+/// tasks of generation `None` is a controller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Images {

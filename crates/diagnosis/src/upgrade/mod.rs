@@ -6,7 +6,7 @@
 //!  rows of the inventory ─▶ Releases ─▶ fit: do they go with a line of Consul?
 //!  Consul now, target    ─▶ hops: the lines between, at most two at a time
 //!                           pair: the releases that go with both ends of a hop
-//!                              └──▶ Plan: for each hop the tasks first, then the servers
+//!                              └──▶ Plan: for each hop the controllers, the tasks, the servers, and the client agents
 //! ```
 
 mod fit;

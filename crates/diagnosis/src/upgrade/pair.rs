@@ -2,14 +2,10 @@
 
 use std::fmt;
 
-use audit::versions::{Line, Program, consul_of, lines_of, newest_of};
+use audit::versions::{FIRST_WITH_DATAPLANE, Line, Program, newest_for, newest_pair_for};
 use semver::Version;
 
-use super::fit::Releases;
-
-/// The first line of consul-ecs with Consul Dataplane, and the first line of Consul Dataplane that goes with it:
-/// <https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes>
-const FIRST: (&str, &str) = ("0.7", "1.3");
+use super::fit::{Kind, Releases};
 
 /// Releases of consul-ecs and, except with a client agent, Consul Dataplane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,22 +17,30 @@ pub(super) struct Pair {
 impl Pair {
     /// The newest releases of consul-ecs and Consul Dataplane that go with all of these lines of Consul.
     pub(super) fn of_dataplane(consul: &[Line]) -> Option<Self> {
-        let is_new = |first: &str, line: Line| first.parse().is_ok_and(|first| line >= first);
-        let consul_ecs = newest(Program::ConsulEcs, consul, |line| is_new(FIRST.0, line))?;
-        let dataplane = newest(Program::Dataplane, consul, |line| is_new(FIRST.1, line))?;
+        let (consul_ecs, dataplane) = newest_pair_for(consul, FIRST_WITH_DATAPLANE)?;
         Some(Self { consul_ecs, dataplane: Some(dataplane) })
     }
 
     /// The newest release of consul-ecs with a client agent that goes with all of these lines of Consul.
     pub(super) fn of_client_agent(consul: &[Line]) -> Option<Self> {
-        let is_old = |line: Line| FIRST.0.parse().is_ok_and(|first| line < first);
-        Some(Self { consul_ecs: newest(Program::ConsulEcs, consul, is_old)?, dataplane: None })
+        let consul_ecs = newest_for(Program::ConsulEcs, consul, ..FIRST_WITH_DATAPLANE)?;
+        Some(Self { consul_ecs, dataplane: None })
     }
 
-    /// The releases for tasks like these: those with a client agent move to Consul Dataplane as soon as they can.
+    /// The newest releases that go with all of these lines of Consul: tasks with a client agent move to Consul Dataplane as soon as
+    /// they can.
+    pub(super) fn newest(consul: &[Line]) -> Option<Self> {
+        Self::of_dataplane(consul).or_else(|| Self::of_client_agent(consul))
+    }
+
+    /// The releases for tasks like these.
     pub(super) fn for_tasks(tasks: &Releases, consul: &[Line]) -> Option<Self> {
-        let of_client_agent = || tasks.has_client_agent().then(|| Self::of_client_agent(consul)).flatten();
-        Self::of_dataplane(consul).or_else(of_client_agent)
+        Self::newest(consul).filter(|pair| pair.is_for(tasks.kind))
+    }
+
+    /// Whether tasks of this kind can have them: no task goes back to a client agent.
+    pub(super) fn is_for(&self, kind: Kind) -> bool {
+        kind != Kind::Dataplane || self.dataplane.is_some()
     }
 
     /// The releases of a revision that has them.
@@ -56,13 +60,4 @@ impl fmt::Display for Pair {
         let programs: Vec<String> = self.programs().map(|(program, release)| format!("{program} {release}")).collect();
         f.write_str(&programs.join(" and "))
     }
-}
-
-/// The newest release of such a line that goes with all of these lines of Consul.
-fn newest(program: Program, consul: &[Line], is_wanted: impl Fn(Line) -> bool) -> Option<&'static Version> {
-    let fits = |line: &&Line| {
-        let goes_with = consul_of(program, **line).unwrap_or_default();
-        is_wanted(**line) && consul.iter().all(|line| goes_with.contains(line))
-    };
-    newest_of(program, *lines_of(program).iter().rev().find(fits)?)
 }

@@ -62,8 +62,9 @@ impl RowName {
 pub struct UpgradeStep {
     /// What to do.
     pub what: String,
-    /// The revisions that it is about; none if it is about the servers.
+    /// The revisions that it is about; none if it is about the servers, or about a controller that the inventory does not have.
     pub rows: Vec<RowName>,
-    /// What to know before, each said once: known defects of the releases that no rule of the auditor finds.
+    /// What to know before, each said once: known defects of the releases that no rule of the auditor finds, and what HashiCorp
+    /// demands before the servers are updated.
     pub notes: Vec<String>,
 }

@@ -1,22 +1,33 @@
 //! The steps of an upgrade.
+//!
+//! The order, and its sources:
+//!
+//! 1. What does not go with the old and the new servers is updated first, if there are releases that do: servers refuse an Envoy
+//!    that is too old for them, and the proxy runs on without a configuration
+//!    (<https://github.com/hashicorp/consul-dataplane/issues/1245>). The controller comes before the tasks, and a new one runs beside
+//!    the ACL controller until all tasks have Consul Dataplane
+//!    (<https://developer.hashicorp.com/consul/docs/upgrade/ecs/dataplane>).
+//! 2. The servers (<https://developer.hashicorp.com/consul/docs/upgrade/instructions>).
+//! 3. What goes with the new servers only.
+//! 4. Client agents, with an Envoy that the new Consul supports (<https://developer.hashicorp.com/consul/docs/upgrade>).
 
 use std::collections::BTreeSet;
 
-use audit::versions::{Line, Program, before, defects_of};
+use audit::versions::{Defect, Line, Program, before, defects_of, envoy_of};
 
 use super::{
-    fit::{Fit, Releases},
+    fit::{Fit, Kind, Releases},
     hops::{Hop, hops},
     pair::Pair,
     report::{RowName, UpgradeStep},
 };
 
 /// How tasks with a client agent move to Consul Dataplane.
-const TO_DATAPLANE: &str = "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes";
+const TO_DATAPLANE: &str = "https://developer.hashicorp.com/consul/docs/upgrade/ecs/dataplane";
 
 /// The steps, in order.
 pub(super) struct Plan<'a> {
-    /// The tasks after the steps.
+    /// The tasks and controllers after the steps.
     pub(super) tasks: Vec<(&'a RowName, Releases)>,
     pub(super) steps: Vec<UpgradeStep>,
     /// The notes that a step has: each is said once.
@@ -31,76 +42,175 @@ impl<'a> Plan<'a> {
             all.iter().partition(|(_, releases)| !matches!(releases.fit(target), Fit::Unknown(_)));
         let tasks = known_tasks.into_iter().map(|(row, releases)| (row, releases.clone())).collect();
         let mut plan = Self { tasks, steps: Vec::new(), said: BTreeSet::new() };
-        if !unknown.is_empty() {
-            let what = "Find out the releases of these, whose images name none, and plan again".to_owned();
-            let rows = unknown.into_iter().map(|(row, _)| row.clone()).collect();
-            plan.steps.push(UpgradeStep { what, rows, notes: Vec::new() });
-        }
+        let what =
+            "Find out what these go with, and plan again: it is not known what they run, or the table does not have it";
+        plan.add(what.to_owned(), unknown.into_iter().map(|(row, _)| row.clone()).collect());
         let releases: Vec<&Releases> = all.iter().map(|(_, releases)| releases).collect();
         for hop in hops(known, from, target, &releases) {
             plan.update(&[hop.from, hop.to], "Update");
-            plan.upgrade_servers(hop);
+            plan.upgrade_servers(known, hop);
             plan.update(&[hop.to], "At once, update");
+            plan.update_client_agents(hop.to);
         }
         if from == target {
             plan.update(&[target], "Update");
         }
+        let left = |releases: &Releases| matches!(releases.fit(target), Fit::Not(_));
+        let what = format!(
+            "Decide about these, which do not go with Consul {target}: no newer release is known that does, and the plan goes back to \
+             no older one"
+        );
+        plan.add(what, plan.rows(left));
         plan
     }
 
-    fn upgrade_servers(&mut self, Hop { from, to }: Hop) {
-        let what = format!("Upgrade Consul's servers from {from} to {to}");
-        let conflicts = |releases: &Releases| matches!(releases.fit(to), Fit::Not(_));
+    /// Adds a step about these revisions, if there are any.
+    fn add(&mut self, what: String, rows: Vec<RowName>) {
+        if !rows.is_empty() {
+            self.steps.push(UpgradeStep { what, rows, notes: Vec::new() });
+        }
+    }
+
+    fn rows(&self, wanted: impl Fn(&Releases) -> bool) -> Vec<RowName> {
+        self.tasks.iter().filter(|(_, releases)| wanted(releases)).map(|(row, _)| RowName::clone(row)).collect()
+    }
+
+    fn upgrade_servers(&mut self, known: &[Line], Hop { from, to }: Hop) {
         let lost =
-            self.tasks.iter().filter(|(_, releases)| conflicts(releases) && Pair::for_tasks(releases, &[to]).is_none());
-        let lost: Vec<String> = lost.map(|(row, _)| row.revision.clone()).collect();
-        let mut notes: Vec<String> = before(to).map(str::to_owned).into_iter().collect();
+            self.rows(|releases| matches!(releases.fit(to), Fit::Not(_)) && Pair::for_tasks(releases, &[to]).is_none());
+        let lost: Vec<String> = lost.into_iter().map(|row| row.revision).collect();
+        // Those of a line that is left out are demanded as well.
+        let demands = known.iter().filter(|line| **line > from && **line <= to).filter_map(|line| before(*line));
+        let mut notes: Vec<String> = demands.map(|demand| format!("HashiCorp demands before: {demand}")).collect();
         if !lost.is_empty() {
             let revisions = lost.join(", ");
             notes.push(format!("no release is known that goes with Consul {to} for {revisions}"));
         }
+        let what = format!("Upgrade Consul's servers from {from} to the newest {to}");
         self.steps.push(UpgradeStep { what, rows: Vec::new(), notes });
     }
 
-    /// The tasks that do not go with all of these lines, as far as there are releases that do: a step for each pair.
+    /// What does not go with all of these lines, as far as there are releases that do: the controllers, then the tasks.
     fn update(&mut self, consul: &[Line], verb: &str) {
-        let mut updates: Vec<(Pair, Vec<RowName>, bool)> = Vec::new();
-        for (row, releases) in &mut self.tasks {
-            let Some(pair) = Pair::for_tasks(releases, consul) else { continue };
-            let Some(changed) = releases.updated(consul, &pair.releases()) else { continue };
-            let moves = releases.has_client_agent() && !changed.has_client_agent();
-            match updates.iter_mut().find(|(other, ..)| *other == pair) {
-                Some((_, rows, some_move)) => {
-                    rows.push(RowName::clone(row));
-                    *some_move |= moves;
-                }
-                None => updates.push((pair, vec![RowName::clone(row)], moves)),
-            }
-            *releases = changed;
-        }
-        let lines = consul.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        for (pair, rows, some_move) in updates {
+        let Some(pair) = Pair::newest(consul) else { return };
+        let update = self.updated_tasks(&pair, consul);
+        self.update_controllers(&pair, consul, verb, &update);
+        if !update.rows.is_empty() {
+            let lines = consul.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
             let goes = if pair.dataplane.is_some() { "go" } else { "goes" };
             let what = format!("{verb} these tasks to {pair}, which {goes} with Consul {lines}");
-            let notes = notes(&pair, some_move).into_iter().filter(|note| self.said.insert(note.clone())).collect();
-            self.steps.push(UpgradeStep { what, rows, notes });
+            let notes = notes(&pair, &update).into_iter().filter(|note| self.said.insert(note.clone())).collect();
+            self.steps.push(UpgradeStep { what, rows: update.rows, notes });
         }
+        if pair.dataplane.is_some() {
+            self.delete_acl_controllers(update.moves);
+        }
+    }
+
+    /// Updates the tasks that do not go with all of these lines.
+    fn updated_tasks(&mut self, pair: &Pair, consul: &[Line]) -> Update {
+        let (mut update, target) = (Update::default(), pair.releases());
+        let is_task = |releases: &Releases| releases.kind != Kind::Controller && pair.is_for(releases.kind);
+        for (row, releases) in self.tasks.iter_mut().filter(|(_, releases)| is_task(releases)) {
+            let Some(changed) = releases.updated(consul, &target) else { continue };
+            let kept = releases.kept(&target).into_iter();
+            update.kept.extend(kept.map(|program| format!("{} keeps {program}, which is newer", row.revision)));
+            update.moves |= releases.kind != changed.kind;
+            update.has_fips |= releases.is_fips;
+            update.rows.push(RowName::clone(row));
+            *releases = changed;
+        }
+        update
+    }
+
+    /// The controllers that are older than the tasks will be, or do not go with all of these lines. If the inventory has none, one
+    /// may run elsewhere.
+    fn update_controllers(&mut self, pair: &Pair, consul: &[Line], verb: &str, update: &Update) {
+        let has_dataplane = pair.dataplane.is_some();
+        let (mut rows, mut is_seen) = (Vec::new(), false);
+        for (row, releases) in self.tasks.iter_mut().filter(|(_, releases)| releases.kind == Kind::Controller) {
+            if releases.is_acl_controller() == has_dataplane {
+                continue;
+            }
+            is_seen = true;
+            let is_due = !update.rows.is_empty() || releases.conflicts_with(consul);
+            if let Some(changed) = releases.controller_updated(Line::of(pair.consul_ecs)).filter(|_| is_due) {
+                rows.push(RowName::clone(row));
+                *releases = changed;
+            }
+        }
+        let controller = if has_dataplane { "controller" } else { "ACL controller" };
+        let release = format!("the {controller} of consul-ecs to {}", pair.consul_ecs);
+        if is_seen {
+            self.add(format!("{verb} {release}"), rows);
+        } else if update.moves {
+            let what = format!(
+                "Deploy the controller of consul-ecs {} beside the ACL controller, if Consul has ACLs: both run until the tasks of the next \
+                 step have moved to Consul Dataplane",
+                pair.consul_ecs
+            );
+            let rows = self.rows(Releases::is_acl_controller);
+            self.steps.push(UpgradeStep { what, rows, notes: Vec::new() });
+        } else if !update.rows.is_empty() && self.said.insert(release.clone()) {
+            self.steps.push(UpgradeStep {
+                what: format!("{verb} {release}, if it runs"),
+                rows: Vec::new(),
+                notes: Vec::new(),
+            });
+        }
+    }
+
+    /// ACL controllers, after the last task with a client agent has moved.
+    fn delete_acl_controllers(&mut self, moved: bool) {
+        let rows = self.rows(Releases::is_acl_controller);
+        let is_needed = self.tasks.iter().any(|(_, releases)| releases.kind == Kind::ClientAgent);
+        if is_needed || (rows.is_empty() && !moved) {
+            return;
+        }
+        self.tasks.retain(|(_, releases)| !releases.is_acl_controller());
+        let what = "When no task with a client agent is left, delete the ACL controller, and in Consul the client policy, role and auth method";
+        self.steps.push(UpgradeStep { what: what.to_owned(), rows, notes: Vec::new() });
+    }
+
+    fn update_client_agents(&mut self, to: Line) {
+        let envoy = envoy_of(to).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let what = format!("Update the client agents of these tasks to Consul {to}, and their Envoy to one of {envoy}");
+        self.add(what, self.rows(|releases| releases.kind == Kind::ClientAgent));
     }
 }
 
+/// Tasks that are updated.
+#[derive(Debug, Default)]
+struct Update {
+    rows: Vec<RowName>,
+    /// Whether some move to Consul Dataplane.
+    moves: bool,
+    /// Whether some have a FIPS image of consul-ecs.
+    has_fips: bool,
+    /// What they keep, one sentence each.
+    kept: Vec<String>,
+}
+
 /// What to know before an update.
-fn notes(pair: &Pair, some_move: bool) -> Vec<String> {
-    let mut notes = vec![format!("if the controller of consul-ecs runs, update it to {} first", pair.consul_ecs)];
-    if some_move {
+fn notes(pair: &Pair, update: &Update) -> Vec<String> {
+    let mut notes = update.kept.clone();
+    if update.moves {
         notes.push(format!("tasks with a client agent move to Consul Dataplane: {TO_DATAPLANE}"));
     }
+    if pair.dataplane.is_none() {
+        notes.push("client agents are updated after the servers: their image of Consul stays as it is".to_owned());
+    }
     for (program, release) in pair.programs() {
-        let unseen = defects_of(program, release).into_iter().filter(|defect| defect.rule.is_none());
+        let is_unseen = |defect: &&Defect| match defect.rule.as_deref() {
+            None => true,
+            Some(rule) => update.has_fips && rule == "consul-fips-tag",
+        };
         let of = |what: &str, action: &str| match program {
             Program::ConsulEcs => format!("{program} {}: {what}; {action}", Line::of(release)),
             _ => format!("{program}: {what}; {action}"),
         };
-        notes.extend(unseen.map(|defect| of(&defect.what, &defect.action)));
+        let defects = defects_of(program, release).into_iter().filter(is_unseen);
+        notes.extend(defects.map(|defect| of(&defect.what, &defect.action)));
     }
     notes
 }

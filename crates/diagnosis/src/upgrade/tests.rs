@@ -57,13 +57,16 @@ fn pair(consul: &[&str]) -> String {
 fn tasks_come_before_the_servers_and_two_lines_at_a_time() {
     let report = planned(&[dataplane("web", "0.9.0", "1.6.2"), dataplane("api", "0.9.4", "1.7.1")], "1.20", "2.0");
     let (to_22, to_2) = (pair(&["1.20", "1.22"]), pair(&["1.22", "2.0"]));
+    let controller = |release: &str| (format!("Update the controller of consul-ecs to {release}, if it runs"), vec![]);
     assert_eq!(
         told(&report),
         [
+            controller("0.9.4"),
             (format!("Update these tasks to {to_22}, which go with Consul 1.20 and 1.22"), vec!["web"]),
-            ("Upgrade Consul's servers from 1.20 to 1.22".to_owned(), vec![]),
+            ("Upgrade Consul's servers from 1.20 to the newest 1.22".to_owned(), vec![]),
+            controller("0.10.1"),
             (format!("Update these tasks to {to_2}, which go with Consul 1.22 and 2.0"), vec!["web", "api"]),
-            ("Upgrade Consul's servers from 1.22 to 2.0".to_owned(), vec![]),
+            ("Upgrade Consul's servers from 1.22 to the newest 2.0".to_owned(), vec![]),
         ]
     );
     let [web, api] = report.blockers.as_slice() else { panic!("{:?}", report.blockers) };
@@ -74,27 +77,76 @@ fn tasks_come_before_the_servers_and_two_lines_at_a_time() {
 #[test]
 fn tasks_that_go_with_the_target_are_left_alone() {
     let report = planned(&[dataplane("web", "0.10.1", "1.9.0")], "1.22", "2.0");
-    assert_eq!(told(&report), [("Upgrade Consul's servers from 1.22 to 2.0".to_owned(), vec![])]);
+    assert_eq!(told(&report), [("Upgrade Consul's servers from 1.22 to the newest 2.0".to_owned(), vec![])]);
     assert_eq!((report.blockers.as_slice(), report.unknown.as_slice()), (&[][..], &[][..]));
 }
 
 #[test]
 fn where_no_release_goes_with_both_ends_the_tasks_follow_at_once() {
     let report = planned(&[row("bill", Generation::ClientAgent, "0.6.2", None)], "1.15", "1.17");
-    let servers = "Upgrade Consul's servers from 1.15 to 1.17".to_owned();
+    let servers = "Upgrade Consul's servers from 1.15 to the newest 1.17".to_owned();
     let then = format!("At once, update these tasks to {}, which go with Consul 1.17", pair(&["1.17"]));
-    assert_eq!(told(&report), [(servers, vec![]), (then, vec!["bill"])]);
-    let notes = report.steps[1].notes.join("\n");
-    assert!(notes.contains("upgrade-to-dataplanes") && notes.contains("update it to 0.7.3 first"), "{notes}");
+    let [first, deploy, second, delete] = &told(&report)[..] else { panic!("{report:#?}") };
+    assert_eq!((first, second), (&(servers, vec![]), &(then, vec!["bill"])));
+    assert!(deploy.0.starts_with("Deploy the controller of consul-ecs 0.7.3 beside the ACL controller"), "{deploy:?}");
+    assert!(delete.0.starts_with("When no task with a client agent is left, delete the ACL controller"), "{delete:?}");
 }
 
 #[test]
 fn tasks_with_a_client_agent_keep_it_until_there_is_a_dataplane_for_them() {
     let report = planned(&[row("bill", Generation::ClientAgent, "0.4.3", None)], "1.11", "1.14");
     let steps: Vec<String> = told(&report).into_iter().map(|(what, _)| what).collect();
-    assert_eq!(steps[0], "Upgrade Consul's servers from 1.11 to 1.13");
-    assert!(steps[1].starts_with("At once, update these tasks to consul-ecs 0.6."), "{steps:?}");
-    assert!(steps.iter().all(|what| !what.contains("dataplane")), "{steps:?}");
+    let [servers, controller, tasks, agents, last, agents_again] = &steps[..] else { panic!("{steps:#?}") };
+    assert_eq!(servers, "Upgrade Consul's servers from 1.11 to the newest 1.13");
+    assert_eq!(controller, "At once, update the ACL controller of consul-ecs to 0.6.2, if it runs");
+    assert_eq!(tasks, "At once, update these tasks to consul-ecs 0.6.2, which goes with Consul 1.13");
+    assert_eq!(
+        agents,
+        "Update the client agents of these tasks to Consul 1.13, and their Envoy to one of 1.20, 1.21, 1.22, 1.23"
+    );
+    assert_eq!(last, "Upgrade Consul's servers from 1.13 to the newest 1.14");
+    assert!(agents_again.starts_with("Update the client agents of these tasks to Consul 1.14, "), "{agents_again}");
+}
+
+#[test]
+fn controllers_are_updated_before_their_tasks() {
+    let controller = |release: &str| row("controller", Generation::None, release, None);
+    let report = planned(&[dataplane("web", "0.9.4", "1.9.12"), controller("0.8.1")], "1.22", "2.0");
+    assert_eq!((report.revisions, report.blockers.len()), (2, 2));
+    let steps = told(&report);
+    assert_eq!(steps[0], ("Update the controller of consul-ecs to 0.10.1".to_owned(), vec!["controller"]));
+    assert_eq!((steps[1].1.as_slice(), steps.len()), (&["web"][..], 3));
+    let report = planned(&[dataplane("web", "0.9.4", "1.9.12"), controller("0.10.1")], "1.22", "2.0");
+    assert_eq!(told(&report)[0].1, ["web"], "it is new enough");
+    let report = planned(&[dataplane("web", "0.10.0", "1.9.12"), controller("0.9.4")], "1.22", "2.0");
+    assert_eq!(told(&report)[0].1, ["controller"], "without tasks as well");
+}
+
+#[test]
+fn the_acl_controller_runs_until_its_tasks_have_moved() {
+    let bill = row("bill", Generation::ClientAgent, "0.6.2", None);
+    let report = planned(&[bill, row("acl", Generation::None, "0.6.2", None)], "1.15", "1.17");
+    let steps = told(&report);
+    let of_acl: Vec<usize> = (0..steps.len()).filter(|index| steps[*index].1.contains(&"acl")).collect();
+    assert_eq!((of_acl, steps.len()), (vec![1, 3], 4), "deployed beside it, and deleted at the end: {steps:#?}");
+    assert!(report.steps[2].notes[0].contains("/upgrade/ecs/dataplane"));
+}
+
+#[test]
+fn demands_of_a_line_that_is_left_out_are_told() {
+    let report = planned(&[], "1.12", "1.14");
+    let [servers] = report.steps.as_slice() else { panic!("{report:#?}") };
+    assert!(servers.notes[0].contains("agents without ports.https"), "of 1.13: {servers:?}");
+    assert!(servers.notes[1].contains("ports.grpc_tls"), "of 1.14: {servers:?}");
+}
+
+#[test]
+fn fips_images_get_the_suffix_of_their_release() {
+    let noted = |tag: &str| {
+        let report = planned(&[dataplane("web", tag, "1.9.12")], "1.22", "2.0");
+        report.steps.iter().flat_map(|step| &step.notes).any(|note| note.contains("-fips1403"))
+    };
+    assert_eq!((noted("0.9.4-fips1402"), noted("0.9.4")), (true, false));
 }
 
 #[test]
@@ -110,17 +162,26 @@ fn tags_without_a_release_are_to_be_found_out_first() {
     for tag in ["latest", "untagged", "unknown", "9.9.9"] {
         let report = planned(&[dataplane("web", tag, "1.9.0")], "1.22", "2.0");
         assert_eq!((report.blockers.len(), report.unknown.len()), (0, 1), "{tag}: {report:?}");
-        let first = "Find out the releases of these, whose images name none, and plan again";
-        assert_eq!(told(&report)[0], (first.to_owned(), vec!["web"]), "{tag}");
+        assert!(told(&report)[0].0.starts_with("Find out what these go with, and plan again"), "{tag}");
+        assert_eq!(told(&report)[0].1, ["web"], "{tag}");
+        let reason = match tag {
+            "latest" => "the tag latest of consul-ecs names no release".to_owned(),
+            "untagged" => "the image of consul-ecs has no tag".to_owned(),
+            "unknown" => "the image of consul-ecs is not known".to_owned(),
+            _ => format!("consul-ecs 9.9.9 is not in the table of {}", table().as_of),
+        };
+        assert_eq!(report.unknown[0].reasons, [reason]);
     }
     let unread = InventoryRow { images: Images::default(), ..row("web", Generation::Unknown, "", None) };
-    assert_eq!(planned(&[unread], "1.22", "2.0").unknown.len(), 1);
+    let reasons = &planned(&[unread], "1.22", "2.0").unknown[0].reasons;
+    assert_eq!(reasons, &["its containers are not known, nor whether it is in the mesh"]);
 }
 
 #[test]
 fn what_is_not_in_consul_s_mesh_blocks_nothing() {
     for generation in [Generation::AppMesh, Generation::None] {
-        let report = planned(&[row("pay", generation, "0.1.0", None)], "1.22", "2.0");
+        let row = InventoryRow { images: Images::default(), ..row("pay", generation, "", None) };
+        let report = planned(&[row], "1.22", "2.0");
         assert_eq!((report.blockers.len(), report.unknown.len()), (0, 0));
     }
 }
@@ -146,8 +207,17 @@ fn no_program_goes_back_to_an_older_release() {
     assert!(report.steps.iter().all(|step| step.rows.is_empty()), "{report:?}");
     // The other program of the revision is updated nevertheless
     let report = planned(&[dataplane("web", "0.9.1", "2.0.1")], "1.22", "2.0");
-    assert_eq!(told(&report)[0].1, ["web"], "{report:?}");
-    assert_eq!(told(&report)[1].0, "Upgrade Consul's servers from 1.22 to 2.0");
+    assert_eq!(told(&report)[1].1, ["web"], "{report:?}");
+    assert_eq!(report.steps[1].notes[0], "web:1 keeps consul-dataplane 2.0.1, which is newer");
+    assert_eq!(told(&report)[2].0, "Upgrade Consul's servers from 1.22 to the newest 2.0");
+}
+
+#[test]
+fn what_is_newer_than_the_target_is_to_be_decided() {
+    let report = planned(&[dataplane("web", "0.10.1", "2.0.1")], "1.22", "1.22");
+    let [(what, rows)] = &told(&report)[..] else { panic!("{report:#?}") };
+    assert!(what.starts_with("Decide about these, which do not go with Consul 1.22"), "{what}");
+    assert_eq!(rows, &["web"]);
 }
 
 #[test]
@@ -174,7 +244,7 @@ fn every_plan_ends_at_the_target() {
                 let mut servers = from;
                 for step in &plan.steps {
                     if let Some(hop) = step.what.strip_prefix("Upgrade Consul's servers from ") {
-                        let (before, after) = hop.split_once(" to ").unwrap();
+                        let (before, after) = hop.split_once(" to the newest ").unwrap();
                         assert_eq!(line(before), servers);
                         servers = line(after);
                         let passed = known.iter().filter(|line| **line > self::line(before) && **line <= servers);

@@ -68,6 +68,7 @@ const ROWS: &[Row] = &[
     row("ecs-fips-tag", Base::Dataplane, ECS, "0.10.1-fips1402", "0.10.0-fips1402"),
     row("dataplane-config-file", Base::ControlPlane, DATAPLANE, "1.2.8", "1.3.1"),
     row("dataplane-message-size", Base::ControlPlane, DATAPLANE, "1.3.0", "1.3.1"),
+    row("consul-auto-encrypt", Base::ClientGateway, "consul", "1.13.1", "1.13.2"),
     row("consul-leaf-certificates", Base::ClientGateway, "consul", "1.15.1", "1.15.2"),
 ];
 
@@ -130,6 +131,20 @@ fn a_finding_about_a_release_names_it() {
     assert!(finding.message.starts_with("consul-ecs 0.9.1: health-sync overwrites"), "{}", finding.message);
     assert_eq!(finding.help, "use consul-ecs 0.10.0 or newer");
     assert_eq!(finding.notes.len(), 1);
+}
+
+#[test]
+fn a_restarted_container_is_named_with_its_release_if_that_is_known() {
+    let row = named("ecs-mesh-init-restart");
+    let message = |tag: &str| {
+        let found = findings(&definition(row, row.given, tag));
+        found.into_iter().find(|finding| finding.rule.id == "consul-restart-policy").map(|finding| finding.message)
+    };
+    let what = "mesh-init registers the service again whenever ECS restarts it, and sets its checks to critical";
+    let of_release = format!("ECS restarts consul-ecs-mesh-init of consul-ecs 0.10.1: {what}");
+    assert_eq!(message("0.10.1"), Some(of_release));
+    assert_eq!(message("latest"), Some(format!("ECS restarts consul-ecs-mesh-init: {what}")));
+    assert_eq!(message("0.7.3"), None, "a release without the defect");
 }
 
 #[test]
