@@ -8,6 +8,7 @@ mod credential;
 mod entry_point;
 mod generation;
 mod image;
+mod mount;
 pub mod names;
 mod observer;
 mod roles;

@@ -1,5 +1,3 @@
-use serde_json::json;
-
 use crate::{
     definition::{Container, Maybe},
     example::{Base, Example},
@@ -59,17 +57,16 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(script) = AgentScript::of(client) else { return };
     for (volume, path) in [("consul_data", consul.shared_directory()), ("consul_binary", Some(BINARY_DIRECTORY))] {
         if let Some(path) = path.filter(|path| script.mentions(&format!("{path}/"))) {
-            check_mount(client, volume, path, findings);
+            check_mount(subject, client, volume, path, findings);
         }
     }
 }
 
-fn check_mount(client: &Container, volume: &str, path: &str, findings: &mut Findings) {
+fn check_mount(subject: &Subject<'_>, client: &Container, volume: &str, path: &str, findings: &mut Findings) {
     match client.mount_at(path) {
         Maybe::Absent if !has_mount_below(client, path) => {
             let message = format!("{} mounts nothing at {path}", client.label());
-            let value = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": false });
-            let fix = Fix::append(&client.mount_points, value);
+            let fix = subject.mount(client, volume, path, false);
             let help = format!("mount the volume {volume} at {path}");
             findings.add(Draft::new(client.mount_points.place.span, message, help).of(client).fix(fix));
         }

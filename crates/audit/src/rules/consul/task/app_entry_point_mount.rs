@@ -1,9 +1,7 @@
-use serde_json::json;
-
 use crate::{
     definition::Maybe,
     example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{EntryPoint, Subject},
 };
@@ -58,11 +56,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             Maybe::Absent | Maybe::Unknown => None,
         });
         let volume = volume.unwrap_or("consul_data");
-        let mount = json!({ "sourceVolume": volume, "containerPath": directory, "readOnly": true });
         let message =
             format!("{} starts with {}, but mounts nothing at {directory}", app.label(), entry_point.program());
         let help = format!("mount the volume {volume} at {directory}, read-only");
         let draft = Draft::new(app.mount_points.place.span, message, help).of(app);
-        findings.add(draft.fix(Fix::append(&app.mount_points, mount)));
+        findings.add(draft.fix(subject.mount(app, volume, directory, true)));
     }
 }

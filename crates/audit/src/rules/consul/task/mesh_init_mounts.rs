@@ -1,5 +1,3 @@
-use serde_json::json;
-
 use crate::{
     definition::{Container, Maybe},
     example::{Base, Example},
@@ -59,16 +57,16 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(mesh_init) = consul.first() else { return };
     if let Some(directory) = consul.shared_directory() {
-        data(mesh_init, directory, findings);
+        data(subject, mesh_init, directory, findings);
     }
     if needs_binary(consul) && matches!(mesh_init.mount_at(BINARY_DIRECTORY), Maybe::Absent) {
-        missing(mesh_init, "consul_binary", BINARY_DIRECTORY, true, findings);
+        missing(subject, mesh_init, "consul_binary", BINARY_DIRECTORY, true, findings);
     }
 }
 
-fn data(mesh_init: &Container, directory: &str, findings: &mut Findings) {
+fn data(subject: &Subject<'_>, mesh_init: &Container, directory: &str, findings: &mut Findings) {
     match mesh_init.mount_at(directory) {
-        Maybe::Absent => missing(mesh_init, "consul_data", directory, false, findings),
+        Maybe::Absent => missing(subject, mesh_init, "consul_data", directory, false, findings),
         Maybe::Known(mount) if mount.read_only.known() == Some(&true) => {
             let message = format!("{} cannot write to {directory}", mesh_init.label());
             let place = &mount.read_only.place;
@@ -84,10 +82,16 @@ fn needs_binary(consul: &ConsulTask<'_>) -> bool {
     consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions(BINARY_DIRECTORY))
 }
 
-fn missing(mesh_init: &Container, volume: &str, path: &str, read_only: bool, findings: &mut Findings) {
+fn missing(
+    subject: &Subject<'_>,
+    mesh_init: &Container,
+    volume: &str,
+    path: &str,
+    read_only: bool,
+    findings: &mut Findings,
+) {
     let message = format!("{} mounts nothing at {path}", mesh_init.label());
     let help = format!("mount the volume {volume} at {path}");
-    let value = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });
-    let fix = Fix::append(&mesh_init.mount_points, value);
+    let fix = subject.mount(mesh_init, volume, path, read_only);
     findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
 }

@@ -1,5 +1,3 @@
-use serde_json::json;
-
 use crate::{
     definition::{Container, Maybe},
     example::{Base, Example, FLAGS},
@@ -60,8 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         Maybe::Absent => {
             let message = format!("{} mounts nothing at {directory}", proxy.label());
             let volume = wanted.unwrap_or("consul_data");
-            let value = json!({ "sourceVolume": volume, "containerPath": directory, "readOnly": true });
-            let fix = Fix::append(&proxy.mount_points, value);
+            let fix = subject.mount(proxy, volume, directory, true);
             let help = format!("mount the volume {volume} at {directory}, read-only");
             findings.add(Draft::new(proxy.mount_points.place.span, message, help).of(proxy).fix(fix));
         }
