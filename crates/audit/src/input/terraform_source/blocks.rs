@@ -1,14 +1,12 @@
 //! The arguments and nested blocks of a block as a map of values.
 
-use std::collections::BTreeMap;
-
 use super::{
     for_expression::pairs,
     frame::{Binding, Frame},
     instances::Instance,
     module::Module,
     syntax::{Attribute, Block, Body},
-    values::{entry, list, map, placed, text, unknown},
+    values::{entry, list, map, text, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -20,6 +18,8 @@ pub(super) struct Reader<'r, 'w> {
     pub(super) module: &'r Module<'w>,
     pub(super) block: &'r Block,
     pub(super) instance: &'r Instance,
+    /// How deep the expressions are nested that need the arguments.
+    pub(super) depth: usize,
 }
 
 impl Reader<'_, '_> {
@@ -40,15 +40,14 @@ impl Reader<'_, '_> {
         map(entries, self.block.name_span())
     }
 
-    /// The inputs of a call of a module.
-    pub(super) fn inputs(&self) -> BTreeMap<String, Node> {
-        let own = self.block.body.attributes.iter().filter(|attribute| !META.contains(&attribute.name.as_str()));
-        own.map(|attribute| (attribute.name.clone(), self.value(attribute))).collect()
+    /// The arguments of a call that are inputs of the module.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &Attribute> {
+        self.block.body.attributes.iter().filter(|attribute| !META.contains(&attribute.name.as_str()))
     }
 
     /// The value of an argument.
     pub(super) fn value(&self, attribute: &Attribute) -> Node {
-        self.instance.within(attribute.file, |frame| {
+        self.instance.within(attribute.file, self.depth, |frame| {
             let route = self.route(attribute);
             let value = match &route {
                 Some(route) => self.module.evaluate_at(&attribute.expression, route, frame),
@@ -73,7 +72,7 @@ impl Reader<'_, '_> {
 
     /// A value from another file has the place of the block's name.
     fn in_block(&self, file: usize, value: Node) -> Node {
-        if file == self.block.file { value } else { placed(&value, self.block.name_span()) }
+        if file == self.block.file { value } else { value.placed(self.block.name_span()) }
     }
 
     fn span_in_block(&self, file: usize, span: Span) -> Span {
@@ -85,9 +84,11 @@ impl Reader<'_, '_> {
         let mut items = Vec::new();
         for block in &self.block.body.blocks {
             if block.kind == kind {
-                items.push(self.instance.within(block.file, |frame| self.content(&block.body, block.span, frame)));
+                items.push(
+                    self.instance.within(block.file, self.depth, |frame| self.content(&block.body, block.span, frame)),
+                );
             } else if block.kind == "dynamic" && block.label(0) == Some(kind) {
-                self.instance.within(block.file, |frame| self.dynamic(block, kind, frame, &mut items));
+                self.instance.within(block.file, self.depth, |frame| self.dynamic(block, kind, frame, &mut items));
             }
         }
         let first = items.first().map(|item: &Node| item.place.span)?;

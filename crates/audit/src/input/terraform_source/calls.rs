@@ -1,23 +1,27 @@
 //! Calls of modules. Source: <https://developer.hashicorp.com/terraform/language/modules/sources>
 
-use std::{path::PathBuf, rc::Rc};
+use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use super::{
     blocks::Reader,
     consul_ecs::{Kind, Release, called},
+    directories::joined,
     directory::Directory,
-    instances::Instance,
-    module::Module,
+    instances::{Instance, instances},
+    module::{Input, Location, Module},
     syntax::{Block, Expression},
     tree::Refusal,
 };
+
+/// Modules that are nested deeper than this are not read.
+pub(super) const MAX_CALLS: usize = 12;
 
 /// What a call leads to.
 pub(super) enum Callee {
     /// One of `HashiCorp`'s modules for Consul on ECS.
     ConsulEcs(Kind, Release),
-    /// A module in the directory tree that is checked.
-    Directory(PathBuf),
+    /// A module in the directory tree that is checked: its path without links, and the source of the call.
+    Directory(PathBuf, String),
     /// A module that may declare task definitions, and why it is not read.
     Unread(String),
     /// A module that gets no containers.
@@ -37,9 +41,9 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
     if !source.starts_with("./") && !source.starts_with("../") {
         return unread(call, "its source is not in the directories that are checked");
     }
-    let Some(tree) = &module.world.tree else { return unread(call, "files beside this text are not read") };
+    let Some(tree) = &module.world.directories.tree else { return unread(call, "files beside this text are not read") };
     match tree.find(&module.directory.path, &source) {
-        Ok(path) if path.is_dir() => Callee::Directory(path),
+        Ok(path) if path.is_dir() => Callee::Directory(path, source),
         Ok(_) | Err(Refusal::Missing) => Callee::Unread(format!("its source {source} is no directory")),
         Err(Refusal::Outside) => {
             Callee::Unread(format!("its source {source} is outside of the directories that are checked"))
@@ -61,17 +65,64 @@ pub(super) fn literal(call: &Block, name: &str) -> Option<String> {
     }
 }
 
-/// The called module with the inputs of one instance of the call.
-pub(super) fn inner<'w>(
-    module: &Module<'w>,
-    call: &Block,
-    instance: &Instance,
-    directory: Rc<Directory>,
-) -> Module<'w> {
-    let reader = Reader { module, block: call, instance };
-    let name = call.label(0).unwrap_or_default();
-    let address = module.address_of(&format!("module.{name}{}", instance.suffix));
-    let mut inner = Module::new(module.world, directory, address, Some(reader.inputs()));
-    inner.default_tags.clone_from(&module.default_tags);
-    inner
+/// What is known of the modules that a call leads to.
+#[derive(Clone)]
+pub(super) enum Callees<'w> {
+    /// Their inputs are being evaluated: a reference to their outputs is a cycle.
+    Open,
+    /// One for each instance of the call.
+    Known(Rc<Vec<Called<'w>>>),
+}
+
+/// An instance of a call, and the module that it leads to.
+pub(super) struct Called<'w> {
+    pub(super) instance: Instance,
+    pub(super) module: Module<'w>,
+}
+
+impl<'w> Module<'w> {
+    /// The modules in a directory that a call leads to. None if they refer to themselves, or are called too deeply.
+    pub(super) fn callees(&self, call: &Block, source: &str, depth: usize) -> Option<Rc<Vec<Called<'w>>>> {
+        let key = (call.file, call.name_span().start);
+        let known = self.callees.borrow().get(&key).cloned();
+        match known {
+            Some(Callees::Known(callees)) => return Some(callees),
+            Some(Callees::Open) => return None,
+            None if self.location.depth >= MAX_CALLS => return None,
+            None => {}
+        }
+        self.callees.borrow_mut().insert(key, Callees::Open);
+        let directory = self.world.directories.load(&joined(&self.directory.path, source), true);
+        let called = |instance: Instance| {
+            let module = self.callee(call, source, &instance, Rc::clone(&directory), depth);
+            Called { instance, module }
+        };
+        let callees = Rc::new(instances(self, call, depth).into_iter().map(called).collect::<Vec<_>>());
+        self.callees.borrow_mut().insert(key, Callees::Known(Rc::clone(&callees)));
+        Some(callees)
+    }
+
+    /// The called module with the inputs of one instance of the call.
+    fn callee(&self, call: &Block, source: &str, instance: &Instance, directory: Rc<Directory>, depth: usize) -> Self {
+        let reader = Reader { module: self, block: call, instance, depth };
+        let inputs = reader.arguments().map(|attribute| {
+            let (value, cause) = self.world.with_cause(|| reader.value(attribute));
+            (attribute.name.clone(), Input { value, cause })
+        });
+        let name = call.label(0).unwrap_or_default();
+        Self {
+            world: self.world,
+            directory,
+            location: Location {
+                root: self.location.root.clone(),
+                relative: joined(&self.location.relative, source),
+                depth: self.location.depth + 1,
+            },
+            address: self.address_of(&format!("module.{name}{}", instance.suffix)),
+            inputs: Some(inputs.collect()),
+            default_tags: self.default_tags.clone(),
+            known: RefCell::default(),
+            callees: RefCell::default(),
+        }
+    }
 }

@@ -9,10 +9,11 @@ use hcl_edit::{
 };
 
 use super::{
+    equality::equal,
     frame::Frame,
     module::Module,
     syntax::{Expression, span_of},
-    values::{OPEN_KEY, as_bool, as_number, as_text, equal, list, map, node, number, placed, unknown},
+    values::{OPEN_KEY, as_bool, as_number, as_text, list, map, node, number, unknown},
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, Value};
 
@@ -43,7 +44,7 @@ impl Module<'_> {
         match &json.value {
             Value::Text(source) if source.contains("${") || source.contains("%{") => {
                 let template = parse_template(source).ok()?;
-                Some(placed(&self.template_value(&template, span, inner)?, span))
+                Some(self.template_value(&template, span, inner)?.placed(span))
             }
             Value::List(items) => {
                 Some(list(items.iter().map(|item| self.json(item, inner)).collect::<Option<_>>()?, span))

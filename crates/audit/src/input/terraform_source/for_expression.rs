@@ -5,6 +5,7 @@ use hcl_edit::expr::ForExpr;
 
 use super::{
     frame::{Binding, Frame},
+    maps::sorted,
     module::Module,
     values::{OPEN_KEY, as_bool, as_text, is_open, list, map, node, number, text, unknown},
 };
@@ -22,8 +23,9 @@ pub(super) fn pairs(collection: &Node) -> Option<Option<Vec<(Node, Node)>>> {
             Some(Some(items.iter().enumerate().map(|(index, item)| (key(index), item.clone())).collect()))
         }
         Value::Map(_) if is_open(collection) => Some(None),
-        Value::Map(entries) => {
-            Some(Some(entries.iter().map(|entry| (text(&*entry.key, entry.key_span), entry.node.clone())).collect()))
+        Value::Map(_) => {
+            let pair = |entry: &Entry| (text(&*entry.key, entry.key_span), entry.node.clone());
+            Some(Some(sorted(collection).into_iter().map(pair).collect()))
         }
         _ => None,
     }

@@ -5,8 +5,9 @@ use super::{
     for_expression::pairs,
     frame::{Binding, Frame},
     module::Module,
-    syntax::{Attribute, Block},
+    syntax::Block,
     values::{entry, map, node, number, unknown},
+    world::Cause,
 };
 use crate::document::{Node, Span, Value};
 
@@ -19,39 +20,48 @@ pub(super) struct Instance {
     pub(super) suffix: String,
     /// What `each` or `count` is bound to.
     bound: Option<(&'static str, Node)>,
+    /// Why it is not known which instances there are.
+    pub(super) cause: Option<Cause>,
 }
 
 impl Instance {
     /// Evaluates something for this instance.
-    pub(super) fn within<T>(&self, file: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
-        match &self.bound {
-            Some((name, value)) => {
-                let binding = Binding { name, value, next: None };
-                evaluate(Frame { bindings: Some(&binding), ..Frame::of(file) })
-            }
-            None => evaluate(Frame::of(file)),
-        }
+    pub(super) fn within<T>(&self, file: usize, depth: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
+        let binding = self.bound.as_ref().map(|(name, value)| Binding { name, value, next: None });
+        evaluate(Frame { file, bindings: binding.as_ref(), depth })
+    }
+
+    /// Its key or number; `None` if there is only one instance.
+    pub(super) fn key(&self) -> Option<&Node> {
+        let (_, bound) = self.bound.as_ref()?;
+        bound.get("key").or_else(|| bound.get("index"))
     }
 
     fn each(key: Node, value: Node, suffix: String, span: Span) -> Self {
-        Self { suffix, bound: Some(("each", map(vec![entry("key", key), entry("value", value)], span))) }
+        let bound = map(vec![entry("key", key), entry("value", value)], span);
+        Self { suffix, bound: Some(("each", bound)), cause: None }
     }
 
     fn counted(index: Value, suffix: String, span: Span) -> Self {
-        Self { suffix, bound: Some(("count", map(vec![entry("index", node(index, span))], span))) }
+        let bound = map(vec![entry("index", node(index, span))], span);
+        Self { suffix, bound: Some(("count", bound)), cause: None }
     }
 }
 
 /// The instances of a block; a single one with an unknown key if they are not known.
-pub(super) fn instances(module: &Module<'_>, block: &Block) -> Vec<Instance> {
-    let value = |attribute: &Attribute| module.evaluate(&attribute.expression, Frame::of(attribute.file));
-    if let Some(attribute) = block.body.attribute("count") {
-        return counted(value(attribute).as_ref(), attribute.name_span);
+pub(super) fn instances(module: &Module<'_>, block: &Block, depth: usize) -> Vec<Instance> {
+    let (count, for_each) = (block.body.attribute("count"), block.body.attribute("for_each"));
+    let Some(attribute) = count.or(for_each) else {
+        return vec![Instance { suffix: String::new(), bound: None, cause: None }];
+    };
+    let evaluate = || module.evaluate(&attribute.expression, Frame { depth, ..Frame::of(attribute.file) });
+    let (value, cause) = module.world.with_cause(evaluate);
+    let make = if count.is_some() { counted } else { of_each };
+    let mut instances = make(value.as_ref(), attribute.name_span);
+    for instance in &mut instances {
+        instance.cause = cause.clone().filter(|_| instance.key().is_some_and(Node::is_unknown));
     }
-    if let Some(attribute) = block.body.attribute("for_each") {
-        return of_each(value(attribute).as_ref(), attribute.name_span);
-    }
-    vec![Instance { suffix: String::new(), bound: None }]
+    instances
 }
 
 fn counted(count: Option<&Node>, span: Span) -> Vec<Instance> {

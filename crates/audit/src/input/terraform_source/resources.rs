@@ -28,7 +28,7 @@ pub(super) fn definition(
 ) -> Result<TaskDefinition, InputProblem> {
     let file = module.directory.file(block.file);
     let address = address(module, block, instance);
-    let reader = Reader { module, block, instance };
+    let reader = Reader { module, block, instance, depth: 0 };
     let containers = containers(&reader)
         .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;
     let names = [TEXTS.as_slice(), &["requires_compatibilities", "tags"]].concat();
@@ -51,7 +51,7 @@ fn without_route(values: &mut Node, name: &str) {
 
 /// Reads an instance of a service.
 pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
-    let reader = Reader { module, block, instance };
+    let reader = Reader { module, block, instance, depth: 0 };
     let mut values = reader.values(&["propagate_tags", "launch_type", "tags"], &[]);
     texts(&mut values, &["propagate_tags", "launch_type"]);
     let values = module.tagged(values);

@@ -105,7 +105,7 @@ fn of_object(module: &Module<'_>, entries: Vec<Entry>, kinds: &Object, span: cra
                 let default = call.and_then(|call| Some((call.args.get(1)?, call.args.get(0)?)));
                 let default = default.and_then(|(value, kind)| {
                     let value = module.native(value, None, Frame::of(0))?;
-                    Some(as_kind(module, super::values::placed(&value, span), kind))
+                    Some(as_kind(module, value.placed(span), kind))
                 });
                 out.extend(default.map(|value| entry(name, value)).or(own));
             }

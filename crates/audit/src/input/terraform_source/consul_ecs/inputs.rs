@@ -8,8 +8,10 @@ use super::release::Release;
 use crate::{
     document::{Entry, HOLE, Node, Span, Value},
     input::terraform_source::{
-        collections::merged,
-        values::{as_bool, entry, equal, is_open, list, map, node, text, unknown},
+        blocks::Reader,
+        equality::equal,
+        maps::merged,
+        values::{as_bool, entry, is_open, list, map, node, text, unknown},
     },
 };
 
@@ -21,6 +23,11 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
+    pub(super) fn of(reader: &Reader<'_, '_>, release: Release) -> Self {
+        let given = reader.arguments().map(|attribute| (attribute.name.clone(), reader.value(attribute)));
+        Self { given: given.collect(), label: reader.block.name_span(), release }
+    }
+
     /// An input that is not null.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         self.given.get(name).filter(|value| !matches!(value.value, Value::Null))
