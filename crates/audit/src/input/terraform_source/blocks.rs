@@ -106,14 +106,15 @@ impl Reader<'_, '_> {
             items.push(unknown(block.span));
             return;
         };
-        let iterator = block.body.attribute("iterator").is_none();
+        let iterator = block.body.attribute("iterator").and_then(|attribute| attribute.expression.name());
+        let name = iterator.as_deref().unwrap_or(kind);
         for (key, value) in pairs {
-            if !iterator || matches!(value.value, Value::Unknown) || !self.module.world.pay(0, 1) {
+            if value.is_unknown() || !self.module.world.pay(frame.depth, 1) {
                 items.push(unknown(block.span));
                 continue;
             }
             let bound = map(vec![entry("key", key), entry("value", value)], block.span);
-            let binding = Binding { name: kind, value: &bound, next: frame.bindings };
+            let binding = Binding { name, value: &bound, next: frame.bindings };
             let inner = Frame { bindings: Some(&binding), depth: frame.depth + 1, ..frame };
             items.push(self.content(&content.body, block.span, inner));
         }

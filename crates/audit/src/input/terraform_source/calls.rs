@@ -5,16 +5,16 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 use super::{
     blocks::Reader,
     consul_ecs::{Kind, Release, called},
-    directories::joined,
+    directories::{identity, joined},
     directory::Directory,
     instances::{Instance, instances},
     module::{Input, Location, Module},
-    syntax::{Block, Expression},
+    syntax::Block,
     tree::Refusal,
 };
 
 /// Modules that are nested deeper than this are not read.
-pub(super) const MAX_CALLS: usize = 12;
+const MAX_CALLS: usize = 12;
 
 /// What a call leads to.
 pub(super) enum Callee {
@@ -30,20 +30,25 @@ pub(super) enum Callee {
 
 /// The module that a call leads to.
 pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
-    let Some(source) = literal(call, "source") else {
+    let literal = |name: &str| call.body.attribute(name).and_then(|attribute| attribute.expression.literal());
+    let Some(source) = literal("source") else {
         return unread(call, "its source is not a literal");
     };
-    match called(&source, literal(call, "version").as_deref()) {
+    match called(source, literal("version")) {
         Some(Ok((kind, release))) => return Callee::ConsulEcs(kind, release),
-        Some(Err(version)) => return Callee::Unread(format!("its version {version} is not known")),
+        Some(Err(reason)) => return Callee::Unread(reason),
         None => {}
     }
     if !source.starts_with("./") && !source.starts_with("../") {
         return unread(call, "its source is not in the directories that are checked");
     }
     let Some(tree) = &module.world.directories.tree else { return unread(call, "files beside this text are not read") };
-    match tree.find(&module.directory.path, &source) {
-        Ok(path) if path.is_dir() => Callee::Directory(path, source),
+    match tree.find(&module.directory.path, source) {
+        Ok(path) if path == identity(&module.directory.path) || module.location.callers.contains(&path) => {
+            Callee::Unread("it calls itself".to_owned())
+        }
+        Ok(_) if module.location.callers.len() >= MAX_CALLS => Callee::Unread("it is nested too deeply".to_owned()),
+        Ok(path) if path.is_dir() => Callee::Directory(path, source.to_owned()),
         Ok(_) | Err(Refusal::Missing) => Callee::Unread(format!("its source {source} is no directory")),
         Err(Refusal::Outside) => {
             Callee::Unread(format!("its source {source} is outside of the directories that are checked"))
@@ -55,14 +60,6 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
 fn unread(call: &Block, reason: &str) -> Callee {
     let gets_containers = call.body.attributes.iter().any(|attribute| attribute.name.contains("container"));
     if gets_containers { Callee::Unread(reason.to_owned()) } else { Callee::Irrelevant }
-}
-
-/// The value of an argument that must be a literal.
-pub(super) fn literal(call: &Block, name: &str) -> Option<String> {
-    match &call.body.attribute(name)?.expression {
-        Expression::Native(native) => native.as_str().map(str::to_owned),
-        Expression::Json(json) => json.text().map(str::to_owned),
-    }
 }
 
 /// What is known of the modules that a call leads to.
@@ -81,14 +78,13 @@ pub(super) struct Called<'w> {
 }
 
 impl<'w> Module<'w> {
-    /// The modules in a directory that a call leads to. None if they refer to themselves, or are called too deeply.
+    /// The modules in a directory that a call leads to; `None` if their inputs depend on their own outputs.
     pub(super) fn callees(&self, call: &Block, source: &str, depth: usize) -> Option<Rc<Vec<Called<'w>>>> {
         let key = (call.file, call.name_span().start);
         let known = self.callees.borrow().get(&key).cloned();
         match known {
             Some(Callees::Known(callees)) => return Some(callees),
             Some(Callees::Open) => return None,
-            None if self.location.depth >= MAX_CALLS => return None,
             None => {}
         }
         self.callees.borrow_mut().insert(key, Callees::Open);
@@ -116,7 +112,7 @@ impl<'w> Module<'w> {
             location: Location {
                 root: self.location.root.clone(),
                 relative: joined(&self.location.relative, source),
-                depth: self.location.depth + 1,
+                callers: [self.location.callers.as_slice(), &[identity(&self.directory.path)]].concat(),
             },
             address: self.address_of(&format!("module.{name}{}", instance.suffix)),
             inputs: Some(inputs.collect()),

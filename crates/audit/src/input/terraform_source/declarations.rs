@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, rc::Rc, sync::Arc};
 
 use super::{
     blocks::Reader,
-    calls::{Callee, MAX_CALLS, callee},
+    calls::{Callee, callee},
     consul_ecs::{self, Kind, Release},
     frame::Frame,
     instances::{Instance, instances},
@@ -95,9 +95,6 @@ impl Declarations {
                     let reader = Reader { module, block: call, instance: &instance, depth: 0 };
                     self.consul_ecs(&reader, kind, release, name);
                 }
-            }
-            Callee::Directory(..) if module.location.depth >= MAX_CALLS => {
-                self.unread(module, call, "calls are nested too deeply");
             }
             Callee::Directory(path, source) => {
                 self.visited.insert(path);

@@ -35,8 +35,8 @@ pub(super) struct Location {
     pub(super) root: PathBuf,
     /// The path from there: `path.module`.
     pub(super) relative: PathBuf,
-    /// The number of calls that lead to the module.
-    pub(super) depth: usize,
+    /// The directories of the modules that lead to this one, without links.
+    pub(super) callers: Vec<PathBuf>,
 }
 
 /// A value that a caller passes.

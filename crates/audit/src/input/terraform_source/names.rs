@@ -59,18 +59,20 @@ impl Module<'_> {
         })
     }
 
-    /// An output, for the module that calls this one at `span` of the file of `frame`; `None` if there is none.
-    pub(super) fn output(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Option<Node>> {
-        let directory = Rc::clone(&self.directory);
-        let block = directory.outputs.get(name)?;
+    /// An output, for `caller`, which refers to it at `span`.
+    pub(super) fn output(&self, name: &str, caller: &Module<'_>, frame: Frame<'_>, span: Span) -> Option<Node> {
+        let shown = format!("{}.{name}", self.address);
+        let Some(block) = self.directory.outputs.get(name) else {
+            return Some(caller.unknown(frame, span, self.undeclared(&shown)));
+        };
         let attribute = block.body.attribute("value")?;
         if is_sensitive(block) {
-            return Some(Some(unknown(span)));
+            return Some(caller.unknown(frame, span, format!("{shown} is sensitive")));
         }
         let value = self.remembered(&format!("output.{name}"), attribute.file, frame, span, |frame| {
             self.evaluate(&attribute.expression, frame)
         });
-        Some(value.map(|value| value.placed(span)))
+        value.map(|value| value.placed(span))
     }
 
     /// A value that is evaluated once. In its own file it keeps its places; in others it has that of the reference.

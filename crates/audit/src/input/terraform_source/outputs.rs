@@ -23,7 +23,10 @@ impl Module<'_> {
         let call = directory.calls.iter().find(|call| call.label(0) == attribute_name(first));
         let Some(call) = call else { return elsewhere() };
         let Callee::Directory(_, source) = callee(self, call) else { return elsewhere() };
-        let Some(callees) = self.callees(call, &source, frame.depth + 1) else { return elsewhere() };
+        let Some(callees) = self.callees(call, &source, frame.depth + 1) else {
+            let name = call.label(0).unwrap_or_default();
+            return Some(self.unknown(frame, span, format!("the inputs of module.{name} depend on its own outputs")));
+        };
         let attribute = |name| call.body.attribute(name).is_some();
         let callees = callees.as_slice();
         match rest {
@@ -36,7 +39,7 @@ impl Module<'_> {
                 self.outputs(instance(callees, &key)?, rest, span, frame)
             }
             _ => {
-                let outputs = |called: &Called<'_>| called.module.all_outputs(frame, span);
+                let outputs = |called: &Called<'_>| called.module.all_outputs(self, frame, span);
                 let all = if callees.iter().any(|called| key_of(called).contains(HOLE)) {
                     unknown(span)
                 } else if attribute("count") {
@@ -59,19 +62,15 @@ impl Module<'_> {
     ) -> Option<Node> {
         let Some((name, rest)) = operators.split_first().and_then(|(first, rest)| Some((attribute_name(first)?, rest)))
         else {
-            return self.steps(called.module.all_outputs(frame, span), operators, span, frame);
+            return self.steps(called.module.all_outputs(self, frame, span), operators, span, frame);
         };
-        let value = match called.module.output(name, frame, span) {
-            Some(value) => value?,
-            None => self.unknown(frame, span, called.module.undeclared(&format!("the output {name}"))),
-        };
-        self.steps(value, rest, span, frame)
+        self.steps(called.module.output(name, self, frame, span)?, rest, span, frame)
     }
 
-    /// All outputs as a map, for the module that calls this one.
-    fn all_outputs(&self, frame: Frame<'_>, span: Span) -> Node {
+    /// All outputs as a map, for `caller`, which refers to them at `span`.
+    fn all_outputs(&self, caller: &Module<'_>, frame: Frame<'_>, span: Span) -> Node {
         let names = self.directory.outputs.keys();
-        let value = |name| self.output(name, frame, span).flatten().unwrap_or_else(|| unknown(span));
+        let value = |name| self.output(name, caller, frame, span).unwrap_or_else(|| unknown(span));
         map(names.map(|name| entry(name, value(name))).collect(), span)
     }
 }

@@ -4,6 +4,7 @@ use hcl_edit::expr::Expression as Native;
 
 use super::{
     blocks::{Reader, texts},
+    frame::Frame,
     instances::Instance,
     module::Module,
     syntax::{Attribute, Block, Expression},
@@ -70,7 +71,8 @@ fn address(module: &Module<'_>, block: &Block, instance: &Instance) -> String {
 /// The containers. Edits reach those that are written as the argument of `jsonencode`.
 fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
     let Some(attribute) = reader.block.body.attribute("container_definitions") else {
-        return Ok(unknown(reader.block.name_span()));
+        let span = reader.block.name_span();
+        return Ok(reader.module.unknown(Frame::of(reader.block.file), span, "it has no container_definitions"));
     };
     if let Some(argument) = encoded(&attribute.expression) {
         let argument = Attribute { expression: Expression::Native(Box::new(argument.clone())), ..attribute.clone() };

@@ -51,6 +51,24 @@ pub(super) enum Expression {
     Json(Node),
 }
 
+impl Expression {
+    /// The name that it consists of: `iterator = volumes`, or a string in JSON.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Self::Native(native) => native.as_variable().map(ToString::to_string),
+            Self::Json(json) => json.text().map(str::to_owned),
+        }
+    }
+
+    /// A literal string.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Native(native) => native.as_str(),
+            Self::Json(json) => json.text(),
+        }
+    }
+}
+
 impl Body {
     pub(super) fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)

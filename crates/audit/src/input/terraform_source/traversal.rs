@@ -36,7 +36,7 @@ impl Module<'_> {
 
     fn path(&self, name: &str, span: Span) -> Node {
         match name {
-            "module" if self.location.depth > 0 => text(self.location.relative.to_string_lossy(), span),
+            "module" if !self.location.callers.is_empty() => text(self.location.relative.to_string_lossy(), span),
             "module" | "root" => text(".", span),
             _ => unknown(span),
         }

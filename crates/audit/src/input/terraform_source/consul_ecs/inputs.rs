@@ -141,7 +141,9 @@ impl Inputs {
     /// The image that the module uses without an input. The version of consul-ecs is that of the module.
     pub(super) fn consul_ecs_image(&self) -> Node {
         let Release { minor, patch } = self.release;
-        let repository = if minor < 7 { "public.ecr.aws/hashicorp/consul-ecs" } else { "hashicorp/consul-ecs" };
+        // Source: https://github.com/hashicorp/terraform-aws-consul-ecs/pull/412
+        let is_at_docker = (7..10).contains(&minor);
+        let repository = if is_at_docker { "hashicorp/consul-ecs" } else { "public.ecr.aws/hashicorp/consul-ecs" };
         let patch = patch.map_or_else(|| HOLE.to_string(), |patch| patch.to_string());
         self.text("consul_ecs_image", &format!("{repository}:0.{minor}.{patch}"))
     }
