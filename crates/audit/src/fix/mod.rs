@@ -8,6 +8,7 @@ mod comment;
 mod documents;
 mod error;
 mod hcl;
+mod hcl_block;
 mod inline;
 mod json;
 mod part;

@@ -5,8 +5,8 @@ use super::{
     frame::{Binding, Frame},
     instances::Instance,
     module::Module,
-    syntax::{Attribute, Block, Body},
-    values::{entry, list, map, text, unknown},
+    syntax::{Attribute, Block, Body, Expression},
+    values::{entry, map, text, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -28,16 +28,25 @@ impl Reader<'_, '_> {
         let body = &self.block.body;
         let mut entries: Vec<Entry> = Vec::new();
         for name in names {
-            entries.extend(body.attribute(name).map(|attribute| Entry {
-                key: attribute.name.clone(),
-                key_span: self.span_in_block(attribute.file, attribute.name_span),
-                node: self.value(attribute),
-            }));
+            entries.push(body.attribute(name).map_or_else(
+                || self.absent(name),
+                |attribute| Entry {
+                    key: attribute.name.clone(),
+                    key_span: self.span_in_block(attribute.file, attribute.name_span),
+                    node: self.value(attribute),
+                },
+            ));
         }
         for name in nested {
-            entries.extend(self.nested(name).map(|blocks| entry(*name, blocks)));
+            entries.push(self.nested(name).map_or_else(|| self.absent(name), |blocks| entry(*name, blocks)));
         }
         map(entries, self.block.name_span())
+    }
+
+    /// Null, where an argument or nested block would be.
+    fn absent(&self, name: &str) -> Entry {
+        let place = Place { span: self.block.name_span(), route: self.route_of(name), parts: None };
+        entry(name, Node { value: Value::Null, place })
     }
 
     /// The arguments of a call that are inputs of the module.
@@ -64,10 +73,13 @@ impl Reader<'_, '_> {
     /// The route to an argument, for edits. They do not reach override files, and not modules that others call: an
     /// edit for one call would change the others.
     fn route(&self, attribute: &Attribute) -> Option<Route> {
-        let is_reachable = attribute.file == self.block.file && self.module.inputs.is_none();
-        let labels = self.block.labels.iter().map(|label| label.text.clone());
-        let path = std::iter::once(self.block.kind.clone()).chain(labels).chain([attribute.name.clone()]);
-        is_reachable.then(|| path.fold(Route::default(), |route, name| route.then(Step::Key(name))))
+        self.route_of(&attribute.name).filter(|_| attribute.file == self.block.file)
+    }
+
+    /// The route to an argument that the block may lack, or to its nested blocks.
+    fn route_of(&self, name: &str) -> Option<Route> {
+        let block = self.block.route.as_ref().filter(|_| self.module.inputs.is_none())?;
+        Some(block.then(Step::Key(name.to_owned())))
     }
 
     /// A value from another file has the place of the block's name.
@@ -91,8 +103,14 @@ impl Reader<'_, '_> {
                 self.instance.within(block.file, self.depth, |frame| self.dynamic(block, kind, frame, &mut items));
             }
         }
-        let first = items.first().map(|item: &Node| item.place.span)?;
-        Some(list(items, first))
+        let span = items.first().map(|item: &Node| item.place.span)?;
+        // In JSON, a single block is a map, to which no other can be added.
+        let is_list = match self.block.body.attribute(kind).map(|attribute| &attribute.expression) {
+            Some(Expression::Json(json)) => matches!(json.value, Value::List(_)),
+            _ => true,
+        };
+        let route = self.route_of(kind).filter(|_| is_list);
+        Some(Node { value: Value::List(items), place: Place { span, route, parts: None } })
     }
 
     fn dynamic(&self, block: &Block, kind: &str, frame: Frame<'_>, items: &mut Vec<Node>) {

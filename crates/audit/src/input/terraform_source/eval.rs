@@ -13,7 +13,7 @@ use super::{
     frame::Frame,
     module::Module,
     syntax::{Expression, span_of},
-    values::{OPEN_KEY, as_bool, as_number, as_text, list, map, node, number, unknown},
+    values::{OPEN_KEY, as_bool, as_number, as_text, node, number, unknown},
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, Value};
 
@@ -22,7 +22,7 @@ impl Module<'_> {
     pub(super) fn evaluate(&self, expression: &Expression, frame: Frame<'_>) -> Option<Node> {
         match expression {
             Expression::Native(native) => self.native(native, None, frame),
-            Expression::Json(json) => self.json(json, frame),
+            Expression::Json(json) => self.json(json, None, frame),
         }
     }
 
@@ -30,34 +30,38 @@ impl Module<'_> {
     pub(super) fn evaluate_at(&self, expression: &Expression, route: &Route, frame: Frame<'_>) -> Option<Node> {
         match expression {
             Expression::Native(native) => self.native(native, Some(route), frame),
-            Expression::Json(json) => self.json(json, frame),
+            Expression::Json(json) => self.json(json, Some(route), frame),
         }
     }
 
     /// In JSON, a string is a template, and keys of maps are templates too.
-    fn json(&self, json: &Node, frame: Frame<'_>) -> Option<Node> {
+    fn json(&self, json: &Node, route: Option<&Route>, frame: Frame<'_>) -> Option<Node> {
         let span = json.place.span;
         if !self.world.pay(frame.depth, 1) {
             return Some(unknown(span));
         }
         let inner = Frame { depth: frame.depth + 1, ..frame };
-        match &json.value {
+        let then = |step: Step| route.map(|route| route.then(step));
+        let value = match &json.value {
             Value::Text(source) if source.contains("${") || source.contains("%{") => {
                 let template = parse_template(source).ok()?;
-                Some(self.template_value(&template, span, inner)?.placed(span))
+                return Some(self.template_value(&template, span, inner)?.placed(span));
             }
             Value::List(items) => {
-                Some(list(items.iter().map(|item| self.json(item, inner)).collect::<Option<_>>()?, span))
+                let items = items.iter().enumerate();
+                let items = items.map(|(index, item)| self.json(item, then(Step::Index(index)).as_ref(), inner));
+                Value::List(items.collect::<Option<_>>()?)
             }
             Value::Map(entries) => {
                 let entries = entries.iter().map(|Entry { key, key_span, node }| {
-                    Some(Entry { key: key.clone(), key_span: *key_span, node: self.json(node, inner)? })
+                    let node = self.json(node, then(Step::Key(key.clone())).as_ref(), inner)?;
+                    Some(Entry { key: key.clone(), key_span: *key_span, node })
                 });
-                Some(map(entries.collect::<Option<_>>()?, span))
+                Value::Map(entries.collect::<Option<_>>()?)
             }
-            // The string keeps the places of JSON in it.
-            other => Some(node(other.clone(), span)),
-        }
+            other => other.clone(),
+        };
+        Some(Node { value, place: Place { span, route: route.cloned(), parts: None } })
     }
 
     pub(super) fn native(&self, native: &Native, route: Option<&Route>, frame: Frame<'_>) -> Option<Node> {

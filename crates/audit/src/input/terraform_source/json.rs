@@ -65,6 +65,7 @@ impl Head<'_> {
                 body: self.content(entries),
                 file: self.file,
                 span: self.span,
+                route: node.place.route,
             }),
             _ => {}
         }

@@ -22,6 +22,10 @@ impl Module<'_> {
         let (first, rest) = operators.split_first()?;
         let call = directory.calls.iter().find(|call| call.label(0) == attribute_name(first));
         let Some(call) = call else { return elsewhere() };
+        // To find a directory takes longer than other references do.
+        if !self.world.pay(frame.depth, 50) {
+            return Some(unknown(span));
+        }
         let Callee::Directory(_, source) = callee(self, call) else { return elsewhere() };
         let Some(callees) = self.callees(call, &source, frame.depth + 1) else {
             let name = call.label(0).unwrap_or_default();

@@ -7,7 +7,7 @@ use super::{
     syntax::{Attribute, Block, Body, Expression, Label, span_of},
 };
 use crate::{
-    document::{ParseError, Route, Span, parse_json},
+    document::{ParseError, Route, Span, Step, parse_json},
     source::SourceFile,
 };
 
@@ -51,8 +51,17 @@ fn native_body(body: &structure::Body, file: usize) -> Body {
         body: native_body(&block.body, file),
         file,
         span: span_of(&block.ident),
+        route: Some(route(block)),
     });
     Body { attributes: attributes.collect(), blocks: blocks.collect() }
+}
+
+/// The steps through the tree of literals to a block that no other block contains.
+fn route(block: &structure::Block) -> Route {
+    let names = block.labels.iter().map(structure::BlockLabel::as_str);
+    std::iter::once(block.ident.as_str())
+        .chain(names)
+        .fold(Route::default(), |route, name| route.then(Step::Key(name.to_owned())))
 }
 
 fn label(label: &structure::BlockLabel) -> Label {

@@ -81,7 +81,8 @@ fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
     let value = reader.value(attribute);
     let Value::Text(text) = &value.value else { return Ok(value) };
     let file = reader.module.directory.file(reader.block.file);
-    match embedded_json(&file.text, &Node { place: Place { route: None, ..value.place.clone() }, ..value.clone() }) {
+    let route = value.place.route.clone().filter(|_| matches!(attribute.expression, Expression::Json(_)));
+    match embedded_json(&file.text, &Node { place: Place { route, ..value.place.clone() }, ..value.clone() }) {
         Ok(containers) => Ok(containers),
         // An unknown part may be more than a value.
         Err(_) if text.contains(HOLE) => Ok(unknown(value.place.span)),

@@ -3,7 +3,7 @@
 
 use hcl_edit::expr;
 
-use crate::document::{Node, Span};
+use crate::document::{Node, Route, Span};
 
 /// The content of a file or of a block.
 #[derive(Debug, Default, Clone)]
@@ -23,6 +23,8 @@ pub(super) struct Block {
     pub(super) file: usize,
     /// The bytes of its type.
     pub(super) span: Span,
+    /// The route to it, for edits, unless another block contains it.
+    pub(super) route: Option<Route>,
 }
 
 /// A label of a block.

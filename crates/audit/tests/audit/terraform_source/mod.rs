@@ -3,6 +3,7 @@
 mod case;
 mod cases;
 mod directories;
+mod fixes;
 mod mistakes;
 mod modules;
 mod notations;
