@@ -9,7 +9,7 @@ use crate::document::{HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_
 /// The JSON of a value, in which every part has the place of its value. An unknown value becomes an unknown part of the
 /// string.
 pub(super) fn json_encoded(value: &Node, span: Span) -> Node {
-    if matches!(value.value, Value::Unknown) {
+    if value.is_unknown() {
         return node(Value::Unknown, span);
     }
     let mut out = TextBuilder::default();

@@ -12,7 +12,7 @@ pub(super) fn equal(one: &Node, other: &Node) -> Option<bool> {
         (Value::Number(_), Value::Number(_)) => Some(as_number(one) == as_number(other)),
         (Value::Text(a), Value::Text(b)) => equal_texts(a, b),
         (Value::List(a), Value::List(b)) => {
-            let is_unsure = a.iter().chain(b).any(|item| matches!(item.value, Value::Unknown));
+            let is_unsure = a.iter().chain(b).any(Node::is_unknown);
             if a.len() != b.len() {
                 return if is_unsure { None } else { Some(false) };
             }

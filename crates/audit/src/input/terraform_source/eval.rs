@@ -13,7 +13,7 @@ use super::{
     frame::Frame,
     module::Module,
     syntax::{Expression, span_of},
-    values::{OPEN_KEY, as_bool, as_number, as_text, node, number, unknown},
+    values::{OPEN_KEY, as_bool, as_number, as_text, is_uncertain, node, number, unknown},
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, Value};
 
@@ -125,7 +125,7 @@ impl Module<'_> {
     fn conditional(&self, conditional: &Conditional, frame: Frame<'_>) -> Option<Node> {
         let span = span_of(conditional);
         let condition = self.native(&conditional.cond_expr, None, frame)?;
-        let is_unknown = matches!(condition.value, Value::Unknown);
+        let is_unknown = condition.is_unknown();
         match as_bool(&condition) {
             Some(true) => self.native(&conditional.true_expr, None, frame),
             Some(false) => self.native(&conditional.false_expr, None, frame),
@@ -143,7 +143,7 @@ impl Module<'_> {
 
     fn unary(&self, operation: &UnaryOp, span: Span, frame: Frame<'_>) -> Option<Node> {
         let value = self.native(&operation.expr, None, frame)?;
-        if matches!(value.value, Value::Unknown) {
+        if value.is_unknown() {
             return Some(unknown(span));
         }
         let value = match operation.operator.value() {
@@ -169,7 +169,7 @@ impl Module<'_> {
         let value = match operator {
             BinaryOperator::Eq => equal(&left, &right).map(Value::Bool),
             BinaryOperator::NotEq => equal(&left, &right).map(|is_equal| Value::Bool(!is_equal)),
-            BinaryOperator::And | BinaryOperator::Or => match (is_open_value(&left), is_open_value(&right)) {
+            BinaryOperator::And | BinaryOperator::Or => match (is_uncertain(&left), is_uncertain(&right)) {
                 (false, false) => {
                     let (left, right) = (as_bool(&left)?, as_bool(&right)?);
                     Some(Value::Bool(if operator == BinaryOperator::And { left && right } else { left || right }))
@@ -180,19 +180,10 @@ impl Module<'_> {
                 }
                 _ => None,
             },
-            _ if is_open_value(&left) || is_open_value(&right) => None,
+            _ if is_uncertain(&left) || is_uncertain(&right) => None,
             _ => Some(arithmetic(operator, as_number(&left)?, as_number(&right)?)?),
         };
         Some(value.map_or_else(|| unknown(span), |value| node(value, span)))
-    }
-}
-
-/// Whether a single value is not known.
-fn is_open_value(value: &Node) -> bool {
-    match &value.value {
-        Value::Unknown => true,
-        Value::Text(text) => text.contains(HOLE),
-        _ => false,
     }
 }
 

@@ -63,13 +63,13 @@ impl Module<'_> {
             intro.key_var.as_ref().map(|name| Binding { name: name.as_str(), value: key, next: Some(&by_value) });
         let inner = Frame { bindings: Some(by_key.as_ref().unwrap_or(&by_value)), depth: frame.depth + 1, ..frame };
         // Whether an unknown item is one item or several is not known either.
-        let mut is_there = !matches!(value.value, Value::Unknown);
+        let mut is_there = !value.is_unknown();
         if let Some(condition) = &expression.cond {
             let condition = self.native(&condition.expr, None, inner)?;
             match as_bool(&condition) {
                 Some(true) => {}
                 Some(false) => return Some(None),
-                None if matches!(condition.value, Value::Unknown) => is_there = false,
+                None if condition.is_unknown() => is_there = false,
                 None => return None,
             }
         }

@@ -62,7 +62,7 @@ impl Module<'_> {
         if call.args.expand_final() {
             let last = arguments.pop()?;
             match last.value {
-                Value::List(items) if !items.iter().any(|item| matches!(item.value, Value::Unknown)) => {
+                Value::List(items) if !items.iter().any(Node::is_unknown) => {
                     arguments.extend(items);
                 }
                 Value::List(_) | Value::Unknown => return Some(None),
@@ -75,7 +75,7 @@ impl Module<'_> {
     /// `try`: the first argument that Terraform does not refuse. If that argument is unknown, so is the result.
     fn first_valid(&self, call: &FuncCall, span: Span, frame: Frame<'_>) -> Option<Node> {
         let value = call.args.iter().find_map(|argument| self.native(argument, None, frame))?;
-        Some(if matches!(value.value, Value::Unknown) { unknown(span) } else { value })
+        Some(if value.is_unknown() { unknown(span) } else { value })
     }
 
     /// The content of a file in the directory tree that is checked.

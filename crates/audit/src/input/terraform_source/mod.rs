@@ -2,9 +2,9 @@
 //! <https://developer.hashicorp.com/terraform/language>
 //!
 //! ```text
-//!  syntax, json  ─▶  directory  ─▶  module, eval, functions  ─▶  resources, calls
-//!  blocks with       one module     values of expressions,      task definitions, and
-//!  places                           as far as they are known    services that run them
+//!  read, json  ─▶  directory  ─▶  module, eval, calls       ─▶  declarations
+//!  blocks with     one module     values of expressions,        task definitions, and
+//!  places                         as far as they are known      services that run them
 //! ```
 //!
 //! Every value has its place in the file of the task definition: one from another file has that of the reference to it.

@@ -109,7 +109,7 @@ impl Module<'_> {
         if !self.world.pay(frame.depth, cost(&value)) {
             return Some(unknown(span));
         }
-        let is_here = file == frame.file && !matches!(value.value, Value::Unknown);
+        let is_here = file == frame.file && !value.is_unknown();
         Some(if is_here { value } else { value.placed(span) })
     }
 }

@@ -23,11 +23,18 @@ pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseEr
         ["json", ..] => return json::body(parse_json(&text, &Route::default())?, index),
         _ => {}
     }
-    let body = hcl_edit::parser::parse_body(&text).map_err(|error| {
+    Ok(native_body(&parse_native(&text)?, index))
+}
+
+/// The syntax tree of a file in Terraform's native syntax.
+///
+/// # Errors
+/// It is not in that syntax.
+pub(super) fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
+    hcl_edit::parser::parse_body(text).map_err(|error| {
         let at = error.location().offset();
         ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
-    })?;
-    Ok(native_body(&body, index))
+    })
 }
 
 /// The text with blanks for a byte order mark, so that all positions remain valid.

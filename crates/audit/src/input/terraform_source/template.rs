@@ -89,7 +89,7 @@ impl Module<'_> {
             (Some(false), None) => Some(()),
             (None, _) => {
                 out.push(&HOLE.to_string(), condition.place.span);
-                matches!(condition.value, Value::Unknown).then_some(())
+                condition.is_unknown().then_some(())
             }
         }
     }

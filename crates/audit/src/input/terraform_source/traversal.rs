@@ -69,7 +69,7 @@ impl Module<'_> {
         frame: Frame<'_>,
     ) -> Option<Node> {
         for (index, operator) in operators.iter().enumerate() {
-            if matches!(value.value, Value::Unknown) {
+            if value.is_unknown() {
                 return Some(unknown(span));
             }
             value = match operator {

@@ -46,13 +46,18 @@ pub(super) fn is_open(value: &Node) -> bool {
     value.entries().iter().any(|entry| entry.key == OPEN_KEY)
 }
 
-/// Whether a part of the value is not known.
-pub(super) fn is_unknown_somewhere(value: &Node) -> bool {
+/// Whether a single value, or a part of a string, is not known.
+pub(super) fn is_uncertain(value: &Node) -> bool {
     match &value.value {
         Value::Unknown => true,
         Value::Text(text) => text.contains(HOLE),
-        _ => is_open(value) || value.children().into_iter().any(is_unknown_somewhere),
+        _ => false,
     }
+}
+
+/// Whether a part of the value is not known.
+pub(super) fn is_unknown_somewhere(value: &Node) -> bool {
+    is_uncertain(value) || is_open(value) || value.children().into_iter().any(is_unknown_somewhere)
 }
 
 /// The value with unknown instead of maps that may have unknown entries: no rule may take a key for absent.
