@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{
     error::EditError,
-    hcl::{end_of_value, put, spelled},
+    hcl_text::{end_of_value, put, spelled},
     tree,
 };
 use crate::{

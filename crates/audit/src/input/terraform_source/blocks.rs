@@ -3,7 +3,7 @@
 use super::{
     for_expression::pairs,
     frame::{Binding, Frame},
-    instances::Instance,
+    instance::Instance,
     module::Module,
     syntax::{Attribute, Block, Body, Expression},
     values::{entry, map, text, unknown},

@@ -7,8 +7,9 @@ use super::{
     consul_ecs::{Kind, Release, called},
     directories::{identity, joined},
     directory::Directory,
-    instances::{Instance, instances},
-    module::{Input, Location, Module},
+    instance::Instance,
+    instances::instances,
+    module::{Called, Callees, Input, Location, Module},
     syntax::Block,
     tree::Refusal,
 };
@@ -60,21 +61,6 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
 fn unread(call: &Block, reason: &str) -> Callee {
     let gets_containers = call.body.attributes.iter().any(|attribute| attribute.name.contains("container"));
     if gets_containers { Callee::Unread(reason.to_owned()) } else { Callee::Irrelevant }
-}
-
-/// What is known of the modules that a call leads to.
-#[derive(Clone)]
-pub(super) enum Callees<'w> {
-    /// Their inputs are being evaluated: a reference to their outputs is a cycle.
-    Open,
-    /// One for each instance of the call.
-    Known(Rc<Vec<Called<'w>>>),
-}
-
-/// An instance of a call, and the module that it leads to.
-pub(super) struct Called<'w> {
-    pub(super) instance: Instance,
-    pub(super) module: Module<'w>,
 }
 
 impl<'w> Module<'w> {

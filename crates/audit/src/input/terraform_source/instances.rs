@@ -1,58 +1,24 @@
-//! `count` and `for_each`: the instances of a block. Source:
+//! The instances that `count` and `for_each` make of a block. Source:
 //! <https://developer.hashicorp.com/terraform/language/meta-arguments>
 
 use super::{
     for_expression::pairs,
-    frame::{Binding, Frame},
+    frame::Frame,
+    instance::Instance,
     module::Module,
     syntax::Block,
-    values::{entry, map, node, number, unknown},
-    world::Cause,
+    values::{number, unknown},
 };
 use crate::document::{Node, Span, Value};
 
 /// More instances of one block than this are checked as a single one, with an unknown key.
 const MAX_INSTANCES: usize = 50;
 
-/// An instance of a block.
-pub(super) struct Instance {
-    /// The end of its address: empty, `[0]` or `["key"]`.
-    pub(super) suffix: String,
-    /// What `each` or `count` is bound to.
-    bound: Option<(&'static str, Node)>,
-    /// Why it is not known which instances there are.
-    pub(super) cause: Option<Cause>,
-}
-
-impl Instance {
-    /// Evaluates something for this instance.
-    pub(super) fn within<T>(&self, file: usize, depth: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
-        let binding = self.bound.as_ref().map(|(name, value)| Binding { name, value, next: None });
-        evaluate(Frame { file, bindings: binding.as_ref(), depth })
-    }
-
-    /// Its key or number; `None` if there is only one instance.
-    pub(super) fn key(&self) -> Option<&Node> {
-        let (_, bound) = self.bound.as_ref()?;
-        bound.get("key").or_else(|| bound.get("index"))
-    }
-
-    fn each(key: Node, value: Node, suffix: String, span: Span) -> Self {
-        let bound = map(vec![entry("key", key), entry("value", value)], span);
-        Self { suffix, bound: Some(("each", bound)), cause: None }
-    }
-
-    fn counted(index: Value, suffix: String, span: Span) -> Self {
-        let bound = map(vec![entry("index", node(index, span))], span);
-        Self { suffix, bound: Some(("count", bound)), cause: None }
-    }
-}
-
 /// The instances of a block; a single one with an unknown key if they are not known.
 pub(super) fn instances(module: &Module<'_>, block: &Block, depth: usize) -> Vec<Instance> {
     let (count, for_each) = (block.body.attribute("count"), block.body.attribute("for_each"));
     let Some(attribute) = count.or(for_each) else {
-        return vec![Instance { suffix: String::new(), bound: None, cause: None }];
+        return vec![Instance::only()];
     };
     let evaluate = || module.evaluate(&attribute.expression, Frame { depth, ..Frame::of(attribute.file) });
     let (value, cause) = module.world.with_cause(evaluate);

@@ -22,6 +22,7 @@ mod eval;
 mod for_expression;
 mod frame;
 mod functions;
+mod instance;
 mod instances;
 mod json;
 mod lists;

@@ -3,9 +3,9 @@
 use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
 
 use super::{
-    calls::Callees,
     directory::Directory,
     frame::Frame,
+    instance::Instance,
     values::unknown,
     world::{Cause, World},
 };
@@ -56,6 +56,21 @@ pub(super) enum Known {
         file: usize,
         cause: Option<Cause>,
     },
+}
+
+/// What is known of the modules that a call leads to.
+#[derive(Clone)]
+pub(super) enum Callees<'w> {
+    /// Their inputs are being evaluated: a reference to their outputs is a cycle.
+    Open,
+    /// One for each instance of the call.
+    Known(Rc<Vec<Called<'w>>>),
+}
+
+/// An instance of a call, and the module that it leads to.
+pub(super) struct Called<'w> {
+    pub(super) instance: Instance,
+    pub(super) module: Module<'w>,
 }
 
 impl<'w> Module<'w> {

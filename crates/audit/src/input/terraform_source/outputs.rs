@@ -6,9 +6,9 @@ use std::rc::Rc;
 use hcl_edit::expr::TraversalOperator;
 
 use super::{
-    calls::{Called, Callee, callee},
+    calls::{Callee, callee},
     frame::Frame,
-    module::Module,
+    module::{Called, Module},
     traversal::attribute_name,
     values::{as_text, entry, list, map, unknown},
 };

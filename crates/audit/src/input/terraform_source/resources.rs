@@ -5,7 +5,7 @@ use hcl_edit::expr::Expression as Native;
 use super::{
     blocks::{Reader, texts},
     frame::Frame,
-    instances::Instance,
+    instance::Instance,
     module::Module,
     syntax::{Attribute, Block, Expression},
     values::{closed, unknown},
