@@ -76,6 +76,15 @@ fn nested_blocks_are_added_at_the_end() {
 }
 
 #[test]
+fn dynamic_blocks_count_under_the_name_of_their_iterator() {
+    let dynamic = "  network_mode = \"awsvpc\"\n  dynamic \"volume\" {\n    for_each = [\"consul_data\"]\n    iterator = one\n    content {\n      name = one.value\n    }\n  }\n";
+    let before = resource(dynamic);
+    let after = repaired("main.tf", &before).after;
+    let start = before.trim_end().strip_suffix('}').unwrap();
+    assert_eq!(after.text, format!("{start}\n  volume {{\n    name = \"consul_binary\"\n  }}\n}}\n"));
+}
+
+#[test]
 fn a_null_is_replaced_but_not_an_expression_that_is_null() {
     let given = |mode: &str| resource(&format!("  family = \"web\"\n  network_mode = {mode}\n{VOLUMES}"));
     let after = repaired("main.tf", &given("null")).after;
