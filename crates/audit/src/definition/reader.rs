@@ -58,8 +58,13 @@ impl<'n> MapReader<'n> {
         if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
     }
 
+    /// Where a value would be. A null is there already: an edit replaces it, if edits reach it.
     fn absent(&self, key: &str) -> Place {
-        self.node.place.then(Step::Key(self.dialect.spell(key)), self.owner)
+        let key = self.dialect.spell(key);
+        match self.node.entries().iter().find(|entry| entry.key == key) {
+            Some(null) => Place { span: self.owner, ..null.node.place.clone() },
+            None => self.node.place.then(Step::Key(key), self.owner),
+        }
     }
 
     fn mismatch(&self, wanted: &'static str) -> Mismatch {

@@ -79,12 +79,57 @@ impl Node {
         }
     }
 
+    /// Whether the value is known only at deployment.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self.value, Value::Unknown)
+    }
+
     /// A whole number.
     #[must_use]
     pub fn number(&self) -> Option<i64> {
         match &self.value {
             Value::Number(number) => number.parse().ok(),
             _ => None,
+        }
+    }
+
+    /// A copy in which everything has one place, without routes for edits: that where the value is used, if it is from
+    /// another file or from the result of a function.
+    pub(crate) fn placed(&self, span: Span) -> Self {
+        let value = match &self.value {
+            Value::List(items) => Value::List(items.iter().map(|item| item.placed(span)).collect()),
+            Value::Map(entries) => Value::Map(
+                entries
+                    .iter()
+                    .map(|entry| Entry { key: entry.key.clone(), key_span: span, node: entry.node.placed(span) })
+                    .collect(),
+            ),
+            other => other.clone(),
+        };
+        Self { value, place: Place::fixed(span) }
+    }
+
+    /// Removes the routes for edits: something else may use the value as well.
+    pub(crate) fn remove_routes(&mut self) {
+        self.place.route = None;
+        self.children_mut().into_iter().for_each(Self::remove_routes);
+    }
+
+    /// The items of a list, and the values of a map.
+    pub(crate) fn children(&self) -> Vec<&Self> {
+        match &self.value {
+            Value::List(items) => items.iter().collect(),
+            Value::Map(entries) => entries.iter().map(|entry| &entry.node).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The items of a list, and the values of a map, to change them.
+    pub(crate) fn children_mut(&mut self) -> Vec<&mut Self> {
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().collect(),
+            Value::Map(entries) => entries.iter_mut().map(|entry| &mut entry.node).collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -58,7 +58,8 @@ fn apply_to_one(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) ->
 }
 
 fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
-    if dialect == Dialect::Terraform {
+    // In Terraform's native syntax, no file begins with a bracket.
+    if dialect == Dialect::Terraform && !text.trim_start().starts_with('{') {
         return edits.iter().try_fold(text.to_owned(), |text, edit| {
             let (steps, change) = outermost(&literals(&text)?, dialect, edit)?;
             hcl::edit(&text, &steps, &change)

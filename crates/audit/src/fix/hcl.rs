@@ -1,8 +1,12 @@
 //! Edits of Terraform sources: literals in the file. Everything else is left as it is.
 
-use serde_json::Value as Json;
-
-use super::{comment, error::EditError, tree};
+use super::{
+    comment,
+    error::EditError,
+    hcl_block,
+    hcl_text::{end_of_value, put, spelled, spelled_key},
+    tree,
+};
 use crate::{
     document::{Node, Span, Step, Value},
     finding::Change,
@@ -13,9 +17,15 @@ use crate::{
 pub(super) fn edit(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let before = literals(text)?;
     comment::refuse_loss(text, &before, steps, change)?;
+    let addition = hcl_block::addition(&before, steps, change);
+    let (steps, change) = addition.as_ref().map_or((steps, change), |(steps, change)| (steps.as_slice(), change));
     let mut wanted = before.clone();
     tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
-    let edited = make(text, &before, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
+    let edited = match hcl_block::owner(&before, steps, change) {
+        Some(owner) if addition.is_some() => hcl_block::add_block(text, owner, steps, change)?,
+        Some(owner) => hcl_block::add_argument(text, owner, steps, change)?,
+        None => make(text, &before, steps, change).ok_or_else(|| EditError::no_such_place(steps))?,
+    };
     let is_minimal = literals(&edited).is_ok_and(|found| tree::is_same(&found, &wanted));
     if is_minimal { Ok(edited) } else { Err(EditError::NotMinimal) }
 }
@@ -64,14 +74,6 @@ fn add(text: &str, owner: Span, last: Option<Span>, part: &str, is_list: bool) -
     put(text, Span::new(end, end + line.len()), &format!("{first}{line}\n{indent}{part}{second}"))
 }
 
-/// The end of a value whose literal is an argument of a call or in parentheses: behind their closing brackets.
-fn end_of_value(text: &str, end: usize, limit: usize) -> Option<usize> {
-    let rest = text.get(end..limit)?;
-    let closing = rest.find(|c: char| c != ')' && !c.is_whitespace()).unwrap_or(0);
-    let brackets = rest.get(..closing)?.rfind(')').map_or(0, |at| at + 1);
-    Some(end + brackets)
-}
-
 /// Removes an item or entry with what separates it from the one before it; the first one with what is behind it.
 fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
     let (last, before) = steps.split_last()?;
@@ -93,30 +95,6 @@ fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
     let removed = text.get(span.start..span.end)?;
     let has_comment = ["#", "//", "/*"].iter().any(|mark| removed.contains(mark));
     if has_comment { None } else { put(text, span, "") }
-}
-
-/// A value as Terraform spells it.
-fn spelled(value: &Json) -> String {
-    match value {
-        Json::String(text) => Json::from(text.as_str()).to_string().replace("${", "$${").replace("%{", "%%{"),
-        Json::Array(items) => format!("[{}]", items.iter().map(spelled).collect::<Vec<_>>().join(", ")),
-        Json::Object(entries) if entries.is_empty() => "{}".to_owned(),
-        Json::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| format!("{} = {}", spelled_key(key), spelled(value)));
-            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
-        }
-        scalar => scalar.to_string(),
-    }
-}
-
-fn spelled_key(key: &str) -> String {
-    let is_name = key.starts_with(|c: char| c.is_ascii_alphabetic())
-        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if is_name { key.to_owned() } else { spelled(&Json::from(key)) }
-}
-
-fn put(text: &str, span: Span, with: &str) -> Option<String> {
-    Some([text.get(..span.start)?, with, text.get(span.end..)?].concat())
 }
 
 #[cfg(test)]

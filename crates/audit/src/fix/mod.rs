@@ -8,6 +8,8 @@ mod comment;
 mod documents;
 mod error;
 mod hcl;
+mod hcl_block;
+mod hcl_text;
 mod inline;
 mod json;
 mod part;

@@ -52,7 +52,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
         let read = terraform_source::read_directories(&sources, paths::roots(named));
         gathered.material.definitions.extend(read.definitions);
         gathered.problems.extend(read.problems);
-        gathered.unchecked.extend(read.notes);
+        gathered.unchecked.extend(read.unchecked);
         gathered.files_read += read.files;
         has_unread_resources = read.has_app_mesh;
     }

@@ -13,7 +13,7 @@ use crate::{
     mutations::mutations,
     reading::{findings_in, ids, shown},
     template::yaml_template,
-    terraform_source::written::Spelling,
+    terraform_source::written::{Spelling, json_source},
 };
 
 fn repaired(name: &str, text: &str) -> Repair {
@@ -74,6 +74,18 @@ fn every_fix_is_complete_in_yaml() {
 #[test]
 fn every_fix_is_complete_in_terraform_sources() {
     let count = fix_all_mutations("main.tf", |_, json| Spelling::literal().resource(json));
+    assert!(count > 200, "{count}");
+}
+
+#[test]
+fn every_fix_is_complete_in_terraform_json() {
+    let count = fix_all_mutations("main.tf.json", |_, json| json_source(json));
+    assert!(count > 200, "{count}");
+}
+
+#[test]
+fn every_fix_is_complete_in_terraform_sources_with_windows_line_ends() {
+    let count = fix_all_mutations("main.tf", |_, json| Some(Spelling::literal().resource(json)?.replace('\n', "\r\n")));
     assert!(count > 200, "{count}");
 }
 

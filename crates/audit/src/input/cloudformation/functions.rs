@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use super::{
-    resolve::placed,
     scope::Scope,
     substitute::{MAX_TEXT, pushed, substituted, without_dynamic_references},
 };
@@ -136,7 +135,7 @@ impl Scope<'_, '_> {
         let until = items.get(..=index)?;
         // An unknown item before it may be absent.
         let is_certain = until.iter().all(|item| !matches!(item.value, Value::Unknown));
-        until.last().filter(|_| is_certain).map(|item| placed(item, span).value)
+        until.last().filter(|_| is_certain).map(|item| item.placed(span).value)
     }
 
     fn find_in_map(&self, argument: &Node, span: Span) -> Option<Value> {
@@ -145,8 +144,8 @@ impl Scope<'_, '_> {
         let [map, first, second] = keys.as_slice() else { return None };
         let found = self.template.mappings.get(map.as_str()).and_then(|map| map.get(first)?.get(second));
         match (found, options.first().and_then(|options| options.get("DefaultValue"))) {
-            (Some(found), _) => Some(placed(found, span).value),
-            (None, Some(default)) => Some(placed(&self.resolve(default), span).value),
+            (Some(found), _) => Some(found.placed(span).value),
+            (None, Some(default)) => Some(self.resolve(default).placed(span).value),
             (None, None) => None,
         }
     }

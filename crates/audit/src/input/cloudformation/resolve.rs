@@ -1,7 +1,7 @@
 //! The properties of a resource with all functions computed.
 
 use super::{scope::Scope, substitute::without_dynamic_references};
-use crate::document::{Entry, Node, Place, Span, Value};
+use crate::document::{Entry, Node, Place, Value};
 
 impl Scope<'_, '_> {
     /// The value with all functions in it computed, or unknown. `AWS::NoValue` becomes null, which counts as absent.
@@ -30,7 +30,7 @@ impl Scope<'_, '_> {
             && let Some(branch) = self.branch(argument)
         {
             let mut branch = self.resolve(branch);
-            fix(&mut branch);
+            branch.remove_routes();
             return branch;
         }
         let span = node.place.span;
@@ -56,29 +56,4 @@ fn called(entries: &[Entry]) -> Option<Call<'_>> {
         [Entry { key, node, .. }] if key == "Ref" || key.starts_with("Fn::") => Some(Call::Known(key, node)),
         entries => entries.iter().any(|entry| entry.key.starts_with("Fn::")).then_some(Call::Macro),
     }
-}
-
-/// Removes the routes for edits.
-pub(super) fn fix(node: &mut Node) {
-    node.place.route = None;
-    match &mut node.value {
-        Value::List(items) => items.iter_mut().for_each(fix),
-        Value::Map(entries) => entries.iter_mut().for_each(|entry| fix(&mut entry.node)),
-        _ => {}
-    }
-}
-
-/// A copy of a value with the place where it is used.
-pub(super) fn placed(node: &Node, span: Span) -> Node {
-    let value = match &node.value {
-        Value::List(items) => Value::List(items.iter().map(|item| placed(item, span)).collect()),
-        Value::Map(entries) => Value::Map(
-            entries
-                .iter()
-                .map(|entry| Entry { key: entry.key.clone(), key_span: span, node: placed(&entry.node, span) })
-                .collect(),
-        ),
-        other => other.clone(),
-    };
-    Node { value, place: Place::fixed(span) }
 }

@@ -1,6 +1,6 @@
 //! The resources of a template.
 
-use super::{resolve::fix, scope::Scope};
+use super::scope::Scope;
 use crate::document::{Entry, Node, Span, Value};
 
 /// The types of nested stacks. Modules have names of their own:
@@ -37,7 +37,7 @@ impl<'n> TemplateResource<'n> {
             properties.place.span = self.id_span;
         }
         if self.is_generated {
-            fix(&mut properties);
+            properties.remove_routes();
         }
         properties
     }

@@ -40,9 +40,11 @@ pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
-/// Attributes with ECS's names. The provider writes an empty string if an attribute is not set.
+/// Attributes with ECS's names. The provider writes an empty string if an attribute is not set. A null stays, because
+/// its place is where a value would be.
 fn renamed(values: &Node, names: &[(&str, &str)]) -> Vec<Entry> {
-    let renamed = names.iter().filter_map(|(own, ecs)| Some(entry(ecs, values.get(own)?.clone())));
+    let value = |own| values.entries().iter().find(|entry| entry.key == own).map(|entry| entry.node.clone());
+    let renamed = names.iter().filter_map(|(own, ecs)| Some(entry(ecs, value(*own)?)));
     renamed.filter(|entry| entry.node.text() != Some("")).collect()
 }
 

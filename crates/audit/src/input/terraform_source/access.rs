@@ -37,7 +37,7 @@ pub(super) fn member(value: &Node, key: &str, span: Span) -> Option<Node> {
 pub(super) fn item(value: &Node, index: usize, span: Span) -> Option<Node> {
     let items = value.items();
     let before = items.get(..index).unwrap_or(items);
-    if before.iter().any(|item| matches!(item.value, Value::Unknown)) {
+    if before.iter().any(Node::is_unknown) {
         return Some(unknown(span));
     }
     items.get(index).cloned()

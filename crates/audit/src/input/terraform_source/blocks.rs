@@ -1,14 +1,12 @@
 //! The arguments and nested blocks of a block as a map of values.
 
-use std::collections::BTreeMap;
-
 use super::{
     for_expression::pairs,
     frame::{Binding, Frame},
-    instances::Instance,
+    instance::Instance,
     module::Module,
-    syntax::{Attribute, Block, Body},
-    values::{entry, list, map, placed, text, unknown},
+    syntax::{Attribute, Block, Body, Expression},
+    values::{entry, map, text, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -20,6 +18,8 @@ pub(super) struct Reader<'r, 'w> {
     pub(super) module: &'r Module<'w>,
     pub(super) block: &'r Block,
     pub(super) instance: &'r Instance,
+    /// How deep the expressions are nested that need the arguments.
+    pub(super) depth: usize,
 }
 
 impl Reader<'_, '_> {
@@ -28,27 +28,35 @@ impl Reader<'_, '_> {
         let body = &self.block.body;
         let mut entries: Vec<Entry> = Vec::new();
         for name in names {
-            entries.extend(body.attribute(name).map(|attribute| Entry {
-                key: attribute.name.clone(),
-                key_span: self.span_in_block(attribute.file, attribute.name_span),
-                node: self.value(attribute),
-            }));
+            entries.push(body.attribute(name).map_or_else(
+                || self.absent(name),
+                |attribute| Entry {
+                    key: attribute.name.clone(),
+                    key_span: self.span_in_block(attribute.file, attribute.name_span),
+                    node: self.value(attribute),
+                },
+            ));
         }
         for name in nested {
-            entries.extend(self.nested(name).map(|blocks| entry(*name, blocks)));
+            entries.push(self.nested(name).map_or_else(|| self.absent(name), |blocks| entry(*name, blocks)));
         }
         map(entries, self.block.name_span())
     }
 
-    /// The inputs of a call of a module.
-    pub(super) fn inputs(&self) -> BTreeMap<String, Node> {
-        let own = self.block.body.attributes.iter().filter(|attribute| !META.contains(&attribute.name.as_str()));
-        own.map(|attribute| (attribute.name.clone(), self.value(attribute))).collect()
+    /// Null, where an argument or nested block would be.
+    fn absent(&self, name: &str) -> Entry {
+        let place = Place { span: self.block.name_span(), route: self.route_of(name), parts: None };
+        entry(name, Node { value: Value::Null, place })
+    }
+
+    /// The arguments of a call that are inputs of the module.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &Attribute> {
+        self.block.body.attributes.iter().filter(|attribute| !META.contains(&attribute.name.as_str()))
     }
 
     /// The value of an argument.
     pub(super) fn value(&self, attribute: &Attribute) -> Node {
-        self.instance.within(attribute.file, |frame| {
+        self.instance.within(attribute.file, self.depth, |frame| {
             let route = self.route(attribute);
             let value = match &route {
                 Some(route) => self.module.evaluate_at(&attribute.expression, route, frame),
@@ -65,15 +73,18 @@ impl Reader<'_, '_> {
     /// The route to an argument, for edits. They do not reach override files, and not modules that others call: an
     /// edit for one call would change the others.
     fn route(&self, attribute: &Attribute) -> Option<Route> {
-        let is_reachable = attribute.file == self.block.file && self.module.inputs.is_none();
-        let labels = self.block.labels.iter().map(|label| label.text.clone());
-        let path = std::iter::once(self.block.kind.clone()).chain(labels).chain([attribute.name.clone()]);
-        is_reachable.then(|| path.fold(Route::default(), |route, name| route.then(Step::Key(name))))
+        self.route_of(&attribute.name).filter(|_| attribute.file == self.block.file)
+    }
+
+    /// The route to an argument that the block may lack, or to its nested blocks.
+    fn route_of(&self, name: &str) -> Option<Route> {
+        let block = self.block.route.as_ref().filter(|_| self.module.inputs.is_none())?;
+        Some(block.then(Step::Key(name.to_owned())))
     }
 
     /// A value from another file has the place of the block's name.
     fn in_block(&self, file: usize, value: Node) -> Node {
-        if file == self.block.file { value } else { placed(&value, self.block.name_span()) }
+        if file == self.block.file { value } else { value.placed(self.block.name_span()) }
     }
 
     fn span_in_block(&self, file: usize, span: Span) -> Span {
@@ -85,13 +96,21 @@ impl Reader<'_, '_> {
         let mut items = Vec::new();
         for block in &self.block.body.blocks {
             if block.kind == kind {
-                items.push(self.instance.within(block.file, |frame| self.content(&block.body, block.span, frame)));
+                items.push(
+                    self.instance.within(block.file, self.depth, |frame| self.content(&block.body, block.span, frame)),
+                );
             } else if block.kind == "dynamic" && block.label(0) == Some(kind) {
-                self.instance.within(block.file, |frame| self.dynamic(block, kind, frame, &mut items));
+                self.instance.within(block.file, self.depth, |frame| self.dynamic(block, kind, frame, &mut items));
             }
         }
-        let first = items.first().map(|item: &Node| item.place.span)?;
-        Some(list(items, first))
+        let span = items.first().map(|item: &Node| item.place.span)?;
+        // In JSON, a single block is a map, to which no other can be added.
+        let is_list = match self.block.body.attribute(kind).map(|attribute| &attribute.expression) {
+            Some(Expression::Json(json)) => matches!(json.value, Value::List(_)),
+            _ => true,
+        };
+        let route = self.route_of(kind).filter(|_| is_list);
+        Some(Node { value: Value::List(items), place: Place { span, route, parts: None } })
     }
 
     fn dynamic(&self, block: &Block, kind: &str, frame: Frame<'_>, items: &mut Vec<Node>) {
@@ -105,14 +124,15 @@ impl Reader<'_, '_> {
             items.push(unknown(block.span));
             return;
         };
-        let iterator = block.body.attribute("iterator").is_none();
+        let iterator = block.body.attribute("iterator").and_then(|attribute| attribute.expression.name());
+        let name = iterator.as_deref().unwrap_or(kind);
         for (key, value) in pairs {
-            if !iterator || matches!(value.value, Value::Unknown) || !self.module.world.pay(0, 1) {
+            if value.is_unknown() || !self.module.world.pay(frame.depth, 1) {
                 items.push(unknown(block.span));
                 continue;
             }
             let bound = map(vec![entry("key", key), entry("value", value)], block.span);
-            let binding = Binding { name: kind, value: &bound, next: frame.bindings };
+            let binding = Binding { name, value: &bound, next: frame.bindings };
             let inner = Frame { bindings: Some(&binding), depth: frame.depth + 1, ..frame };
             items.push(self.content(&content.body, block.span, inner));
         }

@@ -12,19 +12,20 @@ use crate::{input::InputProblem, source::SourceFile};
 /// A module before it is evaluated.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// The path of the root module, where `file` and `templatefile` begin.
+    /// Its path, where the sources of its calls begin.
     pub(super) path: std::path::PathBuf,
-    /// Its path from the root module, which `path.module` is.
-    pub(super) relative: String,
     /// Its files. Places in a file count its bytes.
     pub(super) files: Vec<Arc<SourceFile>>,
     pub(super) variables: BTreeMap<String, Block>,
+    pub(super) outputs: BTreeMap<String, Block>,
     pub(super) locals: BTreeMap<String, Attribute>,
     /// Values of variables from `terraform.tfvars` and `*.auto.tfvars`.
     pub(super) values: BTreeMap<String, Attribute>,
     pub(super) resources: Vec<Block>,
     pub(super) calls: Vec<Block>,
     pub(super) providers: Vec<Block>,
+    /// Whether one of its files is not in Terraform's language.
+    pub(super) is_partial: bool,
 }
 
 impl Directory {
@@ -41,6 +42,7 @@ impl Directory {
         let mut read = |directory: &mut Self, file: Arc<SourceFile>| {
             let body = read_body(&file, directory.files.len());
             let body = body.map_err(|error| problems.push(InputProblem::unreadable(&file, &error))).ok();
+            directory.is_partial |= body.is_none();
             directory.files.push(file);
             body.unwrap_or_default()
         };
@@ -80,7 +82,8 @@ impl Directory {
                 "locals" => {
                     self.locals.extend(block.body.attributes.into_iter().map(|local| (local.name.clone(), local)));
                 }
-                "variable" => drop(block.label(0).map(str::to_owned).map(|name| self.variables.insert(name, block))),
+                "variable" => add(&mut self.variables, block),
+                "output" => add(&mut self.outputs, block),
                 _ => {}
             }
         }
@@ -93,6 +96,7 @@ impl Directory {
                 "resource" => same(&mut self.resources, &block),
                 "module" => same(&mut self.calls, &block),
                 "variable" => block.label(0).and_then(|name| self.variables.get_mut(name)),
+                "output" => block.label(0).and_then(|name| self.outputs.get_mut(name)),
                 _ => None,
             };
             match known {
@@ -100,6 +104,12 @@ impl Directory {
                 None => self.declare(Body { attributes: Vec::new(), blocks: vec![block] }),
             }
         }
+    }
+}
+
+fn add(blocks: &mut BTreeMap<String, Block>, block: Block) {
+    if let Some(name) = block.label(0).map(str::to_owned) {
+        blocks.insert(name, block);
     }
 }
 

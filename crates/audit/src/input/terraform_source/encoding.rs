@@ -1,12 +1,15 @@
 //! `jsonencode` and `jsondecode`.
 
-use super::values::{OPEN_KEY, node, placed};
+use super::{
+    outcome::Outcome,
+    values::{OPEN_KEY, node},
+};
 use crate::document::{HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
 
 /// The JSON of a value, in which every part has the place of its value. An unknown value becomes an unknown part of the
 /// string.
 pub(super) fn json_encoded(value: &Node, span: Span) -> Node {
-    if matches!(value.value, Value::Unknown) {
+    if value.is_unknown() {
         return node(Value::Unknown, span);
     }
     let mut out = TextBuilder::default();
@@ -55,6 +58,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// The value of a JSON text. All of it has the place of the call.
-pub(super) fn json_decoded(text: &str, span: Span) -> Option<Node> {
-    parse_json(text, &Route::default()).ok().map(|value| placed(&value, span))
+pub(super) fn json_decoded(text: &Node, span: Span) -> Outcome {
+    match text.text() {
+        Some(text) => parse_json(text, &Route::default()).ok().map(|value| Outcome::Node(value.placed(span))).into(),
+        None => Outcome::Unknown,
+    }
 }

@@ -9,10 +9,11 @@ use hcl_edit::{
 };
 
 use super::{
+    equality::equal,
     frame::Frame,
     module::Module,
     syntax::{Expression, span_of},
-    values::{OPEN_KEY, as_bool, as_number, as_text, equal, list, map, node, number, placed, unknown},
+    values::{OPEN_KEY, as_bool, as_number, as_text, is_uncertain, node, number, unknown},
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, Value};
 
@@ -21,7 +22,7 @@ impl Module<'_> {
     pub(super) fn evaluate(&self, expression: &Expression, frame: Frame<'_>) -> Option<Node> {
         match expression {
             Expression::Native(native) => self.native(native, None, frame),
-            Expression::Json(json) => self.json(json, frame),
+            Expression::Json(json) => self.json(json, None, frame),
         }
     }
 
@@ -29,34 +30,38 @@ impl Module<'_> {
     pub(super) fn evaluate_at(&self, expression: &Expression, route: &Route, frame: Frame<'_>) -> Option<Node> {
         match expression {
             Expression::Native(native) => self.native(native, Some(route), frame),
-            Expression::Json(json) => self.json(json, frame),
+            Expression::Json(json) => self.json(json, Some(route), frame),
         }
     }
 
     /// In JSON, a string is a template, and keys of maps are templates too.
-    fn json(&self, json: &Node, frame: Frame<'_>) -> Option<Node> {
+    fn json(&self, json: &Node, route: Option<&Route>, frame: Frame<'_>) -> Option<Node> {
         let span = json.place.span;
         if !self.world.pay(frame.depth, 1) {
             return Some(unknown(span));
         }
         let inner = Frame { depth: frame.depth + 1, ..frame };
-        match &json.value {
+        let then = |step: Step| route.map(|route| route.then(step));
+        let value = match &json.value {
             Value::Text(source) if source.contains("${") || source.contains("%{") => {
                 let template = parse_template(source).ok()?;
-                Some(placed(&self.template_value(&template, span, inner)?, span))
+                return Some(self.template_value(&template, span, inner)?.placed(span));
             }
             Value::List(items) => {
-                Some(list(items.iter().map(|item| self.json(item, inner)).collect::<Option<_>>()?, span))
+                let items = items.iter().enumerate();
+                let items = items.map(|(index, item)| self.json(item, then(Step::Index(index)).as_ref(), inner));
+                Value::List(items.collect::<Option<_>>()?)
             }
             Value::Map(entries) => {
                 let entries = entries.iter().map(|Entry { key, key_span, node }| {
-                    Some(Entry { key: key.clone(), key_span: *key_span, node: self.json(node, inner)? })
+                    let node = self.json(node, then(Step::Key(key.clone())).as_ref(), inner)?;
+                    Some(Entry { key: key.clone(), key_span: *key_span, node })
                 });
-                Some(map(entries.collect::<Option<_>>()?, span))
+                Value::Map(entries.collect::<Option<_>>()?)
             }
-            // The string keeps the places of JSON in it.
-            other => Some(node(other.clone(), span)),
-        }
+            other => other.clone(),
+        };
+        Some(Node { value, place: Place { span, route: route.cloned(), parts: None } })
     }
 
     pub(super) fn native(&self, native: &Native, route: Option<&Route>, frame: Frame<'_>) -> Option<Node> {
@@ -120,7 +125,7 @@ impl Module<'_> {
     fn conditional(&self, conditional: &Conditional, frame: Frame<'_>) -> Option<Node> {
         let span = span_of(conditional);
         let condition = self.native(&conditional.cond_expr, None, frame)?;
-        let is_unknown = matches!(condition.value, Value::Unknown);
+        let is_unknown = condition.is_unknown();
         match as_bool(&condition) {
             Some(true) => self.native(&conditional.true_expr, None, frame),
             Some(false) => self.native(&conditional.false_expr, None, frame),
@@ -138,7 +143,7 @@ impl Module<'_> {
 
     fn unary(&self, operation: &UnaryOp, span: Span, frame: Frame<'_>) -> Option<Node> {
         let value = self.native(&operation.expr, None, frame)?;
-        if matches!(value.value, Value::Unknown) {
+        if value.is_unknown() {
             return Some(unknown(span));
         }
         let value = match operation.operator.value() {
@@ -164,7 +169,7 @@ impl Module<'_> {
         let value = match operator {
             BinaryOperator::Eq => equal(&left, &right).map(Value::Bool),
             BinaryOperator::NotEq => equal(&left, &right).map(|is_equal| Value::Bool(!is_equal)),
-            BinaryOperator::And | BinaryOperator::Or => match (is_open_value(&left), is_open_value(&right)) {
+            BinaryOperator::And | BinaryOperator::Or => match (is_uncertain(&left), is_uncertain(&right)) {
                 (false, false) => {
                     let (left, right) = (as_bool(&left)?, as_bool(&right)?);
                     Some(Value::Bool(if operator == BinaryOperator::And { left && right } else { left || right }))
@@ -175,19 +180,10 @@ impl Module<'_> {
                 }
                 _ => None,
             },
-            _ if is_open_value(&left) || is_open_value(&right) => None,
+            _ if is_uncertain(&left) || is_uncertain(&right) => None,
             _ => Some(arithmetic(operator, as_number(&left)?, as_number(&right)?)?),
         };
         Some(value.map_or_else(|| unknown(span), |value| node(value, span)))
-    }
-}
-
-/// Whether a single value is not known.
-fn is_open_value(value: &Node) -> bool {
-    match &value.value {
-        Value::Unknown => true,
-        Value::Text(text) => text.contains(HOLE),
-        _ => false,
     }
 }
 

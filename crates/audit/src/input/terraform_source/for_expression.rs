@@ -5,6 +5,7 @@ use hcl_edit::expr::ForExpr;
 
 use super::{
     frame::{Binding, Frame},
+    maps::sorted,
     module::Module,
     values::{OPEN_KEY, as_bool, as_text, is_open, list, map, node, number, text, unknown},
 };
@@ -22,8 +23,9 @@ pub(super) fn pairs(collection: &Node) -> Option<Option<Vec<(Node, Node)>>> {
             Some(Some(items.iter().enumerate().map(|(index, item)| (key(index), item.clone())).collect()))
         }
         Value::Map(_) if is_open(collection) => Some(None),
-        Value::Map(entries) => {
-            Some(Some(entries.iter().map(|entry| (text(&*entry.key, entry.key_span), entry.node.clone())).collect()))
+        Value::Map(_) => {
+            let pair = |entry: &Entry| (text(&*entry.key, entry.key_span), entry.node.clone());
+            Some(Some(sorted(collection).into_iter().map(pair).collect()))
         }
         _ => None,
     }
@@ -61,13 +63,13 @@ impl Module<'_> {
             intro.key_var.as_ref().map(|name| Binding { name: name.as_str(), value: key, next: Some(&by_value) });
         let inner = Frame { bindings: Some(by_key.as_ref().unwrap_or(&by_value)), depth: frame.depth + 1, ..frame };
         // Whether an unknown item is one item or several is not known either.
-        let mut is_there = !matches!(value.value, Value::Unknown);
+        let mut is_there = !value.is_unknown();
         if let Some(condition) = &expression.cond {
             let condition = self.native(&condition.expr, None, inner)?;
             match as_bool(&condition) {
                 Some(true) => {}
                 Some(false) => return Some(None),
-                None if matches!(condition.value, Value::Unknown) => is_there = false,
+                None if condition.is_unknown() => is_there = false,
                 None => return None,
             }
         }

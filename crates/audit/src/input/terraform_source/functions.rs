@@ -3,13 +3,14 @@
 use hcl_edit::expr::FuncCall;
 
 use super::{
-    collections, encoding,
+    encoding,
     frame::{Binding, Frame},
+    lists, maps,
     module::Module,
     outcome::Outcome,
     strings,
     tree::Refusal,
-    values::{as_text, node, placed, text, unknown},
+    values::{as_text, node, text, unknown},
 };
 use crate::document::{HOLE, Node, Route, Span, Value};
 
@@ -36,10 +37,9 @@ impl Module<'_> {
         let outcome = match name {
             "file" | "templatefile" | "fileexists" => self.file_content(name, &arguments, span, frame),
             "sensitive" => Outcome::Unknown,
-            _ => match strings::call(name, &arguments) {
-                Outcome::NoSuchFunction => collections::call(name, &arguments, span),
-                outcome => outcome,
-            },
+            "nonsensitive" | "tolist" | "tomap" => only(&arguments).cloned().map(Outcome::Node).into(),
+            "jsondecode" => only(&arguments).map(|json| encoding::json_decoded(json, span)).into(),
+            _ => computed(name, &arguments, span),
         };
         match outcome {
             Outcome::Value(value) => Some(node(value, span)),
@@ -62,7 +62,7 @@ impl Module<'_> {
         if call.args.expand_final() {
             let last = arguments.pop()?;
             match last.value {
-                Value::List(items) if !items.iter().any(|item| matches!(item.value, Value::Unknown)) => {
+                Value::List(items) if !items.iter().any(Node::is_unknown) => {
                     arguments.extend(items);
                 }
                 Value::List(_) | Value::Unknown => return Some(None),
@@ -75,7 +75,7 @@ impl Module<'_> {
     /// `try`: the first argument that Terraform does not refuse. If that argument is unknown, so is the result.
     fn first_valid(&self, call: &FuncCall, span: Span, frame: Frame<'_>) -> Option<Node> {
         let value = call.args.iter().find_map(|argument| self.native(argument, None, frame))?;
-        Some(if matches!(value.value, Value::Unknown) { unknown(span) } else { value })
+        Some(if value.is_unknown() { unknown(span) } else { value })
     }
 
     /// The content of a file in the directory tree that is checked.
@@ -85,10 +85,10 @@ impl Module<'_> {
         if path.contains(HOLE) {
             return Outcome::Unknown;
         }
-        let Some(tree) = &self.world.tree else {
+        let Some(tree) = &self.world.directories.tree else {
             return Outcome::Node(self.unknown(frame, span, "files beside this text are not read"));
         };
-        let read = tree.read(&self.directory.path, &path);
+        let read = tree.read(&self.location.root, &path);
         if name == "fileexists" {
             return match read {
                 Ok(_) => Outcome::Value(Value::Bool(true)),
@@ -146,6 +146,17 @@ impl Module<'_> {
             return self.rendered_with(template, rest, Some(&binding), span, Frame { depth, ..frame });
         }
         let value = self.template_value(template, span, Frame { bindings, ..frame })?;
-        Some(Outcome::Node(placed(&value, span)))
+        Some(Outcome::Node(value.placed(span)))
     }
+}
+
+/// The result of a function that depends on its arguments alone.
+fn computed(name: &str, arguments: &[Node], span: Span) -> Outcome {
+    let results =
+        [strings::call(name, arguments), maps::call(name, arguments, span), lists::call(name, arguments, span)];
+    results.into_iter().find(|result| !matches!(result, Outcome::NoSuchFunction)).unwrap_or(Outcome::NoSuchFunction)
+}
+
+fn only(arguments: &[Node]) -> Option<&Node> {
+    if let [argument] = arguments { Some(argument) } else { None }
 }

@@ -1,57 +1,33 @@
-//! `count` and `for_each`: the instances of a block. Source:
+//! The instances that `count` and `for_each` make of a block. Source:
 //! <https://developer.hashicorp.com/terraform/language/meta-arguments>
 
 use super::{
     for_expression::pairs,
-    frame::{Binding, Frame},
+    frame::Frame,
+    instance::Instance,
     module::Module,
-    syntax::{Attribute, Block},
-    values::{entry, map, node, number, unknown},
+    syntax::Block,
+    values::{number, unknown},
 };
 use crate::document::{Node, Span, Value};
 
 /// More instances of one block than this are checked as a single one, with an unknown key.
 const MAX_INSTANCES: usize = 50;
 
-/// An instance of a block.
-pub(super) struct Instance {
-    /// The end of its address: empty, `[0]` or `["key"]`.
-    pub(super) suffix: String,
-    /// What `each` or `count` is bound to.
-    bound: Option<(&'static str, Node)>,
-}
-
-impl Instance {
-    /// Evaluates something for this instance.
-    pub(super) fn within<T>(&self, file: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
-        match &self.bound {
-            Some((name, value)) => {
-                let binding = Binding { name, value, next: None };
-                evaluate(Frame { bindings: Some(&binding), ..Frame::of(file) })
-            }
-            None => evaluate(Frame::of(file)),
-        }
-    }
-
-    fn each(key: Node, value: Node, suffix: String, span: Span) -> Self {
-        Self { suffix, bound: Some(("each", map(vec![entry("key", key), entry("value", value)], span))) }
-    }
-
-    fn counted(index: Value, suffix: String, span: Span) -> Self {
-        Self { suffix, bound: Some(("count", map(vec![entry("index", node(index, span))], span))) }
-    }
-}
-
 /// The instances of a block; a single one with an unknown key if they are not known.
-pub(super) fn instances(module: &Module<'_>, block: &Block) -> Vec<Instance> {
-    let value = |attribute: &Attribute| module.evaluate(&attribute.expression, Frame::of(attribute.file));
-    if let Some(attribute) = block.body.attribute("count") {
-        return counted(value(attribute).as_ref(), attribute.name_span);
+pub(super) fn instances(module: &Module<'_>, block: &Block, depth: usize) -> Vec<Instance> {
+    let (count, for_each) = (block.body.attribute("count"), block.body.attribute("for_each"));
+    let Some(attribute) = count.or(for_each) else {
+        return vec![Instance::only()];
+    };
+    let evaluate = || module.evaluate(&attribute.expression, Frame { depth, ..Frame::of(attribute.file) });
+    let (value, cause) = module.world.with_cause(evaluate);
+    let make = if count.is_some() { counted } else { of_each };
+    let mut instances = make(value.as_ref(), attribute.name_span);
+    for instance in &mut instances {
+        instance.cause = cause.clone().filter(|_| instance.key().is_some_and(Node::is_unknown));
     }
-    if let Some(attribute) = block.body.attribute("for_each") {
-        return of_each(value(attribute).as_ref(), attribute.name_span);
-    }
-    vec![Instance { suffix: String::new(), bound: None }]
+    instances
 }
 
 fn counted(count: Option<&Node>, span: Span) -> Vec<Instance> {

@@ -65,12 +65,14 @@ impl Head<'_> {
                 body: self.content(entries),
                 file: self.file,
                 span: self.span,
+                route: node.place.route,
             }),
             _ => {}
         }
     }
 
-    /// A map or a list of maps may be an argument or nested blocks: it is both, and whoever reads it decides.
+    /// In JSON, nested blocks are spelled like an argument that is a map or a list of maps. Only the schema of the block
+    /// tells them apart, so that such a key becomes an argument and also blocks.
     fn content(&self, entries: Vec<Entry>) -> Body {
         let mut body = Body::default();
         for Entry { key, key_span, node } in entries {

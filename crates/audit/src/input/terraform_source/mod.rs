@@ -2,9 +2,9 @@
 //! <https://developer.hashicorp.com/terraform/language>
 //!
 //! ```text
-//!  syntax, json  ─▶  directory  ─▶  module, eval, functions  ─▶  resources, calls
-//!  blocks with       one module     values of expressions,      task definitions, and
-//!  places                           as far as they are known    services that run them
+//!  read, json  ─▶  directory  ─▶  module, eval, calls       ─▶  declarations
+//!  blocks with     one module     values of expressions,        task definitions, and
+//!  places                         as far as they are known      services that run them
 //! ```
 //!
 //! Every value has its place in the file of the task definition: one from another file has that of the reference to it.
@@ -12,24 +12,31 @@
 mod access;
 mod blocks;
 mod calls;
-mod collections;
 mod consul_ecs;
+mod declarations;
+mod directories;
 mod directory;
 mod encoding;
+mod equality;
 mod eval;
 mod for_expression;
 mod frame;
 mod functions;
+mod instance;
 mod instances;
 mod json;
+mod lists;
+mod maps;
 mod module;
 mod names;
 mod outcome;
+mod outputs;
 mod read;
 mod resources;
 mod run;
 mod strings;
 mod syntax;
+mod tags;
 mod targets;
 mod template;
 mod traversal;

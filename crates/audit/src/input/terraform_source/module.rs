@@ -1,30 +1,52 @@
 //! A module with values for its variables.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
 
 use super::{
-    collections::merged,
     directory::Directory,
     frame::Frame,
-    values::{entry, map, placed, unknown},
+    instance::Instance,
+    values::unknown,
     world::{Cause, World},
 };
-use crate::document::{Node, Span, Value};
+use crate::document::{Node, Span};
 
 /// A module with values for its variables.
 pub(super) struct Module<'w> {
     pub(super) world: &'w World,
     pub(super) directory: Rc<Directory>,
+    pub(super) location: Location,
     /// Its address: empty for the root module.
     pub(super) address: String,
     /// What its caller passes; `None` for the root module, whose values are defaults and those of tfvars files.
-    pub(super) inputs: Option<BTreeMap<String, Node>>,
+    pub(super) inputs: Option<BTreeMap<String, Input>>,
     /// The tags that the provider adds to every resource.
     pub(super) default_tags: Option<Node>,
+    /// Local values, variables and outputs that were evaluated.
     pub(super) known: RefCell<BTreeMap<String, Known>>,
+    /// The modules that its calls lead to, by the byte of the call's name and the number of its file.
+    pub(super) callees: RefCell<BTreeMap<(usize, usize), Callees<'w>>>,
 }
 
-/// What is known of a local value or a variable.
+/// Where a module is, for paths in expressions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Location {
+    /// The directory of the root module, where `file` and `templatefile` begin.
+    pub(super) root: PathBuf,
+    /// The path from there: `path.module`.
+    pub(super) relative: PathBuf,
+    /// The directories of the modules that lead to this one, without links.
+    pub(super) callers: Vec<PathBuf>,
+}
+
+/// A value that a caller passes.
+pub(super) struct Input {
+    pub(super) value: Node,
+    /// Why a part of it is unknown.
+    pub(super) cause: Option<Cause>,
+}
+
+/// What is known of a local value, a variable or an output.
 #[derive(Clone)]
 pub(super) enum Known {
     /// It is being evaluated: a reference to it is a cycle.
@@ -36,18 +58,37 @@ pub(super) enum Known {
     },
 }
 
-impl<'w> Module<'w> {
-    pub(super) fn root(world: &'w World, directory: Rc<Directory>) -> Self {
-        Self::new(world, directory, String::new(), None)
-    }
+/// What is known of the modules that a call leads to.
+#[derive(Clone)]
+pub(super) enum Callees<'w> {
+    /// Their inputs are being evaluated: a reference to their outputs is a cycle.
+    Open,
+    /// One for each instance of the call.
+    Known(Rc<Vec<Called<'w>>>),
+}
 
-    pub(super) fn new(
-        world: &'w World,
-        directory: Rc<Directory>,
-        address: String,
-        inputs: Option<BTreeMap<String, Node>>,
-    ) -> Self {
-        Self { world, directory, address, inputs, default_tags: None, known: RefCell::default() }
+/// An instance of a call, and the module that it leads to.
+pub(super) struct Called<'w> {
+    pub(super) instance: Instance,
+    pub(super) module: Module<'w>,
+}
+
+impl<'w> Module<'w> {
+    /// The root module in a directory.
+    pub(super) fn root(world: &'w World, directory: Rc<Directory>) -> Self {
+        let location = Location { root: directory.path.clone(), ..Location::default() };
+        let mut module = Self {
+            world,
+            directory,
+            location,
+            address: String::new(),
+            inputs: None,
+            default_tags: None,
+            known: RefCell::default(),
+            callees: RefCell::default(),
+        };
+        module.default_tags = module.provider_tags();
+        module
     }
 
     /// The address of something in this module.
@@ -55,21 +96,15 @@ impl<'w> Module<'w> {
         if self.address.is_empty() { own.to_owned() } else { format!("{}.{own}", self.address) }
     }
 
-    /// The arguments of a resource with the tags of the provider, which it adds to those of the resource.
-    pub(super) fn tagged(&self, mut values: Node) -> Node {
-        let Some(defaults) = &self.default_tags else { return values };
-        let own = values.get("tags").cloned().unwrap_or_else(|| map(Vec::new(), values.place.span));
-        let span = own.place.span;
-        let all = merged(&[placed(defaults, span), own], span).unwrap_or_else(|| unknown(span));
-        if let Value::Map(entries) = &mut values.value {
-            entries.push(entry("tags_all", all));
-        }
-        values
-    }
-
     /// An unknown value, and why it is unknown.
     pub(super) fn unknown(&self, frame: Frame<'_>, span: Span, reason: impl Into<String>) -> Node {
         self.world.because(Cause { file: self.directory.file(frame.file), span, reason: reason.into() });
         unknown(span)
+    }
+
+    /// Why something that no file declares is unknown.
+    pub(super) fn undeclared(&self, name: &str) -> String {
+        let files = if self.directory.is_partial { " in the files that could be read" } else { "" };
+        format!("{name} is not declared{files}")
     }
 }

@@ -1,13 +1,13 @@
-//! Local values and variables. Source: <https://developer.hashicorp.com/terraform/language/values>
+//! Local values, variables and outputs. Source: <https://developer.hashicorp.com/terraform/language/values>
 
 use std::rc::Rc;
 
 use super::{
     frame::Frame,
-    module::{Known, Module},
-    syntax::Attribute,
+    module::{Input, Known, Module},
+    syntax::{Attribute, Block, Expression},
     types::convert,
-    values::{cost, depth, pinned, placed, unknown},
+    values::{cost, depth, unknown},
 };
 use crate::document::{Node, Span, Value};
 
@@ -19,7 +19,7 @@ impl Module<'_> {
     pub(super) fn local(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
         let Some(attribute) = directory.locals.get(name) else {
-            return Some(self.unknown(frame, span, format!("local.{name} is not declared")));
+            return Some(self.unknown(frame, span, self.undeclared(&format!("local.{name}"))));
         };
         self.remembered(&format!("local.{name}"), attribute.file, frame, span, |frame| {
             self.evaluate(&attribute.expression, frame)
@@ -30,10 +30,9 @@ impl Module<'_> {
     pub(super) fn variable(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
         let Some(block) = directory.variables.get(name) else {
-            return Some(self.unknown(frame, span, format!("var.{name} is not declared")));
+            return Some(self.unknown(frame, span, self.undeclared(&format!("var.{name}"))));
         };
-        let is_sensitive = block.body.attribute("sensitive").is_some();
-        if is_sensitive {
+        if is_sensitive(block) {
             return Some(self.unknown(frame, span, format!("var.{name} is sensitive")));
         }
         let kind = block.body.attribute("type");
@@ -43,9 +42,10 @@ impl Module<'_> {
         };
         let set: Option<&Attribute> = match &self.inputs {
             Some(inputs) => {
-                if let Some(input) = inputs.get(name) {
+                if let Some(Input { value, cause }) = inputs.get(name) {
+                    self.world.because_of(cause.as_ref());
                     // The value is from another file.
-                    return Some(typed(placed(input, span)));
+                    return Some(typed(value.placed(span)));
                 }
                 None
             }
@@ -57,6 +57,22 @@ impl Module<'_> {
         self.remembered(&format!("var.{name}"), attribute.file, frame, span, |frame| {
             self.evaluate(&attribute.expression, frame).map(typed)
         })
+    }
+
+    /// An output, for `caller`, which refers to it at `span`.
+    pub(super) fn output(&self, name: &str, caller: &Module<'_>, frame: Frame<'_>, span: Span) -> Option<Node> {
+        let shown = format!("{}.{name}", self.address);
+        let Some(block) = self.directory.outputs.get(name) else {
+            return Some(caller.unknown(frame, span, self.undeclared(&shown)));
+        };
+        let attribute = block.body.attribute("value")?;
+        if is_sensitive(block) {
+            return Some(caller.unknown(frame, span, format!("{shown} is sensitive")));
+        }
+        let value = self.remembered(&format!("output.{name}"), attribute.file, frame, span, |frame| {
+            self.evaluate(&attribute.expression, frame)
+        });
+        value.map(|value| value.placed(span))
     }
 
     /// A value that is evaluated once. In its own file it keeps its places; in others it has that of the reference.
@@ -78,20 +94,31 @@ impl Module<'_> {
                 let (value, cause) = self.world.with_cause(|| evaluate(inner));
                 let value =
                     value.map(|value| if depth(&value) > MAX_NESTING { unknown(value.place.span) } else { value });
-                let known = Known::Value { value: value.map(pinned), file, cause };
+                let value = value.map(|mut value| {
+                    value.remove_routes();
+                    value
+                });
+                let known = Known::Value { value, file, cause };
                 self.known.borrow_mut().insert(name.to_owned(), known.clone());
                 known
             }
         };
         let Known::Value { value, file, cause } = known else { return None };
-        if let Some(cause) = cause {
-            self.world.because(cause);
-        }
+        self.world.because_of(cause.as_ref());
         let value = value?;
         if !self.world.pay(frame.depth, cost(&value)) {
             return Some(unknown(span));
         }
-        let is_here = file == frame.file && !matches!(value.value, Value::Unknown);
-        Some(if is_here { value } else { placed(&value, span) })
+        let is_here = file == frame.file && !value.is_unknown();
+        Some(if is_here { value } else { value.placed(span) })
+    }
+}
+
+/// Terraform shows no value of a sensitive variable or output.
+fn is_sensitive(block: &Block) -> bool {
+    match block.body.attribute("sensitive").map(|attribute| &attribute.expression) {
+        Some(Expression::Native(native)) => native.as_bool() != Some(false),
+        Some(Expression::Json(json)) => !matches!(json.value, Value::Bool(false)),
+        None => false,
     }
 }

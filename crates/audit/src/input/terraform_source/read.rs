@@ -7,7 +7,7 @@ use super::{
     syntax::{Attribute, Block, Body, Expression, Label, span_of},
 };
 use crate::{
-    document::{ParseError, Route, Span, parse_json},
+    document::{ParseError, Route, Span, Step, parse_json},
     source::SourceFile,
 };
 
@@ -23,11 +23,18 @@ pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseEr
         ["json", ..] => return json::body(parse_json(&text, &Route::default())?, index),
         _ => {}
     }
-    let body = hcl_edit::parser::parse_body(&text).map_err(|error| {
+    Ok(native_body(&parse_native(&text)?, index))
+}
+
+/// The syntax tree of a file in Terraform's native syntax.
+///
+/// # Errors
+/// It is not in that syntax.
+pub(super) fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
+    hcl_edit::parser::parse_body(text).map_err(|error| {
         let at = error.location().offset();
         ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
-    })?;
-    Ok(native_body(&body, index))
+    })
 }
 
 /// The text with blanks for a byte order mark, so that all positions remain valid.
@@ -51,8 +58,17 @@ fn native_body(body: &structure::Body, file: usize) -> Body {
         body: native_body(&block.body, file),
         file,
         span: span_of(&block.ident),
+        route: Some(route(block)),
     });
     Body { attributes: attributes.collect(), blocks: blocks.collect() }
+}
+
+/// The steps through the tree of literals to a block that no other block contains.
+fn route(block: &structure::Block) -> Route {
+    let names = block.labels.iter().map(structure::BlockLabel::as_str);
+    std::iter::once(block.ident.as_str())
+        .chain(names)
+        .fold(Route::default(), |route, name| route.then(Step::Key(name.to_owned())))
 }
 
 fn label(label: &structure::BlockLabel) -> Label {

@@ -4,7 +4,8 @@ use hcl_edit::expr::Expression as Native;
 
 use super::{
     blocks::{Reader, texts},
-    instances::Instance,
+    frame::Frame,
+    instance::Instance,
     module::Module,
     syntax::{Attribute, Block, Expression},
     values::{closed, unknown},
@@ -28,7 +29,7 @@ pub(super) fn definition(
 ) -> Result<TaskDefinition, InputProblem> {
     let file = module.directory.file(block.file);
     let address = address(module, block, instance);
-    let reader = Reader { module, block, instance };
+    let reader = Reader { module, block, instance, depth: 0 };
     let containers = containers(&reader)
         .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;
     let names = [TEXTS.as_slice(), &["requires_compatibilities", "tags"]].concat();
@@ -51,7 +52,7 @@ fn without_route(values: &mut Node, name: &str) {
 
 /// Reads an instance of a service.
 pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
-    let reader = Reader { module, block, instance };
+    let reader = Reader { module, block, instance, depth: 0 };
     let mut values = reader.values(&["propagate_tags", "launch_type", "tags"], &[]);
     texts(&mut values, &["propagate_tags", "launch_type"]);
     let values = module.tagged(values);
@@ -70,7 +71,8 @@ fn address(module: &Module<'_>, block: &Block, instance: &Instance) -> String {
 /// The containers. Edits reach those that are written as the argument of `jsonencode`.
 fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
     let Some(attribute) = reader.block.body.attribute("container_definitions") else {
-        return Ok(unknown(reader.block.name_span()));
+        let span = reader.block.name_span();
+        return Ok(reader.module.unknown(Frame::of(reader.block.file), span, "it has no container_definitions"));
     };
     if let Some(argument) = encoded(&attribute.expression) {
         let argument = Attribute { expression: Expression::Native(Box::new(argument.clone())), ..attribute.clone() };
@@ -79,7 +81,8 @@ fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
     let value = reader.value(attribute);
     let Value::Text(text) = &value.value else { return Ok(value) };
     let file = reader.module.directory.file(reader.block.file);
-    match embedded_json(&file.text, &Node { place: Place { route: None, ..value.place.clone() }, ..value.clone() }) {
+    let route = value.place.route.clone().filter(|_| matches!(attribute.expression, Expression::Json(_)));
+    match embedded_json(&file.text, &Node { place: Place { route, ..value.place.clone() }, ..value.clone() }) {
         Ok(containers) => Ok(containers),
         // An unknown part may be more than a value.
         Err(_) if text.contains(HOLE) => Ok(unknown(value.place.span)),

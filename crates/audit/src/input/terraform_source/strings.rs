@@ -2,7 +2,7 @@
 
 use super::{
     outcome::Outcome,
-    values::{as_bool, as_number, as_text, number},
+    values::{as_bool, as_number, as_text, is_uncertain, number},
 };
 use crate::document::{HOLE, Node, Value};
 
@@ -20,7 +20,7 @@ pub(super) fn call(name: &str, arguments: &[Node]) -> Outcome {
 
 fn converted(name: &str, arguments: &[Node]) -> Option<Outcome> {
     let [argument] = arguments else { return None };
-    if matches!(argument.value, Value::Unknown) {
+    if argument.is_unknown() {
         return Some(Outcome::Unknown);
     }
     if matches!(argument.value, Value::Null) {
@@ -28,7 +28,7 @@ fn converted(name: &str, arguments: &[Node]) -> Option<Outcome> {
     }
     let value = match name {
         "tostring" => as_text(argument).map(Value::Text),
-        _ if has_hole(argument) => return Some(Outcome::Unknown),
+        _ if is_uncertain(argument) => return Some(Outcome::Unknown),
         "tonumber" => as_number(argument).map(number),
         _ => as_bool(argument).map(Value::Bool),
     };
@@ -36,7 +36,7 @@ fn converted(name: &str, arguments: &[Node]) -> Option<Outcome> {
 }
 
 fn numbers(name: &str, arguments: &[Node]) -> Option<Outcome> {
-    if arguments.iter().any(|argument| matches!(argument.value, Value::Unknown) || has_hole(argument)) {
+    if arguments.iter().any(is_uncertain) {
         return Some(Outcome::Unknown);
     }
     let values: Vec<f64> = arguments.iter().map(as_number).collect::<Option<_>>()?;
@@ -58,7 +58,7 @@ fn texts(name: &str, arguments: &[Node]) -> Option<Outcome> {
     if name == "format" {
         return format(arguments);
     }
-    if arguments.iter().any(|argument| matches!(argument.value, Value::Unknown) || has_hole(argument)) {
+    if arguments.iter().any(is_uncertain) {
         return Some(Outcome::Unknown);
     }
     let given: Vec<String> = arguments.iter().map(as_text).collect::<Option<_>>()?;
@@ -120,7 +120,7 @@ fn join(arguments: &[Node]) -> Option<Outcome> {
 /// `%s`, `%d`, `%v`, `%q` and `%%`; other verbs are not computed.
 fn format(arguments: &[Node]) -> Option<Outcome> {
     let (format, values) = arguments.split_first()?;
-    if matches!(format.value, Value::Unknown) {
+    if format.is_unknown() {
         return Some(Outcome::Unknown);
     }
     let format = as_text(format)?;
@@ -141,8 +141,4 @@ fn format(arguments: &[Node]) -> Option<Outcome> {
     }
     out.push_str(rest);
     Some(Outcome::Value(Value::Text(out)))
-}
-
-fn has_hole(value: &Node) -> bool {
-    matches!(&value.value, Value::Text(text) if text.contains(HOLE))
 }

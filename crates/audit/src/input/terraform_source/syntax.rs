@@ -3,7 +3,7 @@
 
 use hcl_edit::expr;
 
-use crate::document::{Node, Span};
+use crate::document::{Node, Route, Span};
 
 /// The content of a file or of a block.
 #[derive(Debug, Default, Clone)]
@@ -23,6 +23,8 @@ pub(super) struct Block {
     pub(super) file: usize,
     /// The bytes of its type.
     pub(super) span: Span,
+    /// The route to it, for edits, unless another block contains it.
+    pub(super) route: Option<Route>,
 }
 
 /// A label of a block.
@@ -49,6 +51,24 @@ pub(super) enum Expression {
     Native(Box<expr::Expression>),
     /// In JSON: strings are templates.
     Json(Node),
+}
+
+impl Expression {
+    /// The name that it consists of: `iterator = volumes`, or a string in JSON.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Self::Native(native) => native.as_variable().map(ToString::to_string),
+            Self::Json(json) => json.text().map(str::to_owned),
+        }
+    }
+
+    /// A literal string.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Native(native) => native.as_str(),
+            Self::Json(json) => json.text(),
+        }
+    }
 }
 
 impl Body {

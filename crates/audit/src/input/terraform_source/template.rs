@@ -69,10 +69,13 @@ impl Module<'_> {
                 out.push_unplaced(line);
                 continue;
             };
-            match from.strip_suffix(line) {
-                Some(indent) => out.push_verbatim(line, start + indent.len()),
-                None => out.push(line, Span::new(start, start + from.trim_end().len())),
+            // The parser reads `\r\n` as `\n`.
+            let (content, from_content) = (line.trim_end_matches('\n'), from.trim_end_matches(['\r', '\n']));
+            match from_content.strip_suffix(content) {
+                Some(indent) => out.push_verbatim(content, start + indent.len()),
+                None => out.push(content, Span::new(start, start + from_content.len())),
             }
+            out.push_unplaced(line.get(content.len()..).unwrap_or_default());
             start += from.len();
         }
     }
@@ -86,7 +89,7 @@ impl Module<'_> {
             (Some(false), None) => Some(()),
             (None, _) => {
                 out.push(&HOLE.to_string(), condition.place.span);
-                matches!(condition.value, Value::Unknown).then_some(())
+                condition.is_unknown().then_some(())
             }
         }
     }

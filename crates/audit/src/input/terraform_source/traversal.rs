@@ -28,6 +28,7 @@ impl Module<'_> {
             ("var", Some(name)) => self.steps(self.variable(name, frame, span)?, rest, span, frame),
             ("local", Some(name)) => self.steps(self.local(name, frame, span)?, rest, span, frame),
             ("path", Some(name)) => Some(self.path(name, span)),
+            ("module", Some(_)) => self.of_call(&operators, span, frame),
             ("each" | "count", _) => Some(self.unknown(frame, span, format!("{root} is not known"))),
             _ => Some(self.attribute_of_resource(root, &operators, span, frame)),
         }
@@ -35,15 +36,14 @@ impl Module<'_> {
 
     fn path(&self, name: &str, span: Span) -> Node {
         match name {
-            // `file` reads from the directory of the root module.
-            "module" => text(self.directory.relative.clone(), span),
-            "root" => text(".", span),
+            "module" if !self.location.callers.is_empty() => text(self.location.relative.to_string_lossy(), span),
+            "module" | "root" => text(".", span),
             _ => unknown(span),
         }
     }
 
     /// An attribute of a resource, of a data source or of another module. An ARN is at least known to be one.
-    fn attribute_of_resource(
+    pub(super) fn attribute_of_resource(
         &self,
         root: &str,
         operators: &[&TraversalOperator],
@@ -61,9 +61,15 @@ impl Module<'_> {
     }
 
     /// The value at the end of attributes and indices.
-    fn steps(&self, mut value: Node, operators: &[&TraversalOperator], span: Span, frame: Frame<'_>) -> Option<Node> {
+    pub(super) fn steps(
+        &self,
+        mut value: Node,
+        operators: &[&TraversalOperator],
+        span: Span,
+        frame: Frame<'_>,
+    ) -> Option<Node> {
         for (index, operator) in operators.iter().enumerate() {
-            if matches!(value.value, Value::Unknown) {
+            if value.is_unknown() {
                 return Some(unknown(span));
             }
             value = match operator {
@@ -98,7 +104,8 @@ impl Module<'_> {
     }
 }
 
-fn attribute_name(operator: &TraversalOperator) -> Option<&str> {
+/// The name in `.name`.
+pub(super) fn attribute_name(operator: &TraversalOperator) -> Option<&str> {
     match operator {
         TraversalOperator::GetAttr(name) => Some(name.as_str()),
         _ => None,

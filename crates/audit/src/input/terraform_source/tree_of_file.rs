@@ -5,7 +5,7 @@ use hcl_edit::{
     structure::{BlockLabel, Body},
 };
 
-use super::syntax::span_of;
+use super::{read::parse_native, syntax::span_of};
 use crate::document::{Entry, Node, ParseError, Place, Span, Value};
 
 /// The blocks, arguments and literals of a file. What is no literal is a text of its spelling. The argument of
@@ -14,11 +14,7 @@ use crate::document::{Entry, Node, ParseError, Place, Span, Value};
 /// # Errors
 /// It is not in Terraform's native syntax.
 pub(crate) fn literals(text: &str) -> Result<Node, ParseError> {
-    let body = hcl_edit::parser::parse_body(text).map_err(|error| {
-        let at = error.location().offset();
-        ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
-    })?;
-    Ok(of_body(&body, text, Span::new(0, text.len())))
+    Ok(of_body(&parse_native(text)?, text, Span::new(0, text.len())))
 }
 
 fn of_body(body: &Body, text: &str, span: Span) -> Node {

@@ -7,9 +7,9 @@ use super::{
     frame::Frame,
     module::Module,
     syntax::Expression,
-    values::{as_bool, as_number, as_text, entry, number},
+    values::{as_bool, as_number, as_text, entry, is_uncertain, number},
 };
-use crate::document::{Entry, HOLE, Node, Value};
+use crate::document::{Entry, Node, Value};
 
 /// The value as the type `kind`. What cannot be converted stays as it is: Terraform refuses it.
 pub(super) fn convert(module: &Module<'_>, value: Node, kind: &Expression) -> Node {
@@ -31,8 +31,8 @@ fn as_kind(module: &Module<'_>, mut value: Node, kind: &Native) -> Node {
         Native::Variable(name) => {
             let converted = match name.as_str() {
                 "string" => as_text(&value).map(Value::Text),
-                "number" if !has_hole(&value) => as_number(&value).map(number),
-                "bool" if !has_hole(&value) => as_bool(&value).map(Value::Bool),
+                "number" if !is_uncertain(&value) => as_number(&value).map(number),
+                "bool" if !is_uncertain(&value) => as_bool(&value).map(Value::Bool),
                 "number" | "bool" => Some(Value::Unknown),
                 _ => None,
             };
@@ -44,10 +44,6 @@ fn as_kind(module: &Module<'_>, mut value: Node, kind: &Native) -> Node {
         Native::FuncCall(call) => of_collection(module, value, call),
         _ => value,
     }
-}
-
-fn has_hole(value: &Node) -> bool {
-    matches!(&value.value, Value::Text(text) if text.contains(HOLE))
 }
 
 fn of_collection(module: &Module<'_>, mut value: Node, call: &FuncCall) -> Node {
@@ -105,7 +101,7 @@ fn of_object(module: &Module<'_>, entries: Vec<Entry>, kinds: &Object, span: cra
                 let default = call.and_then(|call| Some((call.args.get(1)?, call.args.get(0)?)));
                 let default = default.and_then(|(value, kind)| {
                     let value = module.native(value, None, Frame::of(0))?;
-                    Some(as_kind(module, super::values::placed(&value, span), kind))
+                    Some(as_kind(module, value.placed(span), kind))
                 });
                 out.extend(default.map(|value| entry(name, value)).or(own));
             }

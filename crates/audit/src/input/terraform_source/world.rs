@@ -1,25 +1,24 @@
-//! What all modules of a run share: the files beside them, the limits, and why values are unknown.
+//! What all modules of a run share: their directories, the limits, and why values are unknown.
 
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
 };
 
-use super::tree::Tree;
+use super::directories::Directories;
 use crate::{document::Span, source::SourceFile};
 
 /// Expressions nested deeper than this, counting through references, are unknown.
 const MAX_DEPTH: usize = 100;
 
-/// What the expressions of a run may produce: enough for thousands of task definitions, and a limit for malicious
+/// What the expressions of a root module, and of those that it calls, may produce: enough for thousands of task definitions, and a limit for malicious
 /// files.
 const MAX_COST: usize = 2_000_000;
 
 /// What all modules of a run share.
 #[derive(Debug)]
 pub(super) struct World {
-    /// The directory tree that is checked; without one, no other file is read.
-    pub(super) tree: Option<Tree>,
+    pub(super) directories: Directories,
     left: Cell<usize>,
     causes: RefCell<Vec<Cause>>,
 }
@@ -33,13 +32,14 @@ pub(super) struct Cause {
 }
 
 impl World {
-    pub(super) fn new(tree: Option<Tree>) -> Self {
-        Self { tree, left: Cell::new(MAX_COST), causes: RefCell::default() }
+    pub(super) fn new(directories: Directories) -> Self {
+        Self { directories, left: Cell::new(MAX_COST), causes: RefCell::default() }
     }
 
-    /// The same for the next module, with all of its limit.
-    pub(super) fn renewed(self) -> Self {
-        Self::new(self.tree)
+    /// Begins with the next root module, which has all of the limit.
+    pub(super) fn renew(&self) {
+        self.left.set(MAX_COST);
+        self.causes.take();
     }
 
     /// Whether an expression of this depth and cost may be evaluated.
@@ -48,13 +48,19 @@ impl World {
         depth < MAX_DEPTH && self.left.get() > 0
     }
 
-    /// Whether the limit of a run is reached, so that values are unknown.
+    /// Whether the limit is reached, so that values are unknown.
     pub(super) fn is_exhausted(&self) -> bool {
         self.left.get() == 0
     }
 
+    /// Notes why a value is unknown.
     pub(super) fn because(&self, cause: Cause) {
         self.causes.borrow_mut().push(cause);
+    }
+
+    /// The same for something that was evaluated before.
+    pub(super) fn because_of(&self, cause: Option<&Cause>) {
+        self.causes.borrow_mut().extend(cause.cloned());
     }
 
     /// Evaluates something, and returns also the first reason for which a part of it is unknown.

@@ -1,39 +1,13 @@
 //! What is read, what is unknown, and what is named, case by case.
 
-use audit::{
-    audit,
-    input::{Gathered, gather},
+use audit::{audit, input::gather};
+
+use super::case::{
+    Case,
+    Then::{Found, Noted, Refused, Silent},
+    check, folder, read, resource,
 };
-
 use crate::{folder::Folder, reading::ids};
-
-/// What a case must lead to.
-enum Then {
-    /// The container waits for one that does not exist, at this line of this file.
-    Found(&'static str, usize),
-    /// Nothing is found.
-    Silent,
-    /// A line of kind info that contains this.
-    Noted(&'static str),
-    /// A line of kind error that contains this.
-    Refused(&'static str),
-}
-
-use Then::{Found, Noted, Refused, Silent};
-
-const CONTAINERS: &str =
-    r#"[{ name = "web", image = "example/web:1", dependsOn = [{ containerName = "db", condition = "START" }] }]"#;
-
-/// A resource with these containers, in which `@` is the defect.
-fn resource(containers: &str) -> String {
-    let containers = containers.replace('@', CONTAINERS);
-    format!(
-        "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  container_definitions = {containers}\n}}\n"
-    )
-}
-
-/// The containers in `main.tf`, other files, and what they lead to. `@` stands for the container that waits.
-type Case = (&'static str, &'static [(&'static str, &'static str)], Then);
 
 #[rustfmt::skip]
 const CASES: [Case; 46] = [
@@ -85,43 +59,9 @@ const CASES: [Case; 46] = [
     ("jsonencode(range(100000000)[*])", &[], Noted("its containers are not known")),
 ];
 
-fn folder(containers: &str, others: &[(&str, &str)]) -> Folder {
-    let main = resource(containers);
-    let others: Vec<(&str, String)> =
-        others.iter().map(|(name, text)| (*name, text.replace('@', CONTAINERS))).collect();
-    let files: Vec<(&str, &[u8])> =
-        others.iter().map(|(name, text)| (*name, text.as_bytes())).chain([("main.tf", main.as_bytes())]).collect();
-    Folder::with(&files)
-}
-
-fn read(folder: &Folder) -> Gathered {
-    gather(&[folder.path("")], &mut std::io::empty())
-}
-
 #[test]
 fn every_case_is_judged_or_named() {
-    for (containers, others, then) in &CASES {
-        let folder = folder(containers, others);
-        let gathered = read(&folder);
-        let found: Vec<(String, usize)> = audit(&gathered.material)
-            .iter()
-            .filter(|finding| finding.rule.id == "ecs-dependency-unknown")
-            .map(|finding| (finding.file.name.clone(), finding.file.position(finding.span.start).line))
-            .collect();
-        let lines =
-            |all: &[audit::input::InputProblem]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-        let (problems, notes) = (lines(&gathered.problems), lines(&gathered.unchecked));
-        let case = format!("{containers}\n{others:?}\nfound {found:?}\nproblems {problems}\nnotes {notes}");
-        match then {
-            Found(file, line) => assert_eq!(found, [(folder.path(file), *line)], "{case}"),
-            Silent => assert_eq!((found.len(), problems.as_str(), notes.as_str()), (0, "", ""), "{case}"),
-            Noted(part) => {
-                assert!(found.is_empty() && problems.is_empty() && notes.contains(part), "{case}");
-                assert!(notes.contains("terraform show -json plan.out | ecs-mesh check -"), "{case}");
-            }
-            Refused(part) => assert!(problems.contains(part), "{case}"),
-        }
-    }
+    check(&CASES);
 }
 
 #[test]
@@ -194,13 +134,13 @@ fn a_named_file_is_checked_with_what_its_directory_declares() {
 fn exponential_references_end() {
     let doubling: Vec<String> = (1..60).map(|n| format!("  l{n} = [local.l{}, local.l{}]\n", n - 1, n - 1)).collect();
     let doubling = doubling.concat();
-    let folder = folder("jsonencode(local.l59)", &[("l.tf", &format!("locals {{\n  l0 = @\n{doubling}}}\n"))]);
-    let gathered = read(&folder);
+    let wide = folder("jsonencode(local.l59)", &[("l.tf", &format!("locals {{\n  l0 = @\n{doubling}}}\n"))]);
+    let gathered = read(&wide);
     assert!(gathered.problems.len() + gathered.unchecked.len() > 0);
     let chain: Vec<String> = (1..3000).map(|n| format!("  l{n} = [local.l{}]\n", n - 1)).collect();
     let chain = chain.concat();
-    let folder = self::folder("jsonencode(local.l2999)", &[("l.tf", &format!("locals {{\n  l0 = 1\n{chain}}}\n"))]);
-    assert_eq!(read(&folder).problems.len(), 1);
+    let deep = folder("jsonencode(local.l2999)", &[("l.tf", &format!("locals {{\n  l0 = 1\n{chain}}}\n"))]);
+    assert_eq!(read(&deep).problems.len(), 1);
 }
 
 #[test]

@@ -9,11 +9,13 @@
 
 use std::{fmt::Write as _, fs};
 
+use audit::finding::Finding;
+
 use crate::reading::{findings_in, shown};
 
 /// A mistake: the call that it is planted into, what is replaced by what, the rule that finds it, and the text of the
 /// line that the finding points at.
-type Mistake = (&'static str, &'static str, &'static str, &'static str, &'static str);
+type Mistake<'t> = (&'t str, &'t str, &'t str, &'t str, &'t str);
 
 const MESH: &str = "mesh-task-0.9-acls-tls";
 const OLD: &str = "mesh-task-0.6-acls-tls-gossip";
@@ -22,7 +24,7 @@ const API: &str = "gateway-task-0.9-api-gateway";
 const UPSTREAM: &str = "    localBindPort   = 1234\n";
 
 #[rustfmt::skip]
-const MISTAKES: [Mistake; 33] = [
+const MISTAKES: [Mistake<'static>; 27] = [
     (MESH, "essential        = true", "essential        = false", "consul-app-essential", "essential        = false"),
     (MESH, "consul_server_hosts = ", "consul_service_name = \"Web\"\n  consul_server_hosts = ", "consul-service-name", "consul_service_name = \"Web\""),
     (MESH, "cpu              = 0", "dependsOn = [{ containerName = \"db\", condition = \"START\" }]\n    cpu              = 0", "ecs-dependency-unknown", "dependsOn = [{"),
@@ -40,17 +42,11 @@ const MISTAKES: [Mistake; 33] = [
     (MESH, UPSTREAM, "    localBindPort   = 70000\n", "consul-config-schema", "localBindPort   = 70000"),
     (MESH, "containerPort = 9090, hostPort = 9090", "containerPort = 20000, hostPort = 20000", "consul-app-port", "containerPort = 20000"),
     (MESH, "port = \"9090\"", "port = 70000", "consul-config-schema", "port = 70000"),
-    (MESH, "acls               = true", "consul_service_tags = [1]\n  acls               = true", "consul-config-schema", "consul_service_tags = [1]"),
-    (MESH, "acls               = true", "http_config = { port = 0.5 }\n  acls               = true", "consul-config-schema", "http_config = {"),
-    (MESH, "acls               = true", "consul_ecs_config = { consulLogin = { method = 7 } }\n  acls               = true", "consul-config-schema", "consul_ecs_config = {"),
-    (MESH, "acls               = true", "consul_ecs_image = \"hashicorp/consul:1.20.0\"\n  acls               = true", "consul-ecs-image", "consul_ecs_image = "),
-    (MESH, "acls               = true", "consul_ecs_image = \"public.ecr.aws/hashicorp/consul-ecs:0.4.1\"\n  acls               = true", "consul-image-generation", "consul_ecs_image = "),
     (MESH, "acls               = true", "create_task_role = false\n  acls               = true", "consul-task-role", "family            ="),
     (MESH, "environment      = [{ name = \"NAME\"", "environment      = [{ name = \"CONSUL_HTTP_TOKEN\"", "consul-credential-in-plain", "environment      = [{"),
     (MESH, "consul_ca_cert_arn = \"arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-ca-cert-AbCdEf\"", "consul_ca_cert_arn = \"arn:aws:s3:::certificates\"", "ecs-secret-reference", "consul_ca_cert_arn = "),
     (MESH, "acls               = true", "application_shutdown_delay_seconds = 60\n  acls               = true", "consul-app-shutdown-delay", "name             = \"example-client-app\""),
     (MESH, "propagate_tags  = \"TASK_DEFINITION\"", "propagate_tags  = \"NONE\"", "consul-tags-not-propagated", "propagate_tags  = \"NONE\""),
-    (MESH, "acls               = true", "tags = { \"consul.hashicorp.com/namespace\" = \"team\" }\n  acls               = true", "consul-tenancy-tags", "tags = {"),
     (OLD, "essential        = true", "essential        = false", "consul-app-essential", "essential        = false"),
     (OLD, UPSTREAM, "    localBindPort   = 20000\n", "consul-upstream-port", "localBindPort   = 20000"),
     (OLD, "hostPort = 9090", "hostPort = 9091", "ecs-host-port", "hostPort = 9091"),
@@ -58,25 +54,39 @@ const MISTAKES: [Mistake; 33] = [
     (API, "kind            = \"api-gateway\"", "kind            = \"ingress-gateway\"", "consul-config-schema", "kind            = \"ingress-gateway\""),
 ];
 
+/// Inputs that are mistakes by themselves, and the rule that finds each.
+#[rustfmt::skip]
+const ADDED: [(&str, &str); 6] = [
+    ("consul_service_tags = [1]", "consul-config-schema"),
+    ("http_config = { port = 0.5 }", "consul-config-schema"),
+    ("consul_ecs_config = { consulLogin = { method = 7 } }", "consul-config-schema"),
+    ("consul_ecs_image = \"hashicorp/consul:1.20.0\"", "consul-ecs-image"),
+    ("consul_ecs_image = \"public.ecr.aws/hashicorp/consul-ecs:0.4.1\"", "consul-image-generation"),
+    ("tags = { \"consul.hashicorp.com/namespace\" = \"team\" }", "consul-tenancy-tags"),
+];
+
+/// Plants a mistake, and returns what was found instead if `rule` does not point at a line with `line`.
+fn missed((call, from, to, rule, line): Mistake<'_>) -> Option<String> {
+    let path = format!("{}/tests/audit/terraform_source/modules/{call}.tf", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{call} lacks {from}");
+    let text = text.replacen(from, to, 1);
+    let found = findings_in("main.tf", &text);
+    let line_of = |finding: &Finding| finding.file.position(finding.span.start).line;
+    let is_there = found.iter().any(|finding| {
+        finding.rule.id == rule && text.lines().nth(line_of(finding) - 1).is_some_and(|pointed| pointed.contains(line))
+    });
+    let lines: Vec<_> = found.iter().map(|finding| (finding.rule.id, line_of(finding))).collect();
+    (!is_there).then(|| format!("{call} {to}: no {rule} at {line}: {lines:?} {:#?}", shown(&found)))
+}
+
 #[test]
 fn mistakes_in_inputs_are_found_at_the_input() {
-    let mut wrong = Vec::new();
-    for (call, from, to, rule, line) in MISTAKES {
-        let path = format!("{}/tests/audit/terraform_source/modules/{call}.tf", env!("CARGO_MANIFEST_DIR"));
-        let text = fs::read_to_string(path).unwrap();
-        assert!(text.contains(from), "{call} lacks {from}");
-        let text = text.replacen(from, to, 1);
-        let found = findings_in("main.tf", &text);
-        let is_there = found.iter().filter(|finding| finding.rule.id == rule).any(|finding| {
-            let position = finding.file.position(finding.span.start);
-            text.lines().nth(position.line - 1).is_some_and(|pointed| pointed.contains(line))
-        });
-        if !is_there {
-            let lines: Vec<_> =
-                found.iter().map(|finding| (finding.rule.id, finding.file.position(finding.span.start).line)).collect();
-            wrong.push(format!("{call} {to}: no {rule} at {line}: {lines:?} {:#?}", shown(&found)));
-        }
-    }
+    let acls = "  acls               = true\n";
+    let planted = MISTAKES.into_iter().filter_map(missed);
+    let added =
+        ADDED.into_iter().filter_map(|(input, rule)| missed((MESH, acls, &format!("  {input}\n{acls}"), rule, input)));
+    let wrong: Vec<String> = planted.chain(added).collect();
     assert!(wrong.is_empty(), "{} not found:\n{}", wrong.len(), wrong.join("\n"));
 }
 

@@ -1,7 +1,11 @@
 //! Terraform sources: what is read of them, and that the same definition has the same findings in every notation.
 
+mod case;
 mod cases;
+mod directories;
+mod fixes;
 mod mistakes;
 mod modules;
 mod notations;
+mod outputs;
 pub(crate) mod written;

@@ -87,6 +87,30 @@ fn calls_become_the_definitions_that_the_modules_make() {
     }
 }
 
+/// 0.10 has the inputs of 0.9: <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/415> changes its images.
+#[test]
+fn calls_of_the_newest_modules_become_the_same_with_newer_images() {
+    let mut count = 0;
+    for (name, call, _) in calls().into_iter().filter(|(_, call, _)| call.contains("\"0.9.0\"")) {
+        count += 1;
+        let (old, new) =
+            (definition("main.tf", &call), definition("main.tf", &call.replace("\"0.9.0\"", "\"0.10.0\"")));
+        for (old, new) in old.containers.items.iter().zip(&new.containers.items) {
+            let image = |container: &Container| text(&container.image).replace("public.ecr.aws/", "");
+            assert_eq!(image(new), image(old).replace("consul-ecs:0.9.0", "consul-ecs:0.10.0"), "{name}");
+            let differences = container_differences(old, new);
+            assert!(differences.iter().all(|part| part == "image"), "{name}: {differences:?}");
+        }
+        let version = |definition: &TaskDefinition| {
+            let tag = |tag: &&audit::definition::Tag| text(&tag.key) == "consul.hashicorp.com/module-version";
+            definition.tags.items.iter().find(tag).map(|tag| text(&tag.value))
+        };
+        let expected = if version(&old).is_some() { Some("0.10.0".to_owned()) } else { None };
+        assert_eq!(version(&new), expected, "{name}");
+    }
+    assert!(count > 5, "{count}");
+}
+
 fn container_differences(own: &Container, other: &Container) -> Vec<String> {
     let dependencies = |container: &Container| {
         sorted(

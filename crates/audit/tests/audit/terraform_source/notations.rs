@@ -59,6 +59,19 @@ fn findings_of_sources_point_at_the_value_in_the_file() {
     }
 }
 
+#[test]
+fn windows_line_ends_change_no_place_in_a_heredoc() {
+    let pointed = |text: &str| -> Vec<String> {
+        let of = |finding: &Finding| finding.file.text[finding.span.start..finding.span.end].replace("\r\n", "\n");
+        findings_in("main.tf", text).iter().map(of).collect()
+    };
+    for (base, mutation) in mutations() {
+        let Some(text) = heredoc(&mutation.broken(base)) else { continue };
+        let with_returns = text.replace('\n', "\r\n");
+        assert_eq!(pointed(&with_returns), pointed(&text), "{base:?} {}", mutation.label());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 

@@ -126,6 +126,15 @@ pub(crate) fn heredoc(definition: &Value) -> Option<String> {
     Some(rest)
 }
 
+/// The definition with its containers in the output of a module: the resource with the call, and the module.
+pub(crate) fn in_module(definition: &Value) -> Option<(String, String)> {
+    let containers = Spelling::literal().expression(definition.get("containerDefinitions")?);
+    let resource = Spelling::literal().resource(&definition_without_containers(definition))?;
+    let call = "module \"containers\" {\n  source = \"./containers\"\n}\n";
+    let main = resource.replace("jsonencode([])", "jsonencode(module.containers.all)") + call;
+    Some((main, format!("output \"all\" {{\n  value = {containers}\n}}\n")))
+}
+
 fn definition_without_containers(definition: &Value) -> Value {
     let mut definition = definition.clone();
     definition["containerDefinitions"] = json!([]);

@@ -95,7 +95,9 @@ pub(super) fn health_synced(inputs: &Inputs) -> Node {
             _ => {}
         }
     }
-    inputs.list(names.into_iter().map(crate::input::terraform_source::values::pinned).collect())
+    let mut names = inputs.list(names);
+    names.remove_routes();
+    names
 }
 
 /// The mount of the volume that all containers of the mesh share.

@@ -8,8 +8,10 @@ use super::release::Release;
 use crate::{
     document::{Entry, HOLE, Node, Span, Value},
     input::terraform_source::{
-        collections::merged,
-        values::{as_bool, entry, equal, is_open, list, map, node, text, unknown},
+        blocks::Reader,
+        equality::equal,
+        maps::merged,
+        values::{as_bool, entry, is_open, list, map, node, text, unknown},
     },
 };
 
@@ -21,6 +23,11 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
+    pub(super) fn of(reader: &Reader<'_, '_>, release: Release) -> Self {
+        let given = reader.arguments().map(|attribute| (attribute.name.clone(), reader.value(attribute)));
+        Self { given: given.collect(), label: reader.block.name_span(), release }
+    }
+
     /// An input that is not null.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         self.given.get(name).filter(|value| !matches!(value.value, Value::Null))
@@ -134,7 +141,9 @@ impl Inputs {
     /// The image that the module uses without an input. The version of consul-ecs is that of the module.
     pub(super) fn consul_ecs_image(&self) -> Node {
         let Release { minor, patch } = self.release;
-        let repository = if minor < 7 { "public.ecr.aws/hashicorp/consul-ecs" } else { "hashicorp/consul-ecs" };
+        // Source: https://github.com/hashicorp/terraform-aws-consul-ecs/pull/412
+        let is_at_docker = (7..10).contains(&minor);
+        let repository = if is_at_docker { "hashicorp/consul-ecs" } else { "public.ecr.aws/hashicorp/consul-ecs" };
         let patch = patch.map_or_else(|| HOLE.to_string(), |patch| patch.to_string());
         self.text("consul_ecs_image", &format!("{repository}:0.{minor}.{patch}"))
     }

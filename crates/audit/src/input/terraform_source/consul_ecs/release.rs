@@ -1,7 +1,8 @@
 //! Which module of terraform-aws-consul-ecs a call names, and in which version.
 
-/// The minor versions that the modules were released in. The last one also stands for newer ones.
-const MINORS: std::ops::RangeInclusive<u64> = 2..=9;
+/// The minor versions of the modules that are known. 0.10 has the inputs of 0.9.4; its images are newer. Source:
+/// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/415>
+const MINORS: std::ops::RangeInclusive<u64> = 2..=10;
 
 /// More patches than any minor version has.
 const PATCHES: std::ops::Range<u64> = 0..10;
@@ -28,7 +29,7 @@ pub(in super::super) struct Release {
 /// The module and version of a call; `None` if it is another module.
 ///
 /// # Errors
-/// The version is none of those that are known: its text.
+/// The version is none of those that are known: why.
 pub(in super::super) fn called(source: &str, version: Option<&str>) -> Option<Result<(Kind, Release), String>> {
     let (path, query) = source.split_once('?').unwrap_or((source, ""));
     let (package, module) = path.split_once("//modules/").or_else(|| {
@@ -58,7 +59,11 @@ pub(in super::super) fn called(source: &str, version: Option<&str>) -> Option<Re
         (_, None) => newest(|_, _| true),
         (false, Some(constraint)) => constrained(constraint),
     };
-    Some(release.map(|release| (kind, release)).ok_or_else(|| wanted.unwrap_or_default().to_owned()))
+    let unknown = || {
+        let (first, last) = (MINORS.start(), MINORS.end());
+        format!("of its versions, 0.{first} to 0.{last} are known, but not {}", wanted.unwrap_or_default())
+    };
+    Some(release.map(|release| (kind, release)).ok_or_else(unknown))
 }
 
 /// `0.9.0` or `v0.9.0`.
@@ -141,7 +146,7 @@ mod tests {
         let registry = "hashicorp/consul-ecs/aws//modules/mesh-task";
         assert_eq!(release(registry, Some("0.9.0")), Some((9, Some(0))));
         assert_eq!(release(registry, Some("= 0.7.1")), Some((7, Some(1))));
-        assert_eq!(release(registry, None), Some((9, None)));
+        assert_eq!(release(registry, None), Some((10, None)));
         for source in [
             "github.com/hashicorp/terraform-aws-consul-ecs//modules/mesh-task?ref=v0.8.1",
             "git::https://github.com/hashicorp/terraform-aws-consul-ecs.git//modules/mesh-task?ref=v0.8.1&depth=1",
@@ -162,10 +167,14 @@ mod tests {
     fn constraints_select_the_newest_version() {
         let select = |constraint| release("hashicorp/consul-ecs/aws//modules/gateway-task", Some(constraint));
         assert_eq!(select("~> 0.7.0"), Some((7, None)));
-        assert_eq!(select("~> 0.7"), Some((9, None)));
+        assert_eq!(select("~> 0.7"), Some((10, None)));
+        assert_eq!(select("~> 0.10"), Some((10, None)));
+        assert_eq!(select("0.10.1"), Some((10, Some(1))));
+        assert_eq!(select("~> 0.9.0"), Some((9, None)));
         assert_eq!(select(">= 0.5, < 0.7"), Some((6, None)));
         assert_eq!(select("> 0.5.8, < 0.6"), Some((5, Some(9))));
         assert_eq!(select("1.0.0"), None);
+        assert_eq!(select("~> 0.11"), None);
         assert_eq!(select("latest"), None);
     }
 }

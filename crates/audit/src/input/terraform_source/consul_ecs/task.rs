@@ -27,7 +27,7 @@ pub(in super::super) fn definition(
     release: Release,
     address: String,
 ) -> Result<TaskDefinition, Mismatch> {
-    let inputs = Inputs { given: reader.inputs(), label: reader.block.name_span(), release };
+    let inputs = Inputs::of(reader, release);
     let containers = match kind {
         Kind::Controller | Kind::AclController => controllers::containers(&inputs, kind),
         Kind::MeshTask if release.minor >= 7 => dataplane::mesh_task(&inputs),
@@ -52,7 +52,7 @@ pub(in super::super) fn service(
     release: Release,
     address: String,
 ) -> Option<Result<ServiceUse, Mismatch>> {
-    let inputs = Inputs { given: reader.inputs(), label: reader.block.name_span(), release };
+    let inputs = Inputs::of(reader, release);
     let launch_type = inputs.text("launch_type", "FARGATE");
     let values = match kind {
         Kind::MeshTask => return None,

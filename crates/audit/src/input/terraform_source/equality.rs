@@ -1,0 +1,63 @@
+//! Whether two values are equal, as far as they are known.
+
+use super::values::{as_number, is_open};
+use crate::document::{HOLE, Node, Value};
+
+/// Whether two values are equal; `None` if that is not known.
+pub(super) fn equal(one: &Node, other: &Node) -> Option<bool> {
+    match (&one.value, &other.value) {
+        (Value::Unknown, _) | (_, Value::Unknown) => None,
+        (Value::Null, Value::Null) => Some(true),
+        (Value::Bool(a), Value::Bool(b)) => Some(a == b),
+        (Value::Number(_), Value::Number(_)) => Some(as_number(one) == as_number(other)),
+        (Value::Text(a), Value::Text(b)) => equal_texts(a, b),
+        (Value::List(a), Value::List(b)) => {
+            let is_unsure = a.iter().chain(b).any(Node::is_unknown);
+            if a.len() != b.len() {
+                return if is_unsure { None } else { Some(false) };
+            }
+            all(a.iter().zip(b).map(|(a, b)| equal(a, b)))
+        }
+        (Value::Map(a), Value::Map(b)) => {
+            if is_open(one) || is_open(other) {
+                return None;
+            }
+            if a.len() != b.len() {
+                return Some(false);
+            }
+            all(a.iter().map(|entry| match b.iter().find(|other| other.key == entry.key) {
+                Some(other) => equal(&entry.node, &other.node),
+                None => Some(false),
+            }))
+        }
+        _ => Some(false),
+    }
+}
+
+/// Strings with an unknown part differ for certain if their known ends do.
+fn equal_texts(one: &str, other: &str) -> Option<bool> {
+    match (one.contains(HOLE), other.contains(HOLE)) {
+        (false, false) => Some(one == other),
+        (true, true) => None,
+        (true, false) => possible(one, other),
+        (false, true) => possible(other, one),
+    }
+}
+
+fn possible(pattern: &str, text: &str) -> Option<bool> {
+    let (head, tail) = (pattern.split(HOLE).next()?, pattern.rsplit(HOLE).next()?);
+    let may_be = text.strip_prefix(head).is_some_and(|rest| rest.ends_with(tail));
+    if may_be { None } else { Some(false) }
+}
+
+fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let mut is_sure = true;
+    for part in parts {
+        match part {
+            Some(false) => return Some(false),
+            Some(true) => {}
+            None => is_sure = false,
+        }
+    }
+    is_sure.then_some(true)
+}
