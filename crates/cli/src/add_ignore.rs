@@ -1,6 +1,6 @@
 //! `ecs-mesh check --add-ignore`: accepts the findings of a run, by comments and entries of the configuration file.
 
-use std::{fs, io::ErrorKind, path::Path};
+use std::{collections::BTreeSet, fs, io::ErrorKind, path::Path};
 
 use crate::{
     by_hand::counted,
@@ -10,6 +10,7 @@ use crate::{
     streams::{Streams, write},
 };
 use audit::{
+    finding::Finding,
     ignore::{Baseline, Origin},
     source::SourceFile,
 };
@@ -37,34 +38,38 @@ pub(super) fn run(
     let path = configuration::file(arguments.config.as_deref(), directory).unwrap_or_else(|| directory.join(NAME));
     let whole = directory.join(&path);
     let root = whole.parent().unwrap_or(directory);
-    let findings = &checked.sorted.findings;
     let origin = |file: &SourceFile| match Path::new(&file.name).is_file() {
         true if checked.gathered.material.is_synthesised(&file.name) => Origin::Generated,
         true => Origin::Edited,
         false => Origin::Elsewhere,
     };
-    let baseline = Baseline::new(findings, reason, directory, root, &origin);
+    // A name that is not UTF-8 cannot be written: an entry would concern all files.
+    let has_name = |finding: &&Finding| !finding.file.name.contains(char::REPLACEMENT_CHARACTER);
+    let (findings, others): (Vec<&Finding>, Vec<&Finding>) = checked.sorted.findings.iter().partition(has_name);
+    let baseline = Baseline::new(&findings, reason, directory, root, &origin);
     let configuration = with_entries(&path, &baseline.entries_as_toml(reason))?;
     configuration::parse(&path, configuration.clone(), root, directory)?;
-    if !baseline.entries.is_empty() {
-        write(&path, &configuration)?;
-        let name = path.strip_prefix(directory).unwrap_or(&path).display();
-        streams.diagnostic(&format!(
-            "{name}: ignored {} by entries",
-            counted(baseline.findings_of_entries, "finding", "findings")
-        ));
-    }
+
+    let others: BTreeSet<&str> = others.iter().map(|finding| finding.file.name.as_str()).collect();
     let mut problems: Vec<String> = checked.problems().map(ToString::to_string).collect();
-    for file in &baseline.files {
-        match write(Path::new(&file.before.name), &file.after) {
-            Ok(()) => streams.diagnostic(&format!(
-                "{}: ignored {} by comments",
-                file.before.name,
-                counted(file.findings, "finding", "findings")
-            )),
-            Err(Failure::Message(problem)) => problems.push(problem),
-            Err(closed) => return Err(closed),
+    problems.extend(others.iter().map(|name| format!("{name}: its name is not UTF-8, so that it gets no exceptions")));
+    let mut save = |file: &Path, text: &str, number: usize, how: &str| match write(file, text) {
+        Ok(()) => {
+            let name = file.strip_prefix(directory).unwrap_or(file).display();
+            streams.diagnostic(&format!("{name}: ignored {} by {how}", counted(number, "finding", "findings")));
+            Ok(())
         }
+        Err(Failure::Message(problem)) => {
+            problems.push(problem);
+            Ok(())
+        }
+        Err(closed) => Err(closed),
+    };
+    if baseline.findings_of_entries > 0 {
+        save(&path, &configuration, baseline.findings_of_entries, "entries")?;
+    }
+    for file in &baseline.files {
+        save(Path::new(&file.before.name), &file.after, file.findings, "comments")?;
     }
     streams.problems(&problems);
     Ok(if problems.is_empty() { Exit::Clean } else { Exit::Unusable })

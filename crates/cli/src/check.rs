@@ -20,13 +20,6 @@ use crate::{
 };
 use audit::report::{Format, Report};
 
-/// Without an error, a run without input would always succeed.
-const NOTHING_FOUND: &str = "error: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \
-                             sources and the output of `terraform show -json`, and exports of App Mesh";
-
-const NOTHING_KNOWN: &str =
-    "error: no task definition could be checked: what the Terraform sources contain is known only with a plan";
-
 /// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
 #[command(
@@ -124,11 +117,8 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
     let mut report = checked.report(arguments.configuration.threshold(&checked.config));
     report.has_summary = !quiet && !checked.is_empty();
     streams.problems(&report.problems);
-    for problem in checked.gathered.unchecked.iter().filter(|_| !quiet) {
+    for problem in &checked.gathered.unchecked {
         streams.diagnostic(&format!("info: {problem}"));
-    }
-    if checked.is_empty() {
-        streams.diagnostic(if checked.gathered.unchecked.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN });
     }
     for unused in checked.sorted.unused.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {unused}"));
@@ -158,10 +148,10 @@ fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>)
 fn exit(arguments: &Arguments, checked: &Checked, report: &Report) -> Exit {
     // As zizmor does: https://docs.zizmor.sh/usage/#exit-codes
     let is_upload = arguments.report.output == Format::Sarif && arguments.configuration.fail_on.is_none();
-    if !report.problems.is_empty() {
-        Exit::Unusable
-    } else if checked.is_empty() {
+    if checked.is_empty() {
         Exit::Nothing
+    } else if !report.problems.is_empty() {
+        Exit::Unusable
     } else if report.fails() && !arguments.report.exit_zero && !is_upload {
         Exit::Findings
     } else {

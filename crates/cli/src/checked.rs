@@ -13,10 +13,19 @@ use audit::{
     ignore::{self, Config, Sorted},
     input::{Gathered, InputProblem, gather},
     report::{Report, Threshold},
+    rules::rules as all_rules,
 };
+
+const LIVE: &str = "AWS";
+const NOTHING_FOUND: &str = "no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \
+                             sources and the output of `terraform show -json`, and exports of App Mesh";
+const NOTHING_KNOWN: &str =
+    "no task definition could be checked: what the Terraform sources contain is known only with a plan";
 
 /// The input of a check, and its findings.
 pub(super) struct Checked {
+    /// What was read, for messages.
+    input: String,
     /// The directory that relative file names start from.
     pub(super) directory: PathBuf,
     pub(super) config: Config,
@@ -34,6 +43,11 @@ impl Checked {
     ) -> Result<Self, Failure> {
         let directory = configuration::working_directory()?;
         let config = rules.read(&directory)?;
+        if all_rules().all(|rule| config.severity_of(rule).is_none()) {
+            let reason =
+                "no rule is applied: --select, --ignore and [severity] leave none; `ecs-mesh config show` has them";
+            return Err(Failure::Message(reason.to_owned()));
+        }
         let here = [".".to_owned()];
         let live = live.filter(|live| live.is_requested());
         let paths = if paths.is_empty() && live.is_none() { here.as_slice() } else { paths };
@@ -46,12 +60,19 @@ impl Checked {
         progress.say("applying the rules");
         let sorted = progress
             .during_blocking(|| ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory));
-        Ok(Self { directory, config, gathered, sorted })
+        let input = if live.is_some() { LIVE.to_owned() } else { paths.join(", ") };
+        Ok(Self { input, directory, config, gathered, sorted })
     }
 
-    /// The report of the findings.
+    /// The report of the findings. If there was nothing to check, it is a problem: without it, a run without input
+    /// would look like success.
     pub(super) fn report(&self, threshold: Threshold) -> Report {
-        Report::new(&self.gathered, &self.sorted, threshold)
+        let mut report = Report::new(&self.gathered, &self.sorted, threshold);
+        if self.is_empty() {
+            let reason = if self.gathered.unchecked.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN };
+            report.add_problem(&InputProblem { file: self.input.clone(), position: None, reason: reason.to_owned() });
+        }
+        report
     }
 
     /// What could not be read: input, and comments and entries that are no valid exceptions.

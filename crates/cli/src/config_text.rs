@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use audit::{
     document::Position,
-    ignore::{Config, IgnoreEntry, Selector, quoted},
+    ignore::{Config, IgnoreEntry, PathPattern, Selector, quoted},
     rules::rules,
 };
 
@@ -50,9 +50,11 @@ fn fail_on<'c>(config: &'c Config, arguments: &'c ConfigurationArguments) -> (&'
 
 fn ignore(out: &mut String, entry: &IgnoreEntry, config: &Config) {
     let _ = writeln!(out, "\n[[ignore]]  # {}\nrule = {}", place(config, entry.position), quoted(entry.rule));
-    for (key, pattern) in [("path", &entry.path), ("family", &entry.family)] {
+    let path = entry.path.as_ref().map(PathPattern::as_str);
+    let family = entry.family.as_ref().map(|family| family.glob().glob());
+    for (key, pattern) in [("path", path), ("family", family)] {
         if let Some(pattern) = pattern {
-            let _ = writeln!(out, "{key} = {}", quoted(pattern.glob().glob()));
+            let _ = writeln!(out, "{key} = {}", quoted(pattern));
         }
     }
     let _ = writeln!(out, "reason = {}", quoted(&entry.reason));

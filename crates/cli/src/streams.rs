@@ -10,12 +10,11 @@ use std::{
 };
 
 use console::Term;
-use tempfile::NamedTempFile;
 
 use crate::{exit::Failure, sheet::Medium};
 
-/// The mode of new files, as with the usual umask.
-const NEW_FILE: u32 = 0o644;
+/// The mode of new files, before the umask.
+const NEW_FILE: u32 = 0o666;
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -106,31 +105,56 @@ impl Streams<'_> {
     }
 }
 
-/// Writes a file atomically: the old content stays until the new one is on the disk. A symbolic link is kept.
+/// Writes a file. A regular file is replaced in one step: the old content stays until the new one is on the disk. A
+/// symbolic link is kept. What is no regular file (a device, a pipe) is written to.
 ///
 /// # Errors
 /// The file or its directory may not be written, or another reason of the operating system.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let message = |error: io::Error| Failure::of(file, error);
-    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The directory alone decides whether a file can be replaced.
-    match fs::OpenOptions::new().write(true).open(&target) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return Err(Failure::of(file, "it may not be written"));
+    let failed = |error: io::Error| Failure::of(file, error);
+    match fs::metadata(file) {
+        Ok(found) if found.is_file() => {
+            // The directory alone decides whether a file can be replaced.
+            fs::OpenOptions::new().write(true).open(file).map_err(|error| match error.kind() {
+                ErrorKind::PermissionDenied => Failure::of(file, "it may not be written"),
+                _ => failed(error),
+            })?;
+            let target = fs::canonicalize(file).map_err(failed)?;
+            replace(file, &target, text, found.permissions(), true)
         }
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(message(error)),
-        _ => {}
+        Ok(_) => fs::OpenOptions::new()
+            .write(true)
+            .open(file)
+            .and_then(|mut opened| opened.write_all(text.as_bytes()))
+            .map_err(failed),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            replace(file, file, text, fs::Permissions::from_mode(NEW_FILE), false)
+        }
+        Err(error) => Err(failed(error)),
     }
+}
+
+/// Writes `target`, which messages call `file`, in one step. `is_exact`: the umask does not apply.
+fn replace(
+    file: &Path,
+    target: &Path,
+    text: &str,
+    permissions: fs::Permissions,
+    is_exact: bool,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::of(file, error);
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The error itself would name the temporary file.
-    let of_directory = |error: io::Error| Failure::of(file, error.kind());
-    let mut beside = NamedTempFile::new_in(directory).map_err(of_directory)?;
-    beside.write_all(text.as_bytes()).map_err(message)?;
-    let permissions = match fs::metadata(&target) {
-        Ok(metadata) => metadata.permissions(),
-        Err(_) => fs::Permissions::from_mode(NEW_FILE),
+    let of_directory = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => Failure::of(file, format!("there is no directory {}", directory.display())),
+        kind => Failure::of(file, kind),
     };
-    beside.as_file().set_permissions(permissions).map_err(message)?;
-    beside.persist(&target).map_err(|error| message(error.error))?;
+    let mut beside =
+        tempfile::Builder::new().permissions(permissions.clone()).tempfile_in(directory).map_err(of_directory)?;
+    beside.write_all(text.as_bytes()).map_err(failed)?;
+    if is_exact {
+        beside.as_file().set_permissions(permissions).map_err(failed)?;
+    }
+    beside.persist(target).map_err(|error| failed(error.error))?;
     Ok(())
 }

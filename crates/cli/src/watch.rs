@@ -4,16 +4,15 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Component, Path, PathBuf},
+    process,
+    sync::mpsc::{Receiver, channel},
+    thread,
     time::Duration,
 };
 
 use ignore::WalkBuilder;
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
-    time::timeout,
-};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     connect::runtime,
@@ -25,40 +24,46 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(200);
 const WATCHING: &str = "watching for changes; Ctrl-C ends it";
 
-/// Runs `check` and prints what it prints; again after each change below `paths` that changes the result. It ends with
-/// the first Ctrl-C.
+/// Runs `check` and prints what it prints; again after each change below `paths` that changes the result. The first
+/// Ctrl-C ends the process.
 pub(super) fn run(
     paths: &[PathBuf],
     check: &dyn Fn(&mut Streams<'_>) -> Result<Exit, Failure>,
     streams: &mut Streams<'_>,
 ) -> Result<Exit, Failure> {
-    runtime()?.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let (sender, mut changes) = unbounded_channel();
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // Reading a file is an event, too.
-            let Some(change) = event.map(|event| (!event.kind.is_access()).then_some(())).transpose() else { return };
-            // It cannot be sent when the check has ended.
-            let _ = sender.send(change);
-        })
-        .map_err(|error| failed(&error))?;
-        let mut shown = None;
-        loop {
-            // Before reading: no change is missed.
-            watch(&mut watcher, paths)?;
-            let result = printed(check, streams)?;
-            if shown.as_ref() != Some(&result) {
-                streams.clear()?;
-                streams.print(&result.0)?;
-                streams.diagnostic(&format!("{}{WATCHING}", result.1));
-                shown = Some(result);
-            }
-            tokio::select! {
-                _ = interrupt.recv() => return Ok(Exit::Clean),
-                end = settled(&mut changes) => end.map_err(|error| failed(&error))?,
-            }
-        }
+    end_with_ctrl_c()?;
+    let (sender, changes) = channel();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        // Reading a file is an event, too.
+        let Some(change) = event.map(|event| (!event.kind.is_access()).then_some(())).transpose() else { return };
+        // It cannot be sent when the check has ended.
+        let _ = sender.send(change);
     })
+    .map_err(|error| failed(&error))?;
+    let mut shown = None;
+    loop {
+        // Before reading: no change is missed.
+        watch(&mut watcher, paths)?;
+        let result = printed(check, streams)?;
+        if shown.as_ref() != Some(&result) {
+            streams.clear()?;
+            streams.print(&result.0)?;
+            streams.diagnostic(&format!("{}{WATCHING}", result.1));
+            shown = Some(result);
+        }
+        settled(&changes).map_err(|error| failed(&error))?;
+    }
+}
+
+/// Ends the process with the first Ctrl-C, also during a check.
+fn end_with_ctrl_c() -> Result<(), Failure> {
+    let runtime = runtime()?;
+    let mut interrupt = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
+    thread::spawn(move || {
+        runtime.block_on(interrupt.recv());
+        process::exit(Exit::Clean.code().into());
+    });
+    Ok(())
 }
 
 /// What a check writes to standard output, and to standard error.
@@ -85,11 +90,11 @@ fn printed(
 }
 
 /// Waits for a change, and until no other one follows.
-async fn settled(changes: &mut UnboundedReceiver<notify::Result<()>>) -> notify::Result<()> {
-    let mut change = changes.recv().await;
+fn settled(changes: &Receiver<notify::Result<()>>) -> notify::Result<()> {
+    let mut change = changes.recv().ok();
     while let Some(result) = change {
         result?;
-        change = timeout(PAUSE, changes.recv()).await.ok().flatten();
+        change = changes.recv_timeout(PAUSE).ok();
     }
     Ok(())
 }

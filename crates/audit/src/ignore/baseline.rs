@@ -59,14 +59,14 @@ impl Baseline {
     ///
     /// JSON without comments gets entries, because programs that read it may not accept comments.
     pub fn new(
-        findings: &[Finding],
+        findings: &[&Finding],
         reason: &str,
         directory: &Path,
         root: &Path,
         origin: &dyn Fn(&SourceFile) -> Origin,
     ) -> Self {
         let mut by_file: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-        for finding in findings {
+        for &finding in findings {
             by_file.entry(&finding.file.name).or_default().push(finding);
         }
         let mut baseline = Self::default();

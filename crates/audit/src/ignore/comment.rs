@@ -1,6 +1,6 @@
 //! `# ecs-mesh: ignore[rule, …] why` and `# ecs-mesh: ignore-file[rule, …] why`; in JSON with `//`.
 
-use super::nearest::unknown_rule;
+use super::selection::unknown_rule;
 use crate::{document::Position, input::InputProblem, rules::rule, source::SourceFile};
 
 const MARK: &str = "ecs-mesh:";

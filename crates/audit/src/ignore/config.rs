@@ -6,7 +6,7 @@ use globset::GlobMatcher;
 
 use super::{
     config_error::ConfigError,
-    glob::pattern,
+    glob::{PathPattern, pattern},
     selection::{Selection, Selector},
     toml_reader::{self, TableReader},
 };
@@ -64,7 +64,7 @@ pub struct IgnoreEntry {
     /// The reason to ignore them.
     pub reason: String,
     /// The pattern of paths, relative to the directory of the file.
-    pub path: Option<GlobMatcher>,
+    pub path: Option<PathPattern>,
     /// The pattern of families.
     pub family: Option<GlobMatcher>,
     /// Its position in the file.
@@ -126,9 +126,13 @@ impl Config {
         whole.strip_prefix(lexically_normal(root)).map_or_else(|_| PathBuf::from(name), Path::to_owned)
     }
 
-    /// The entries that ignored nothing, according to `used`.
-    pub(super) fn unused(&self, used: &[bool]) -> impl Iterator<Item = String> {
-        self.ignores.iter().zip(used).filter(|(_, used)| !**used).map(|(entry, _)| {
+    /// The entries that ignored nothing, according to `used`, although a file of theirs was read. `paths` are relative
+    /// to the directory of the configuration.
+    pub(super) fn unused(&self, used: &[bool], paths: &[PathBuf]) -> impl Iterator<Item = String> {
+        let was_read = |entry: &IgnoreEntry| {
+            entry.path.as_ref().is_none_or(|pattern| paths.iter().any(|path| pattern.is_match(path)))
+        };
+        self.ignores.iter().zip(used).filter(move |(entry, used)| !**used && was_read(entry)).map(|(entry, _)| {
             let Position { line, column } = entry.position;
             format!("{}:{line}:{column}: this entry ignores no finding of {}", self.name, entry.rule)
         })
@@ -143,27 +147,32 @@ impl IgnoreEntry {
         if reason.text.trim().is_empty() {
             return Err(table.wrong(reason.at, "the reason is empty"));
         }
-        let matcher = |key| {
-            let text = table.text(key)?;
-            text.map(|text| pattern(text.text).map_err(|error| table.wrong(text.at, error.to_string()))).transpose()
-        };
         Ok(Self {
             rule: table.rule_called(rule.text, rule.at)?,
             reason: reason.text.to_owned(),
-            path: matcher("path")?,
-            family: matcher("family")?,
+            path: compiled(table, "path", PathPattern::new)?,
+            family: compiled(table, "family", pattern)?,
             position: table.position(),
         })
     }
 
     /// Whether the entry concerns `finding`. The name of its file is relative to `directory`.
     pub(super) fn covers(&self, finding: &Finding, config: &Config, directory: &Path) -> bool {
-        let has_path =
-            |glob: &GlobMatcher| glob.is_match(Config::relative(&finding.file.name, directory, &config.directory));
+        let path = Config::relative(&finding.file.name, directory, &config.directory);
         self.rule == finding.rule.id
-            && self.path.as_ref().is_none_or(has_path)
+            && self.path.as_ref().is_none_or(|pattern| pattern.is_match(&path))
             && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.family))
     }
+}
+
+/// The pattern of a key.
+fn compiled<P>(
+    table: &TableReader<'_>,
+    key: &str,
+    compile: impl Fn(&str) -> Result<P, globset::Error>,
+) -> Result<Option<P>, ConfigError> {
+    let text = table.text(key)?;
+    text.map(|text| compile(text.text).map_err(|error| table.wrong(text.at, error.to_string()))).transpose()
 }
 
 fn severities(table: &TableReader<'_>) -> Result<Vec<SeverityEntry>, ConfigError> {
@@ -240,7 +249,7 @@ mod tests {
         for (text, error) in [
             ("fial-on = 'error'", "1:1: there is no key \"fial-on\"; did you mean fail-on?"),
             ("fail-on = 'eror'", "1:11: fail-on is one of error, never; did you mean error?"),
-            ("fail-on = 1", "1:11: fail-on is a string, not an integer"),
+            ("fail-on = 1", "1:11: fail-on must be a string, and is an integer"),
             ("\n[severity]\necs-dependency-unknwn = 'info'", "did you mean ecs-dependency-unknown?"),
             (
                 "[severity]\necs-dependency-unknown = 'loud'",

@@ -20,9 +20,9 @@ pub use self::{
     baseline::{Annotated, Baseline, NewEntry, Origin, quoted},
     config::{Config, IgnoreEntry, Level, SeverityEntry},
     config_error::ConfigError,
-    nearest::unknown_rule,
+    glob::PathPattern,
     schema::config_schema,
-    selection::{Selection, Selector, UnknownSelector},
+    selection::{Selection, Selector, UnknownSelector, unknown_rule},
     sort::sort,
     sorted::{Ignored, IgnoredBy, Sorted},
 };

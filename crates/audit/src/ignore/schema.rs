@@ -45,7 +45,7 @@ pub fn config_schema(fail_on_names: &[&str]) -> Value {
                         "rule": { "enum": ids, "description": "The rule." },
                         "path": {
                             "type": "string",
-                            "description": format!("A pattern of files, relative to the directory of this file. {pattern}."),
+                            "description": format!("A pattern of files, relative to the directory of this file. {pattern}. Without wildcards, it also means what is below a directory."),
                         },
                         "family": {
                             "type": "string",

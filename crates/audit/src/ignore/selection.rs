@@ -21,6 +21,20 @@ pub(super) fn rules_and_groups() -> BTreeSet<&'static str> {
     rules().flat_map(|rule| groups(rule.id).chain([rule.id])).collect()
 }
 
+/// The message that there is no rule called `id`, with advice.
+#[must_use]
+pub fn unknown_rule(id: &str) -> String {
+    let name = id.escape_debug().to_string();
+    let advice = match nearest(&name, rules().map(|rule| rule.id)) {
+        _ if id.parse::<Selector>().is_ok() => {
+            format!("{name} is a group of rules: name one of `ecs-mesh rules {name}`")
+        }
+        Some(likely) => format!("did you mean {likely}?"),
+        None => "ecs-mesh rules lists all rules".to_owned(),
+    };
+    format!("there is no rule \"{name}\"; {advice}")
+}
+
 /// A name that is neither that of a rule nor that of a group. The message has the most similar name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -118,6 +132,17 @@ mod tests {
     fn a_group_is_the_beginning_of_ids_up_to_a_hyphen() {
         let client = selection(&["consul-client"], &[]);
         assert!(client.includes("consul-client-image") && !client.includes("consul-network-mode"));
+    }
+
+    #[test]
+    fn the_message_about_an_unknown_rule_has_advice() {
+        for (id, advice) in [
+            ("consul", "consul is a group of rules: name one of `ecs-mesh rules consul`"),
+            ("CONSUL-network-mode", "did you mean consul-network-mode?"),
+            ("xyz", "ecs-mesh rules lists all rules"),
+        ] {
+            assert_eq!(unknown_rule(id), format!("there is no rule \"{id}\"; {advice}"));
+        }
     }
 
     #[test]

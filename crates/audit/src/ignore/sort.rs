@@ -1,6 +1,10 @@
 //! Separates findings that count from ignored ones.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     comment::{Directive, directives},
@@ -15,7 +19,8 @@ use crate::{Material, document::Position, finding::Finding, source::SourceFile};
 pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, directory: &Path) -> Sorted {
     let mut sorted = Sorted::default();
     let mut comments: BTreeMap<String, Vec<Directive>> = BTreeMap::new();
-    for file in files(material) {
+    let files = files(material);
+    for file in &files {
         let directives = directives(file, &mut sorted.problems);
         if !directives.is_empty() {
             comments.insert(file.name.clone(), directives);
@@ -40,7 +45,9 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
             (None, None) => sorted.findings.push(finding),
         }
     }
-    sorted.unused = unused_comments(&comments).chain(config.unused(&used)).collect();
+    let paths: Vec<PathBuf> =
+        files.iter().map(|file| Config::relative(&file.name, directory, &config.directory)).collect();
+    sorted.unused = unused_comments(&comments).chain(config.unused(&used, &paths)).collect();
     sorted
 }
 

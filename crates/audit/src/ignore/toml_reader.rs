@@ -7,7 +7,8 @@ use toml::{
 
 use super::{
     config_error::ConfigError,
-    nearest::{nearest, unknown_key, unknown_rule},
+    nearest::{nearest, unknown_key},
+    selection::unknown_rule,
 };
 use crate::{document::Position, rules::rule, source::SourceFile};
 
@@ -80,7 +81,7 @@ impl<'t> TableReader<'t> {
             other => {
                 let found = other.type_str();
                 let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
-                Err(self.wrong(at, format!("{key} is a string, not {article} {found}")))
+                Err(self.wrong(at, format!("{key} must be a string, and is {article} {found}")))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::ErrorKind,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -26,6 +26,13 @@ pub(super) struct FoundFile {
     pub(super) is_named: bool,
 }
 
+impl FoundFile {
+    /// Of two names of a file, that with the higher rank counts: one that the user wrote, else one that is no link.
+    fn rank(&self) -> (bool, bool) {
+        (self.is_named, !self.path.is_symlink())
+    }
+}
+
 /// The files of `arguments`, each once, sorted by name.
 pub(super) fn files<'a>(
     arguments: impl Iterator<Item = &'a String>,
@@ -36,7 +43,7 @@ pub(super) fn files<'a>(
         for file in files_of(argument, problems) {
             let identity = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
             match found.get_mut(&identity) {
-                Some(known) if known.is_named || !file.is_named => {}
+                Some(known) if known.rank() >= file.rank() => {}
                 Some(known) => *known = file,
                 None => drop(found.insert(identity, file)),
             }
@@ -70,7 +77,7 @@ fn files_of(argument: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> 
     let path = Path::new(argument);
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => walk(path, None, problems),
-        Ok(_) => vec![FoundFile { path: path.to_owned(), name: argument.to_owned(), is_named: true }],
+        Ok(_) => vec![FoundFile { path: path.to_owned(), name: in_reports(path), is_named: true }],
         Err(error) if error.kind() == ErrorKind::NotFound && argument.contains(['*', '?', '[', '{']) => {
             matching(argument, problems)
         }
@@ -79,6 +86,12 @@ fn files_of(argument: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> 
             Vec::new()
         }
     }
+}
+
+/// The name of a file, however it was spelt: without `./` and double slashes.
+fn in_reports(path: &Path) -> String {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
 /// The files of a glob: those that match, and those in the directories that match.
@@ -114,8 +127,7 @@ fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem
             Ok(entry) if is_candidate(&entry) => {
                 let path = entry.path().strip_prefix("./").unwrap_or(entry.path());
                 if glob.is_none_or(|glob| path.ancestors().any(|part| glob.is_match(part))) {
-                    let name = path.to_string_lossy().into_owned();
-                    files.push(FoundFile { path: path.to_owned(), name, is_named: false });
+                    files.push(FoundFile { path: path.to_owned(), name: in_reports(path), is_named: false });
                 }
             }
             Ok(_) => {}

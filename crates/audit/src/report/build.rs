@@ -71,6 +71,14 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Adds a problem with the input as a whole.
+    pub fn add_problem(&mut self, problem: &InputProblem) {
+        self.problems.push(clean_problem(problem));
+        self.counts.problems = self.problems.len();
+    }
+}
+
 /// The secrets and lines of each file, by name.
 struct Files<'m> {
     secrets: BTreeMap<&'m str, Secrets>,

@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     Material, audit,
+    finding::Finding,
     ignore::{Baseline, Config, Origin, Sorted, sort},
     input::read_source,
     report::Threshold,
@@ -25,6 +26,7 @@ fn checked(files: &[SourceFile], config: &Config) -> Sorted {
 
 fn baseline(files: &[SourceFile]) -> Baseline {
     let found = checked(files, &Config::default()).findings;
+    let found: Vec<&Finding> = found.iter().collect();
     Baseline::new(&found, "a lab", Path::new("/run"), Path::new("/run"), &|file| match file.name.as_str() {
         "<stdin>" => Origin::Elsewhere,
         "cdk.out/web.yaml" => Origin::Generated,

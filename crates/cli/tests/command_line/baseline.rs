@@ -142,6 +142,29 @@ fn nothing_is_written_if_the_configuration_cannot_be_extended() {
 }
 
 #[test]
+fn a_file_whose_name_is_not_utf_8_gets_no_exception() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workspace = Workspace::new("baseline-name", &[("web.json", &bridged()), ("ecs-mesh.toml", "")]);
+    let orders = bridged().replace("\"family\": \"web\"", "\"family\": \"orders\"");
+    fs::write(workspace.0.join(std::ffi::OsStr::from_bytes(b"bad\xff.json")), orders).unwrap();
+    let output = workspace.run(&["check", "--add-ignore"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("its name is not UTF-8"), "{}", errors(&output));
+    let config = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
+    assert!(config.matches("[[ignore]]").count() == config.matches("path = \"web.json\"").count(), "{config}");
+}
+
+#[test]
+fn entries_about_files_that_were_not_read_are_not_called_unused() {
+    let workspace =
+        Workspace::new("baseline-part", &[("web.json", &bridged()), ("clean.json", CLEAN), ("ecs-mesh.toml", "")]);
+    assert_eq!(workspace.run(&["check", "--add-ignore"]).status.code(), Some(0));
+    assert_eq!(errors(&workspace.run(&["check", "clean.json"])), "");
+    fs::write(workspace.0.join("web.json"), CLEAN).unwrap();
+    assert!(errors(&workspace.run(&["check"])).contains("this entry ignores no finding"));
+}
+
+#[test]
 fn only_selected_rules_are_accepted_and_a_reason_is_one_line() {
     let workspace = Workspace::new("baseline-select", &[("web.json", &two_mistakes()), ("ecs-mesh.toml", "")]);
     assert_eq!(workspace.run(&["check", "--add-ignore", "--select", "ecs"]).status.code(), Some(0));

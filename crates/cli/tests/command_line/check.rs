@@ -136,7 +136,10 @@ fn the_configuration_is_found_upwards() {
     let output = workspace.run(&["check", "wrong.json"]);
     assert_eq!(output.status.code(), Some(1), "{}", out(&output));
     let unused = "info: ecs-mesh.toml:2:1: this entry ignores no finding of consul-network-mode";
-    assert!(errors(&output).contains(unused), "{}", errors(&output));
+    assert_eq!(errors(&output), "", "sub/ was not read");
+    fs::write(workspace.0.join("sub/wrong.json"), CLEAN).unwrap();
+    let all = workspace.run(&["check"]);
+    assert!(errors(&all).contains(unused), "{}", errors(&all));
 
     fs::write(workspace.0.join("other.toml"), "[severity]\nconsul-netwrk-mode = 'info'\n").unwrap();
     let output = workspace.run(&["check", "wrong.json", "--config", "other.toml"]);

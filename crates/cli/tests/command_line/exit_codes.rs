@@ -3,6 +3,32 @@
 use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
 
 #[test]
+fn a_run_without_input_looks_like_no_success_in_any_format() {
+    let workspace = Workspace::new("nothing", &[]);
+    for (format, verdict) in [
+        ("markdown", "❌"),
+        ("html", "class=\"verdict bad\""),
+        ("sarif", "\"executionSuccessful\": false"),
+        ("json", "no task definition found"),
+        ("junit", "errors=\"1\""),
+        ("github", "::error "),
+        ("gitlab", "blocker"),
+    ] {
+        let output = workspace.run(&["check", "--output", format]);
+        assert_eq!(output.status.code(), Some(3), "{format}");
+        assert!(out(&output).contains(verdict), "{format}: {}", out(&output));
+    }
+}
+
+#[test]
+fn a_run_without_rules_is_an_error() {
+    let workspace = Workspace::new("no-rules", &[("web.json", &bridged())]);
+    let output = workspace.run(&["check", "--select", "consul", "--ignore", "consul"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("no rule is applied"), "{}", errors(&output));
+}
+
+#[test]
 fn findings_do_not_fail_the_run_on_request() {
     let workspace = Workspace::new("exit-zero", &[("web.json", &bridged()), ("broken.json", "{")]);
     let output = workspace.run(&["check", "--exit-zero", "web.json"]);
@@ -39,7 +65,7 @@ fn a_check_of_nothing_has_its_own_exit_code() {
     {
         let output = workspace.run(arguments);
         assert_eq!(output.status.code(), Some(3), "{arguments:?}");
-        assert!(errors(&output).starts_with("error: no task definition found"), "{}", errors(&output));
+        assert!(errors(&output).starts_with("error: .: no task definition found"), "{}", errors(&output));
     }
     assert_eq!(workspace.run(&["check", "notes.yaml"]).status.code(), Some(2), "a file that is named must be one");
 }

@@ -1,6 +1,39 @@
 //! What a check prints: one line for each finding, statistics.
 
-use crate::workspace::{CLEAN, Workspace, bridged, out, two_mistakes};
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out, two_mistakes};
+
+#[test]
+fn a_report_is_written_to_what_is_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workspace = Workspace::new("output-file", &[("web.json", &bridged())]);
+    let run = |script: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_ecs-mesh")]).current_dir(&workspace.0).output().unwrap()
+    };
+    // A pipe is written to, and not replaced.
+    let piped =
+        run("mkfifo pipe; cat pipe & \"$0\" check --output json --output-file pipe web.json; wait; test -p pipe");
+    assert_eq!(piped.status.code(), Some(0), "{}", errors(&piped));
+    assert!(out(&piped).contains("consul-network-mode"), "{}", errors(&piped));
+    // A new file has the mode that the umask allows.
+    let written = run("umask 077; exec \"$0\" check --output json --output-file report.json web.json");
+    assert_eq!(written.status.code(), Some(1), "{}", errors(&written));
+    let mode = std::fs::metadata(workspace.0.join("report.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let missing = workspace.run(&["check", "--output-file", "none/report.txt"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(errors(&missing).contains("none/report.txt: there is no directory none"), "{}", errors(&missing));
+}
+
+#[test]
+fn a_file_has_one_name_however_it_is_spelt() {
+    let workspace = Workspace::new("names", &[("web.json", &bridged())]);
+    std::os::unix::fs::symlink("web.json", workspace.0.join("a-link.json")).unwrap();
+    let plain = out(&workspace.run(&["check", "--output", "gitlab", "web.json"]));
+    for spelling in ["./web.json", ".//web.json", "."] {
+        assert_eq!(out(&workspace.run(&["check", "--output", "gitlab", spelling])), plain, "{spelling}");
+    }
+}
 
 #[test]
 fn a_concise_report_is_what_editors_parse() {

@@ -113,6 +113,19 @@ fn the_files_of_a_glob_outside_the_working_directory_are_watched() {
 }
 
 #[test]
+fn ctrl_c_ends_it_during_a_check() {
+    // Given a check that waits for the content of a pipe.
+    let workspace = Workspace::new("watch-pipe", &[]);
+    let pipe = workspace.0.join("web.json");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let watch = Watch::start(&workspace, &["web.json"]);
+    // It returns when the check has opened the pipe.
+    let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    assert_eq!(watch.interrupt(), (Some(0), Vec::new()));
+    drop(writer);
+}
+
+#[test]
 fn only_files_can_be_watched() {
     let workspace = Workspace::new("watch-stdin", &[("web.json", CLEAN)]);
     let output = workspace.run(&["check", "--watch", "-"]);
