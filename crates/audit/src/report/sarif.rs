@@ -12,7 +12,7 @@ use serde_sarif::sarif::{
 
 use super::{
     model::{Report, Reported, ReportedNote},
-    page::page,
+    page::{link, page},
 };
 use crate::{document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules};
 
@@ -62,8 +62,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
         .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
     // SARIF requires an absolute address.
-    match [page(rule).as_str()].into_iter().chain(rule.sources.iter().copied()).find(|uri| uri.starts_with("https://"))
-    {
+    match link(rule).or_else(|| rule.sources.first().map(|&source| source.to_owned())) {
         Some(uri) => descriptor.help_uri(uri).build(),
         None => descriptor.build(),
     }

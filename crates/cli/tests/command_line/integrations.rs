@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -96,6 +97,43 @@ fn the_action_installs_only_what_is_missing() {
     assert!(out(&output).trim_end().ends_with("/ecs-mesh"), "it names the one that is installed: {}", out(&output));
 }
 
+/// The address of the rules' pages with which the action builds `ecs-mesh`.
+fn address_of_the_pages(step: &[(&str, &str)]) -> String {
+    // Given a job without ecs-mesh, in which the step has these variables.
+    let workspace = Workspace::new("action-build", &[("cargo", "#!/bin/sh\nprintenv ECS_MESH_DOCS\n")]);
+    let temporary = workspace.0.display().to_string();
+    let cargo = workspace.0.join("cargo");
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(Path::new(REPOSITORY).join("integrations/github/install.sh"))
+        .env_remove("ECS_MESH_DOCS")
+        .env("PATH", format!("{temporary}:/usr/bin:/bin"))
+        .envs([("RUNNER_TEMP", temporary.as_str()), ("GITHUB_PATH", &format!("{temporary}/path"))])
+        .envs([("GITHUB_SERVER_URL", "https://github.com"), ("GITHUB_REPOSITORY", "team/shop"), ("GITHUB_SHA", "0a1b")])
+        .envs(step.iter().copied())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    out(&output)
+}
+
+#[test]
+fn the_action_builds_links_to_its_own_version() {
+    for (step, address) in [
+        (
+            &[("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", "v1")][..],
+            "https://github.com/owner/mesh/blob/v1/docs/rules\n",
+        ),
+        // A workflow of the action's own repository uses it as `./`.
+        (&[("ACTION_REPOSITORY", ""), ("ACTION_REF", "")], "https://github.com/team/shop/blob/0a1b/docs/rules\n"),
+        (&[("ECS_MESH_DOCS", "https://docs.example.com")], "https://docs.example.com\n"),
+    ] {
+        assert_eq!(address_of_the_pages(step), address, "{step:?}");
+    }
+    let install = &yaml(&read("action.yml"))["runs"]["steps"][0]["env"];
+    assert_eq!(install["ACTION_REPOSITORY"], "${{ github.action_repository }}");
+    assert_eq!(install["ACTION_REF"], "${{ github.action_ref }}");
+}
+
 #[test]
 fn the_action_declares_what_its_scripts_use() {
     let action = yaml(&read("action.yml"));
@@ -151,6 +189,9 @@ fn the_documented_job_of_gitlab_leaves_its_report() {
     let report: Value = serde_json::from_str(&report.unwrap()).unwrap();
     assert_eq!(report[0]["location"]["path"], "web.json");
     assert_eq!(job["artifacts"]["when"], "always", "a job with findings fails");
+    let tag = job["script"][0].as_str().unwrap().split_once("--tag ").unwrap().1.split(' ').next().unwrap();
+    let pages = job["variables"]["ECS_MESH_DOCS"].as_str().unwrap();
+    assert!(pages.ends_with(&format!("/-/blob/{tag}/docs/rules")), "{pages}");
 }
 
 #[test]
