@@ -11,6 +11,7 @@ use serde_sarif::sarif::{
 };
 
 use super::{
+    inline::plain,
     model::{Report, Reported, ReportedNote},
     page::{link, page},
 };
@@ -54,11 +55,12 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         page(rule),
         sources.join("\n")
     );
-    let text = format!("{} At run time: {}. More: {}", rule.explanation, rule.effect, page(rule));
+    let explanation = plain(rule.explanation);
+    let text = format!("{explanation} At run time: {}. More: {}", rule.effect, page(rule));
     let descriptor = ReportingDescriptor::builder()
         .id(rule.id)
         .short_description(MultiformatMessageString::builder().text(rule.summary).build())
-        .full_description(MultiformatMessageString::builder().text(rule.explanation).build())
+        .full_description(MultiformatMessageString::builder().text(explanation).markdown(rule.explanation).build())
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
         .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
     // SARIF requires an absolute address.
