@@ -1,12 +1,15 @@
 //! `ecs-mesh completions`
 
-use clap::Args;
+use std::collections::BTreeSet;
+
+use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 
 use crate::{
     exit::{Exit, Failure},
     streams::Streams,
 };
+use audit::rules::rules;
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
@@ -19,15 +22,27 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(
-    arguments: &Arguments,
-    mut command: clap::Command,
-    streams: &mut Streams<'_>,
-) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, command: Command, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, "ecs-mesh", &mut script);
+    clap_complete::generate(arguments.shell, &mut with_rules(command), "ecs-mesh", &mut script);
     // clap_complete 4.6 spells a program's hyphen in two ways in one script of bash, so that no option of a command is
     // completed: https://github.com/clap-rs/clap/issues/6421
     streams.print(&String::from_utf8_lossy(&script).replace("ecs__subcmd__mesh", "ecs__mesh"))?;
     Ok(Exit::Clean)
+}
+
+/// The command with the names of rules as values of its arguments, which only completions list. The arguments themselves
+/// have parsers whose errors suggest a name.
+fn with_rules(command: Command) -> Command {
+    command.mut_subcommands(with_rules).mut_args(|argument| match argument.get_id().as_str() {
+        "select" | "ignore" => argument.value_parser(PossibleValuesParser::new(rules_and_groups())),
+        "rule" => argument.value_parser(PossibleValuesParser::new(rules().map(|rule| rule.id))),
+        _ => argument,
+    })
+}
+
+/// The IDs of rules, and all their beginnings up to a hyphen, which are groups.
+fn rules_and_groups() -> BTreeSet<&'static str> {
+    let groups = |id: &'static str| id.match_indices('-').filter_map(move |(at, _)| id.get(..at));
+    rules().flat_map(|rule| groups(rule.id).chain([rule.id])).collect()
 }

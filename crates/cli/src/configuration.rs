@@ -32,8 +32,8 @@ pub(super) struct ConfigurationArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct RuleArguments {
-    /// Apply only these rules: IDs, or groups by how IDs begin (consul, consul-client), separated by commas; --only is the same
-    #[arg(long, alias = "only", value_name = "RULES", value_delimiter = ',')]
+    /// Apply only these rules: IDs, or groups by how IDs begin (consul, consul-client), separated by commas
+    #[arg(long, visible_alias = "only", value_name = "RULES", value_delimiter = ',')]
     pub(super) select: Vec<Selector>,
     /// Do not apply these rules
     #[arg(long, value_name = "RULES", value_delimiter = ',')]

@@ -6,6 +6,7 @@ use askama::Template;
 
 use super::{
     excerpt::Excerpt,
+    inline::pieces,
     model::{Definition, Report, Reported},
     summary::counted,
 };

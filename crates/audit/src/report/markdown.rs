@@ -34,14 +34,14 @@ pub(super) fn render(report: &Report) -> String {
 
 fn row(out: &mut String, finding: &Reported) {
     let fix = if finding.is_fixable { " *(`ecs-mesh fix` can do this)*" } else { "" };
+    let id = finding.rule.id;
+    let rule = finding.link().map_or_else(|| format!("`{id}`"), |page| format!("[`{id}`]({page})"));
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "| {} | {}<br>[`{}`]({}), line {} | {} | {}{fix} |",
+        "| {} | {}<br>{rule}, line {} | {} | {}{fix} |",
         finding.severity.as_str(),
         escape(&finding.message),
-        finding.rule.id,
-        finding.page(),
         finding.start.line,
         escape(finding.rule.effect),
         escape(&finding.help)

@@ -7,6 +7,7 @@ mod format;
 mod github;
 mod gitlab;
 mod html;
+mod inline;
 mod json;
 mod junit;
 mod lines;

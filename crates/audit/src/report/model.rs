@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{excerpt::Excerpt, page::page, threshold::Threshold};
+use super::{
+    excerpt::Excerpt,
+    page::{link, page},
+    threshold::Threshold,
+};
 use crate::{
     document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, timeline::Timeline,
 };
@@ -153,6 +157,11 @@ impl Reported {
     #[must_use]
     pub fn page(&self) -> String {
         page(self.rule)
+    }
+
+    /// The page about the rule, if its address is absolute.
+    pub(super) fn link(&self) -> Option<String> {
+        link(self.rule)
     }
 
     /// Its position: `web.json:4:20`.

@@ -11,8 +11,9 @@ use serde_sarif::sarif::{
 };
 
 use super::{
+    inline::plain,
     model::{Report, Reported, ReportedNote},
-    page::page,
+    page::{link, page},
 };
 use crate::{document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules};
 
@@ -54,16 +55,16 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         page(rule),
         sources.join("\n")
     );
-    let text = format!("{} At run time: {}. More: {}", rule.explanation, rule.effect, page(rule));
+    let explanation = plain(rule.explanation);
+    let text = format!("{explanation} At run time: {}. More: {}", rule.effect, page(rule));
     let descriptor = ReportingDescriptor::builder()
         .id(rule.id)
         .short_description(MultiformatMessageString::builder().text(rule.summary).build())
-        .full_description(MultiformatMessageString::builder().text(rule.explanation).build())
+        .full_description(MultiformatMessageString::builder().text(explanation).markdown(rule.explanation).build())
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
         .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
     // SARIF requires an absolute address.
-    match [page(rule).as_str()].into_iter().chain(rule.sources.iter().copied()).find(|uri| uri.starts_with("https://"))
-    {
+    match link(rule).or_else(|| rule.sources.first().map(|&source| source.to_owned())) {
         Some(uri) => descriptor.help_uri(uri).build(),
         None => descriptor.build(),
     }

@@ -84,6 +84,22 @@ fn a_quiet_check_prints_findings_and_errors_only() {
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 #[test]
+fn the_table_of_exit_codes_has_every_command() {
+    let workspace = Workspace::new("exit-table", &[]);
+    let help = out(&workspace.run(&["--help"]));
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let page = std::fs::read_to_string(format!("{REPOSITORY}/docs/command-line.md")).unwrap();
+    let heads = page.lines().find(|line| line.starts_with("| code |")).unwrap();
+    for command in commands.iter().filter(|command| !command.is_empty()) {
+        assert!(heads.contains(&format!("`{command}`")), "{command}");
+    }
+    for arguments in [["explain", "nope"], ["graph", "nope"], ["rules", "zzzz"], ["completions", "nope"]] {
+        assert_eq!(workspace.run(&arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
 fn the_pages_name_every_exit_code_and_option_of_check() {
     let page = |name: &str| std::fs::read_to_string(format!("{REPOSITORY}/docs/{name}.md")).unwrap();
     let pages = ["audit", "command-line", "pipelines"].map(page).concat();

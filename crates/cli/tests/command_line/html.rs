@@ -16,11 +16,14 @@ const CLIENT: &str = include_str!("../../../audit/src/bases/client.json");
 /// A script that writes what the page shows into its title.
 const SCRIPT: &str = r"<script>
 const shown = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.getBoundingClientRect().height > 0).length;
-const state = () => ({ errors: shown('.finding.error'), warnings: shown('.finding.warning'), pictures: shown('details[open] svg') });
-const before = state();
-document.querySelector('#show-error').click();
+const state = () => ({ errors: shown('.finding.error'), warnings: shown('.finding.warning'), infos: shown('.finding.info'), cards: shown('.definition') });
+const states = [state()];
+for (const severity of ['error', 'warning', 'info']) {
+  document.querySelector('#show-' + severity).click();
+  states.push(state());
+}
 const root = document.documentElement;
-document.title = JSON.stringify({ before, after: state(), overflow: root.scrollWidth - root.clientWidth });
+document.title = JSON.stringify({ states, overflow: root.scrollWidth - root.clientWidth });
 </script>";
 
 /// The browser that `CHROMIUM` names, or an installed one.
@@ -36,13 +39,16 @@ fn browser() -> Option<String> {
     ["chromium", "chromium-browser", "google-chrome"].map(str::to_owned).into_iter().find(starts)
 }
 
-/// A report about one broken definition of each generation and a clean one.
+/// A report about three definitions, with errors; errors and a warning; errors, a warning and an info; and a clean one.
 fn report(directory: &Path) -> PathBuf {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("web.json"), DATAPLANE.replace("awsvpc", "bridge")).unwrap();
     fs::write(directory.join("orders.json"), CLIENT.replace("\"web\"", "\"<b>web\"").replace("awsvpc", "host"))
         .unwrap();
+    // It has the task role of web, too.
+    let shop = DATAPLANE.replace("\"family\": \"web\"", "\"family\": \"shop\"").replace("awsvpc", "bridge");
+    fs::write(directory.join("shop.json"), shop).unwrap();
     fs::write(directory.join("clean.json"), DATAPLANE).unwrap();
     let page = directory.join("report.html");
     let status = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
@@ -82,29 +88,33 @@ fn the_page_filters_and_fits_a_phone() {
     assert!(!html.contains("http://") || !html.contains("src="), "nothing is fetched");
     fs::write(&page, html.replace("</body>", &format!("{SCRIPT}</body>"))).unwrap();
     let json = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
-        .args(["check", "--output", "json", "web.json", "orders.json", "clean.json"])
+        .args(["check", "--output", "json", "web.json", "orders.json", "shop.json", "clean.json"])
         .current_dir(page.parent().unwrap())
         .output()
         .unwrap();
     let report: Value = serde_json::from_slice(&json.stdout).unwrap();
     let count =
         |severity: &str| report["findings"].as_array().unwrap().iter().filter(|f| f["severity"] == severity).count();
-    let (errors, warnings) = (count("error"), count("warning"));
-    assert!(errors > 1 && warnings > 0, "{report:#}");
-    let with = |severity: Option<&str>| {
+    let [errors, warnings, infos] = ["error", "warning", "info"].map(count);
+    assert!([errors, warnings, infos].iter().all(|&number| number > 0), "{report:#}");
+    let cards = |severities: &[&str]| {
         let findings = report["findings"].as_array().unwrap().iter();
-        let meant = findings.filter(|found| severity.is_none_or(|severity| found["severity"] == severity));
-        meant.map(|found| found["definition"].as_str().unwrap()).collect::<BTreeSet<_>>().len()
+        let shown = findings.filter(|found| severities.contains(&found["severity"].as_str().unwrap()));
+        shown.map(|found| found["definition"].as_str().unwrap()).collect::<BTreeSet<_>>().len()
     };
-    let (pictures, of_warnings) = (with(None), with(Some("warning")));
-    assert!(pictures > of_warnings, "the filter hides a definition: {report:#}");
+    let cards = [cards(&["error", "warning", "info"]), cards(&["warning", "info"]), cards(&["info"])];
+    assert!(cards.is_sorted_by(|more, fewer| more > fewer), "each box hides a definition: {report:#}");
     for width in [1200, 500] {
         let seen = show(&browser, &page, width);
         assert_eq!(
             seen,
             json!({
-                "before": { "errors": errors, "warnings": warnings, "pictures": pictures },
-                "after": { "errors": 0, "warnings": warnings, "pictures": of_warnings },
+                "states": [
+                    { "errors": errors, "warnings": warnings, "infos": infos, "cards": cards[0] },
+                    { "errors": 0, "warnings": warnings, "infos": infos, "cards": cards[1] },
+                    { "errors": 0, "warnings": 0, "infos": infos, "cards": cards[2] },
+                    { "errors": 0, "warnings": 0, "infos": 0, "cards": 0 },
+                ],
                 "overflow": 0,
             }),
             "at a width of {width}"

@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -36,6 +37,10 @@ fn action(workspace: &Workspace, inputs: &[(&str, &str)]) -> (Output, String, St
     let temporary = workspace.0.display().to_string();
     let runner = [("RUNNER_TEMP", temporary.as_str()), ("GITHUB_OUTPUT", outputs), ("GITHUB_STEP_SUMMARY", summary)];
     let script = Path::new(REPOSITORY).join("integrations/github/check.sh");
+    // The runner creates both files before the step.
+    for file in [outputs, summary] {
+        fs::write(file, "").unwrap();
+    }
     let output = run(workspace, script.to_str().unwrap(), &[], &[&runner, inputs].concat());
     (output, fs::read_to_string(outputs).unwrap(), fs::read_to_string(summary).unwrap())
 }
@@ -67,8 +72,6 @@ fn the_action_passes_its_inputs_on() {
     ] {
         let workspace = Workspace::new("action-inputs", &[("web.json", &bridged()), ("notes.yaml", "a: 1\n")]);
         fs::create_dir(workspace.0.join("empty")).unwrap();
-        // When the check ends before there is a report, the summary exists nevertheless.
-        fs::write(workspace.0.join("summary"), "").unwrap();
         let (output, outputs, _) = action(&workspace, inputs);
         assert_eq!(output.status.code(), Some(code), "{inputs:?}: {}{}", out(&output), errors(&output));
         assert!(outputs.contains(&format!("exit-code={code}\n")), "{inputs:?}: {outputs}");
@@ -79,12 +82,47 @@ fn the_action_passes_its_inputs_on() {
 }
 
 #[test]
-fn the_action_says_which_argument_it_does_not_accept() {
+fn the_action_refuses_arguments_that_cannot_work() {
     let workspace = Workspace::new("action-arguments", &[("web.json", CLEAN)]);
-    let (output, outputs, _) = action(&workspace, &[("ECS_MESH_ARGUMENTS", "--output-file r.txt")]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(errors(&output).contains("--output-file"), "{}", errors(&output));
-    assert!(!outputs.contains("sarif="), "{outputs}");
+    let beside_fail_on = ["--fail-on=info", "--exit-zero"];
+    let others =
+        ["--output json", "-ojson", "--output-file r.txt", "--watch", "-w", "--statistics", "--add-ignore=why"];
+    for arguments in others.iter().chain(&["--help", "-h", "-- web.json"]).chain(&beside_fail_on) {
+        let (output, outputs, summary) =
+            action(&workspace, &[("ECS_MESH_ARGUMENTS", arguments), ("ECS_MESH_FAIL_ON", "error")]);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        let name = arguments.split([' ', '=']).next().unwrap().trim_end_matches("json");
+        let refused = format!("::error title=ecs-mesh::the input arguments of the action cannot have {name}");
+        assert!(out(&output).starts_with(&refused), "{arguments}: {}", out(&output));
+        assert_eq!((outputs.as_str(), summary.as_str()), ("exit-code=2\n", ""), "{arguments}");
+    }
+    for arguments in beside_fail_on {
+        let (output, ..) = action(&workspace, &[("ECS_MESH_ARGUMENTS", arguments)]);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {}", out(&output));
+    }
+}
+
+#[test]
+fn the_actions_description_names_the_refused_arguments() {
+    let action = yaml(&read("action.yml"));
+    let description = action["inputs"]["arguments"]["description"].as_str().unwrap();
+    let script = read("integrations/github/check.sh");
+    let cases = script.lines().filter_map(|line| line.trim_start().strip_prefix("--")?.split([' ', ')']).next());
+    let named: Vec<String> = cases.filter(|name| !name.is_empty()).map(|name| format!("--{name}")).collect();
+    assert!(named.len() >= 5, "{named:?}");
+    for name in named {
+        assert!(description.contains(&name), "{name}");
+        assert!(read("docs/pipelines.md").contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+#[test]
+fn paths_of_the_action_may_have_blanks() {
+    let workspace = Workspace::new("action-blanks", &[("our web.json", &bridged()), ("web.json", CLEAN)]);
+    for (paths, code) in [("our web.json\nweb.json", 1), ("our web.json\n", 1), ("web.json ./web.json", 0)] {
+        let (output, ..) = action(&workspace, &[("ECS_MESH_PATHS", paths)]);
+        assert_eq!(output.status.code(), Some(code), "{paths:?}: {}{}", out(&output), errors(&output));
+    }
 }
 
 #[test]
@@ -94,6 +132,43 @@ fn the_action_installs_only_what_is_missing() {
     let output = run(&workspace, script.to_str().unwrap(), &[], &[]);
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
     assert!(out(&output).trim_end().ends_with("/ecs-mesh"), "it names the one that is installed: {}", out(&output));
+}
+
+/// The address of the rules' pages with which the action builds `ecs-mesh`.
+fn address_of_the_pages(step: &[(&str, &str)]) -> String {
+    // Given a job without ecs-mesh, in which the step has these variables.
+    let workspace = Workspace::new("action-build", &[("cargo", "#!/bin/sh\nprintenv ECS_MESH_DOCS\n")]);
+    let temporary = workspace.0.display().to_string();
+    let cargo = workspace.0.join("cargo");
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(Path::new(REPOSITORY).join("integrations/github/install.sh"))
+        .env_remove("ECS_MESH_DOCS")
+        .env("PATH", format!("{temporary}:/usr/bin:/bin"))
+        .envs([("RUNNER_TEMP", temporary.as_str()), ("GITHUB_PATH", &format!("{temporary}/path"))])
+        .envs([("GITHUB_SERVER_URL", "https://github.com"), ("GITHUB_REPOSITORY", "team/shop"), ("GITHUB_SHA", "0a1b")])
+        .envs(step.iter().copied())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    out(&output)
+}
+
+#[test]
+fn the_action_builds_links_to_its_own_version() {
+    for (step, address) in [
+        (
+            &[("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", "v1")][..],
+            "https://github.com/owner/mesh/blob/v1/docs/rules\n",
+        ),
+        // A workflow of the action's own repository uses it as `./`.
+        (&[("ACTION_REPOSITORY", ""), ("ACTION_REF", "")], "https://github.com/team/shop/blob/0a1b/docs/rules\n"),
+        (&[("ECS_MESH_DOCS", "https://docs.example.com")], "https://docs.example.com\n"),
+    ] {
+        assert_eq!(address_of_the_pages(step), address, "{step:?}");
+    }
+    let install = &yaml(&read("action.yml"))["runs"]["steps"][0]["env"];
+    assert_eq!(install["ACTION_REPOSITORY"], "${{ github.action_repository }}");
+    assert_eq!(install["ACTION_REF"], "${{ github.action_ref }}");
 }
 
 #[test]
@@ -132,6 +207,20 @@ fn the_hook_checks_the_repository() {
     }
 }
 
+#[test]
+fn the_hook_runs_for_every_file_that_changes_findings() {
+    let hooks = yaml(&read(".pre-commit-hooks.yaml"));
+    let files = hooks[0]["files"].as_str().unwrap();
+    let changed = ["web.json", "a/web.yaml", "web.yml", "web.template", "main.tf", "main.tofu", "prod.tfvars"];
+    let changed = [&changed[..], &["web.json.tftpl", "web.tpl", "ecs-mesh.toml", "a/ecs-mesh.toml"]].concat();
+    // pre-commit searches with Python's re: https://pre-commit.com/#regular-expressions
+    let script = "import re, sys\nprint(*(name for name in sys.argv[2:] if re.search(sys.argv[1], name)))";
+    let names = [&changed[..], &["README.md", "Cargo.toml", "tf", "web.tf.md"]].concat();
+    let workspace = Workspace::new("hook-files", &[]);
+    let output = run(&workspace, "python3", &[&["-c", script, files], &names[..]].concat(), &[]);
+    assert_eq!(out(&output).trim_end(), changed.join(" "), "{}", errors(&output));
+}
+
 /// The YAML of the page about pipelines that contains `word`.
 fn documented(word: &str) -> Value {
     let page = read("docs/pipelines.md");
@@ -151,6 +240,9 @@ fn the_documented_job_of_gitlab_leaves_its_report() {
     let report: Value = serde_json::from_str(&report.unwrap()).unwrap();
     assert_eq!(report[0]["location"]["path"], "web.json");
     assert_eq!(job["artifacts"]["when"], "always", "a job with findings fails");
+    let tag = job["script"][0].as_str().unwrap().split_once("--tag ").unwrap().1.split(' ').next().unwrap();
+    let pages = job["variables"]["ECS_MESH_DOCS"].as_str().unwrap();
+    assert!(pages.ends_with(&format!("/-/blob/{tag}/docs/rules")), "{pages}");
 }
 
 #[test]

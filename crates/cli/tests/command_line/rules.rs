@@ -57,17 +57,48 @@ fn every_command_has_a_manual_page() {
     let written: BTreeSet<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(written, pages);
     let check = fs::read_to_string(workspace.0.join("man1/ecs-mesh-check.1")).unwrap();
-    assert!(check.contains(".TH ecs-mesh-check 1") && check.contains("\\-\\-add\\-ignore"), "{check}");
+    assert!(check.contains("\\-\\-add\\-ignore"), "{check}");
+    let title = format!(".TH ecs-mesh-check 1 \" \" \"ecs-mesh {}\" \"ecs-mesh Manual\"\n", env!("CARGO_PKG_VERSION"));
+    assert!(check.contains(&title), "{check}");
+    let sections: Vec<&str> = check.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+    assert_eq!(sections[..4], ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"]);
+    assert_eq!(sections[sections.len() - 2..], ["\"EXIT STATUS\"", "EXAMPLES"]);
+    for page in written {
+        let text = fs::read_to_string(workspace.0.join("man1").join(&page)).unwrap();
+        assert!(text.contains(".SH EXAMPLES\n.nf\n  ecs\\-mesh ") && !text.contains("EXTRA"), "{page}: {text}");
+    }
     assert_eq!(out(&workspace.run(&["man"])), fs::read_to_string(workspace.0.join("man1/ecs-mesh.1")).unwrap());
 }
 
-#[test]
-fn completions_are_valid_for_bash() {
+/// What bash completes after these words, of which the last one is incomplete.
+fn completed(words: &[&str]) -> Vec<String> {
     let workspace = Workspace::new("completions-bash", &[]);
     fs::write(workspace.0.join("ecs-mesh.bash"), out(&workspace.run(&["completions", "bash"]))).unwrap();
-    let script = "source ./ecs-mesh.bash && COMP_WORDS=(ecs-mesh check --add) COMP_CWORD=2 && _ecs__mesh ecs-mesh --add check \
-                  && echo \"${COMPREPLY[@]}\"";
+    let [.., previous, current] = words else { panic!("{words:?}") };
+    let script = format!(
+        "source ./ecs-mesh.bash && COMP_WORDS=(ecs-mesh {}) COMP_CWORD={} && _ecs__mesh ecs-mesh {current} {previous} \
+         && echo \"${{COMPREPLY[@]}}\"",
+        words.join(" "),
+        words.len()
+    );
     let mut bash = Command::new("bash");
-    let output = bash.args(["-c", script]).current_dir(&workspace.0).stdin(Stdio::null()).output().unwrap();
-    assert_eq!(out(&output), "--add-ignore\n", "{}", errors(&output));
+    let output = bash.args(["-c", &script]).current_dir(&workspace.0).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(errors(&output), "", "{script}");
+    out(&output).split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_options_rules_and_groups() {
+    assert_eq!(completed(&["check", "--add"]), ["--add-ignore"]);
+    for option in ["--select", "--only", "--ignore"] {
+        for command in [&["check"][..], &["fix"], &["config", "show"]] {
+            let words = [command, &[option, "consul-health"]].concat();
+            let found = completed(&words);
+            assert!(found.contains(&"consul-health-sync".to_owned()), "a group of {words:?}: {found:?}");
+            assert!(found.contains(&"consul-health-sync-needless".to_owned()), "a rule of {words:?}: {found:?}");
+            assert!(found.iter().all(|name| name.starts_with("consul-health")), "{found:?}");
+        }
+    }
+    assert_eq!(completed(&["explain", "consul-network-m"]), ["consul-network-mode"]);
+    assert_eq!(completed(&["explain", "consul-client"]).iter().find(|name| *name == "consul-client"), None, "a group");
 }

@@ -94,6 +94,8 @@ fn every_rule_has_a_complete_description() {
         let group = ["consul-", "appmesh-", "ecs-"].iter().any(|group| rule.id.starts_with(group));
         assert!(group, "{}: the ID's group", rule.id);
         assert!(!rule.summary.ends_with('.') && !rule.effect.ends_with('.'), "{}: a phrase, not a sentence", rule.id);
+        let is_plain = |text: &str| !text.contains(['`', '*']);
+        assert!(is_plain(rule.summary) && is_plain(rule.effect), "{}: only the explanation is Markdown", rule.id);
         assert!(rule.explanation.ends_with('.') && rule.explanation.len() > 80, "{}: an explanation", rule.id);
         assert!(!rule.sources.is_empty(), "{}: its source", rule.id);
         let has_none = ALWAYS.contains(&rule.id) || NEVER_ALONE.contains(&rule.id);

@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-client has the image of Consul",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "the container has no program `consul` and stops, and mesh-init waits for its agent until the task is stopped",
+    effect: "the container has no program called consul and stops, and mesh-init waits for its agent until the task is stopped",
     explanation: "\
 The container's script starts Consul's agent, which is the program `consul`. The images of consul-ecs, of Consul \
 Dataplane and of Envoy do not contain it. Images with unknown names count as mirrors of Consul's image.",

@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "sidecar-proxy has the image of Envoy",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "the container finds no program `envoy` and fails, so that the app never starts",
+    effect: "the container finds no program called envoy and fails, so that the app never starts",
     explanation: "\
 With a client agent, the proxy is Envoy, in a version that the agent's Consul supports. The images of Consul and \
 consul-ecs do not contain it. The image of Consul Dataplane does, but its program needs a configuration that mesh-init \

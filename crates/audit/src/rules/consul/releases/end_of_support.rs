@@ -36,7 +36,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         Program::Consul => format!("the support of Consul {line} has ended (as of {day})"),
         _ => format!("{program} {line} goes with {}, whose support has ended (as of {day})", servers(program, line)),
     };
-    let help = "plan the update: `ecs-mesh inventory --target-consul VERSION` says what blocks it, and the order";
+    let help = "plan the update: ecs-mesh inventory --target-consul VERSION says what blocks it, and the order";
     let draft = Draft::new(container.image.span(), message, help).of(container);
     findings.add(ended.fold(draft, |draft, (other, ..)| draft.note(other.image.span(), "this image as well")));
 }
