@@ -1,7 +1,5 @@
 //! `ecs-mesh completions`
 
-use std::collections::BTreeSet;
-
 use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 
@@ -9,7 +7,7 @@ use crate::{
     exit::{Exit, Failure},
     streams::Streams,
 };
-use audit::rules::rules;
+use audit::{ignore::rules_and_groups, rules::rules};
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
@@ -39,10 +37,4 @@ fn with_rules(command: Command) -> Command {
         "rule" => argument.value_parser(PossibleValuesParser::new(rules().map(|rule| rule.id))),
         _ => argument,
     })
-}
-
-/// The IDs of rules, and all their beginnings up to a hyphen, which are groups.
-fn rules_and_groups() -> BTreeSet<&'static str> {
-    let groups = |id: &'static str| id.match_indices('-').filter_map(move |(at, _)| id.get(..at));
-    rules().flat_map(|rule| groups(rule.id).chain([rule.id])).collect()
 }

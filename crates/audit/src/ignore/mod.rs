@@ -22,7 +22,7 @@ pub use self::{
     config_error::ConfigError,
     glob::PathPattern,
     schema::config_schema,
-    selection::{Selection, Selector, UnknownSelector, unknown_rule},
+    selection::{Selection, Selector, UnknownSelector, rules_and_groups, unknown_rule},
     sort::sort,
     sorted::{Ignored, IgnoredBy, Sorted},
 };

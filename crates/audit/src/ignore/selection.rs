@@ -15,8 +15,9 @@ enum Selected {
     Group(String),
 }
 
-/// The IDs of rules, and the names of all groups.
-pub(super) fn rules_and_groups() -> BTreeSet<&'static str> {
+/// The IDs of rules, and all their beginnings up to a hyphen, which are groups.
+#[must_use]
+pub fn rules_and_groups() -> BTreeSet<&'static str> {
     let groups = |id: &'static str| id.match_indices('-').filter_map(move |(at, _)| id.get(..at));
     rules().flat_map(|rule| groups(rule.id).chain([rule.id])).collect()
 }
