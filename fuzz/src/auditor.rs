@@ -85,7 +85,7 @@ pub fn repair(data: &[u8]) {
 }
 
 fn assert_fixed_once(file: Arc<SourceFile>) {
-    let repaired = fix::repair(file, |_| true);
-    let again = fix::repair(repaired.after.clone(), |_| true);
+    let repaired = fix::repair(file, &[], |_| true);
+    let again = fix::repair(repaired.after.clone(), &[], |_| true);
     assert_eq!(repaired.after.text, again.after.text);
 }

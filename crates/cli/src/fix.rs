@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let mut is_open = false;
     for findings in wanted.into_values() {
-        is_open |= fix_file(arguments, &findings, streams)?;
+        is_open |= fix_file(arguments, &checked.gathered.roots, &findings, streams)?;
     }
     Ok(match (checked.problems().next(), is_open) {
         (Some(_), _) => Exit::Unusable,
@@ -86,11 +86,22 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 }
 
 /// Fixes one file. Returns whether findings are left.
-fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
+fn fix_file(
+    arguments: &Arguments,
+    roots: &[PathBuf],
+    wanted: &[&Finding],
+    streams: &mut Streams<'_>,
+) -> Result<bool, Failure> {
     let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
-    let outcome = repair(file, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
+    let outcome = repair(file, roots, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
     for left in &outcome.left {
         streams.diagnostic(&format!("warning: {}", why(left)));
+    }
+    if outcome.fixed.is_empty() && outcome.left.is_empty() {
+        let name = &outcome.after.name;
+        streams
+            .diagnostic(&format!("warning: {name}: nothing is fixed, because other directories decide what is in it"));
+        return Ok(true);
     }
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {

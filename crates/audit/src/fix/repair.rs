@@ -1,6 +1,6 @@
 //! Fixes the findings of a file: in each round, all findings whose edits are independent of each other.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     apply::{Manner, apply, try_apply},
@@ -42,10 +42,11 @@ pub struct Left {
 }
 
 /// Fixes all findings that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
-/// finding would remain, or if another finding of the same or a higher severity would appear.
+/// finding would remain, or if another finding of the same or a higher severity would appear. Terraform sources are read
+/// with the modules below `roots` that they call.
 #[must_use]
-pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
-    let mut state = State::of(file.clone());
+pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Repair {
+    let mut state = State::of(file.clone(), roots);
     let mut repair = Repair { before: file.clone(), after: file, fixed: Vec::new(), left: Vec::new() };
     let mut tried_after = 0;
     for _ in 0..MAX_ROUNDS {
@@ -67,19 +68,26 @@ pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Re
 }
 
 /// A text, and the result of its audit.
-struct State {
+struct State<'r> {
     file: Arc<SourceFile>,
+    roots: &'r [PathBuf],
     dialect: Result<Dialect, EditError>,
     findings: Vec<Finding>,
     /// The number of problems with reading it.
     problems: usize,
 }
 
-impl State {
-    fn of(file: Arc<SourceFile>) -> Self {
+impl<'r> State<'r> {
+    fn of(file: Arc<SourceFile>, roots: &'r [PathBuf]) -> Self {
         let (mut material, mut problems) = (Material::default(), Vec::new());
-        read_edited(&file, &mut material, &mut problems);
-        Self { file, dialect: dialect(&material.definitions), findings: audit(&material), problems: problems.len() }
+        read_edited(&file, roots, &mut material, &mut problems);
+        Self {
+            file,
+            roots,
+            dialect: dialect(&material.definitions),
+            findings: audit(&material),
+            problems: problems.len(),
+        }
     }
 
     /// Whether this state is the expected result of fixing `fixed`.
@@ -154,7 +162,7 @@ fn edits(finding: &Finding) -> &[Edit] {
 }
 
 /// Fixes all of `group` at once. If that fails, each half on its own.
-fn fix_group(state: &mut State, group: &[Finding], repair: &mut Repair) {
+fn fix_group(state: &mut State<'_>, group: &[Finding], repair: &mut Repair) {
     let all: Vec<Edit> = group.iter().flat_map(edits).cloned().collect();
     let text = state.dialect.clone().and_then(|dialect| match group {
         [_] => apply(&state.file.text, dialect, &all),
@@ -162,7 +170,7 @@ fn fix_group(state: &mut State, group: &[Finding], repair: &mut Repair) {
     });
     let error = match text {
         Ok(text) => {
-            let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)));
+            let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)), state.roots);
             if fixed.is_better_than(state, group) {
                 *state = fixed;
                 repair.fixed.extend(group.iter().cloned());
@@ -186,8 +194,8 @@ mod tests {
     use super::*;
     use crate::{example::Base, finding::Severity};
 
-    fn state(text: &str) -> State {
-        State::of(Arc::new(SourceFile::new("task.json", text)))
+    fn state(text: &str) -> State<'static> {
+        State::of(Arc::new(SourceFile::new("task.json", text)), &[])
     }
 
     #[test]

@@ -92,13 +92,13 @@ fn an_edit_that_would_change_more_is_refused() {
 #[test]
 fn a_file_is_fixed_completely() {
     let broken = crate::example::Base::Dataplane.json().replace("awsvpc", "bridge").replace("1048576", "2097152");
-    let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), |_| true);
+    let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), &[], |_| true);
     let ids: Vec<&str> = repaired.fixed.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(ids, ["consul-network-mode", "consul-proxy-open-files"]);
     assert!(repaired.left.is_empty());
     assert_eq!(repaired.after.text, crate::example::Base::Dataplane.json());
     // A second run changes nothing.
-    let again = repair(repaired.after.clone(), |_| true);
+    let again = repair(repaired.after.clone(), &[], |_| true);
     assert_eq!((again.fixed.len(), &again.after), (0, &repaired.after));
 }
 
@@ -107,7 +107,8 @@ fn every_fix_corrects_its_example() {
     for rule in crate::rules::rules() {
         for example in rule.examples {
             let broken = serde_json::to_string_pretty(&example.broken().unwrap()).unwrap();
-            let outcome = repair(Arc::new(SourceFile::new("task.json", broken)), |finding| finding.rule.id == rule.id);
+            let outcome =
+                repair(Arc::new(SourceFile::new("task.json", broken)), &[], |finding| finding.rule.id == rule.id);
             assert!(outcome.left.is_empty(), "{} at {}: {:?}", rule.id, example.at, outcome.left);
         }
     }
@@ -122,7 +123,7 @@ fn append(text: &str, path: &[Step], value: serde_json::Value) -> Result<String,
 }
 
 fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), |_| true)
+    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Collects the input of a run.
 
-use std::{fs::File, io::Read, sync::Arc};
+use std::{fs::File, io::Read, path::PathBuf, sync::Arc};
 
 use super::{paths, problem::InputProblem, source, terraform_source, text, words};
 use crate::{Material, source::SourceFile};
@@ -17,6 +17,8 @@ pub struct Gathered {
     pub problems: Vec<InputProblem>,
     /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
     pub unchecked: Vec<InputProblem>,
+    /// The directories of the files. Terraform sources of other directories are not read.
+    pub roots: Vec<PathBuf>,
     /// The number of texts that were read, including those of other formats.
     pub files_read: usize,
 }
@@ -49,7 +51,8 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     }
     let mut has_unread_resources = false;
     if !sources.is_empty() {
-        let read = terraform_source::read_directories(&sources, paths::roots(named));
+        gathered.roots = paths::roots(named);
+        let read = terraform_source::read_directories(&sources, gathered.roots.clone());
         gathered.material.definitions.extend(read.definitions);
         gathered.problems.extend(read.problems);
         gathered.unchecked.extend(read.unchecked);

@@ -1,6 +1,6 @@
 //! One text in any of the formats.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     cloudformation, ecs_json, notation, problem::InputProblem, shared_families::mark_shared_families, terraform,
@@ -108,12 +108,17 @@ fn is_kubernetes(text: &str) -> bool {
 }
 
 /// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
-/// directory.
-pub(crate) fn read_edited(file: &Arc<SourceFile>, material: &mut Material, problems: &mut Vec<InputProblem>) {
+/// directory and, below `roots`, with the modules that they call.
+pub(crate) fn read_edited(
+    file: &Arc<SourceFile>,
+    roots: &[PathBuf],
+    material: &mut Material,
+    problems: &mut Vec<InputProblem>,
+) {
     if !terraform_source::is_source_name(&file.name) {
         return read_all(file, true, material, problems);
     }
-    let read = terraform_source::read_edited(file);
+    let read = terraform_source::read_edited(file, roots);
     material.definitions.extend(read.definitions);
     problems.extend(read.problems);
 }

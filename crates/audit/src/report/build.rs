@@ -32,7 +32,7 @@ impl Report {
     /// The report of an audit of `gathered`.
     #[must_use]
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
-        let Gathered { material, problems, unchecked, files_read } = gathered;
+        let Gathered { material, problems, unchecked, files_read, .. } = gathered;
         let mut files = Files::of(material);
         let findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
         let ignored: Vec<Reported> = sorted

@@ -17,7 +17,7 @@ use crate::{
 };
 
 fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), |_| true)
+    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
 }
 
 /// Fixes a text, and returns the number of fixed findings or what went wrong.

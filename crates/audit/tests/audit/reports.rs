@@ -33,8 +33,13 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
         position: Some(Position { line: 3, column: 27 }),
         reason: "its containers are not known".to_owned(),
     };
-    let gathered =
-        Gathered { material, problems: vec![problem], unchecked: vec![unchecked], files_read: files.len() + 1 };
+    let gathered = Gathered {
+        material,
+        problems: vec![problem],
+        unchecked: vec![unchecked],
+        files_read: files.len() + 1,
+        ..Gathered::default()
+    };
     Report::new(&gathered, &sorted, Threshold::named("error").unwrap())
 }
 

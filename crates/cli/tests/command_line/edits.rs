@@ -38,6 +38,25 @@ fn a_terraform_source_is_fixed_with_the_values_of_its_directory() {
 }
 
 #[test]
+fn a_terraform_source_is_fixed_with_the_modules_that_it_calls() {
+    // Given a definition whose family is an output of a module beside it.
+    let main = "module \"names\" {\n  source = \"../names\"\n}\n\nresource \"aws_ecs_task_definition\" \"web\" {\n  family                = module.names.family\n  network_mode          = \"bridge\"\n  tags                  = { \"consul.hashicorp.com/mesh\" = \"true\" }\n  container_definitions = jsonencode([\n    { name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" },\n  ])\n}\n";
+    let workspace = Workspace::new("fix-modules", &[]);
+    for (name, text) in [("app/main.tf", main), ("names/main.tf", "output \"family\" {\n  value = \"web\"\n}\n")] {
+        let path = workspace.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    // Then it is fixed if both directories are read, and if its own is.
+    for input in [".", "./.", "app"] {
+        fs::write(workspace.0.join("app/main.tf"), main).unwrap();
+        let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode", input]);
+        assert_eq!(written.status.code(), Some(0), "{input}: {}", errors(&written));
+        assert_eq!(fs::read_to_string(workspace.0.join("app/main.tf")).unwrap(), main.replace("bridge", "awsvpc"));
+    }
+}
+
+#[test]
 fn a_synthesised_template_is_not_fixed() {
     let template = include_str!("../../../audit/tests/audit_inputs/cdk.template.json").replace("awsvpc\"", "bridge\"");
     let workspace = Workspace::new("fix-cdk", &[("Shop.template.json", &template), ("web.json", &bridged())]);

@@ -76,10 +76,13 @@ impl Reader<'_, '_> {
         self.route_of(&attribute.name).filter(|_| attribute.file == self.block.file)
     }
 
-    /// The route to an argument that the block may lack, or to its nested blocks.
+    /// The route to an argument that the block may lack, or to its nested blocks. Of several instances,
+    /// `dynamic` blocks may give others what this one lacks: an edit would damage them.
     fn route_of(&self, name: &str) -> Option<Route> {
         let block = self.block.route.as_ref().filter(|_| self.module.inputs.is_none())?;
-        Some(block.then(Step::Key(name.to_owned())))
+        let is_dynamic = self.block.body.blocks("dynamic").any(|block| block.label(0) == Some(name));
+        let is_shared = is_dynamic && !self.instance.suffix.is_empty();
+        (!is_shared).then(|| block.then(Step::Key(name.to_owned())))
     }
 
     /// A value from another file has the place of the block's name.

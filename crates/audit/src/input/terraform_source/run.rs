@@ -52,18 +52,20 @@ pub(in crate::input) fn read_directories(files: &[FoundFile], roots: Vec<PathBuf
     read_with(files, roots, None)
 }
 
-/// Reads a file with the others of its directory, but with this text instead of that on disk.
-pub(in crate::input) fn read_edited(file: &Arc<SourceFile>) -> Read {
+/// Reads a file with the others of its directory, but with this text instead of that on disk. Nothing outside of
+/// `roots` and of its directory is read.
+pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Read {
     let path = PathBuf::from(&file.name);
-    let root = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => parent.to_owned(),
-        None => PathBuf::from("."),
-    };
     if !path.is_file() {
         return read_text(Arc::clone(file));
     }
+    let own = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => parent.to_owned(),
+        None => PathBuf::from("."),
+    };
+    let roots = roots.iter().cloned().chain([own]).collect();
     let found = FoundFile { path, name: file.name.clone(), is_named: true };
-    read_with(&[found], vec![root], Some(file))
+    read_with(&[found], roots, Some(file))
 }
 
 fn read_with(files: &[FoundFile], roots: Vec<PathBuf>, edited: Option<&Arc<SourceFile>>) -> Read {

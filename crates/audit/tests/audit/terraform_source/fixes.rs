@@ -16,7 +16,7 @@ use crate::{
 };
 
 fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), |_| true)
+    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
 }
 
 /// A correct task without these fields.
@@ -73,6 +73,16 @@ fn nested_blocks_are_added_at_the_end() {
         found.sort();
         assert_eq!(found, expected);
     }
+}
+
+#[test]
+fn what_dynamic_blocks_give_to_other_instances_is_not_added_to_all() {
+    // Given two instances, of which one lacks a volume.
+    let dynamic = "  for_each     = { a = [\"consul_data\", \"consul_binary\"], b = [\"consul_data\"] }\n  family       = each.key\n  network_mode = \"awsvpc\"\n  dynamic \"volume\" {\n    for_each = each.value\n    content {\n      name = volume.value\n    }\n  }\n";
+    let before = resource(dynamic);
+    assert!(ids(&findings_in("main.tf", &before)).contains(&"consul-volumes"));
+    // Then no block is added to both.
+    assert_eq!(repaired("main.tf", &before).after.text, before);
 }
 
 #[test]
