@@ -1,6 +1,9 @@
 //! Whether two values are equal, as far as they are known.
 
-use super::values::{as_number, is_open};
+use super::{
+    maps::sorted,
+    values::{as_number, is_open},
+};
 use crate::document::{HOLE, Node, Value};
 
 /// Whether two values are equal; `None` if that is not known.
@@ -12,9 +15,12 @@ pub(super) fn equal(one: &Node, other: &Node) -> Option<bool> {
         (Value::Number(_), Value::Number(_)) => Some(as_number(one) == as_number(other)),
         (Value::Text(a), Value::Text(b)) => equal_texts(a, b),
         (Value::List(a), Value::List(b)) => {
-            let is_unsure = a.iter().chain(b).any(Node::is_unknown);
+            // An unknown item stands for any number of items.
+            if a.iter().chain(b).any(Node::is_unknown) {
+                return None;
+            }
             if a.len() != b.len() {
-                return if is_unsure { None } else { Some(false) };
+                return Some(false);
             }
             all(a.iter().zip(b).map(|(a, b)| equal(a, b)))
         }
@@ -25,10 +31,8 @@ pub(super) fn equal(one: &Node, other: &Node) -> Option<bool> {
             if a.len() != b.len() {
                 return Some(false);
             }
-            all(a.iter().map(|entry| match b.iter().find(|other| other.key == entry.key) {
-                Some(other) => equal(&entry.node, &other.node),
-                None => Some(false),
-            }))
+            let pairs = sorted(one).into_iter().zip(sorted(other));
+            all(pairs.map(|(a, b)| if a.key == b.key { equal(&a.node, &b.node) } else { Some(false) }))
         }
         _ => Some(false),
     }

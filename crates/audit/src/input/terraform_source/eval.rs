@@ -11,9 +11,11 @@ use hcl_edit::{
 use super::{
     equality::equal,
     frame::Frame,
+    maps::last_of_each_key,
     module::Module,
+    one_type::of_type_with,
     syntax::{Expression, span_of},
-    values::{OPEN_KEY, as_bool, as_number, as_text, is_uncertain, node, number, unknown},
+    values::{OPEN_KEY, as_bool, as_number, as_text, cost, is_uncertain, node, number, unknown},
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, Value};
 
@@ -88,7 +90,8 @@ impl Module<'_> {
             Native::HeredocTemplate(heredoc) => self.template_value(&heredoc.template, span, inner),
             Native::Parenthesis(parenthesis) => self.native(parenthesis.inner(), route, inner),
             Native::Variable(name) => match frame.bound(name.as_str()) {
-                Some(value) => Some(value.clone()),
+                Some(value) if self.world.pay(frame.depth, cost(value)) => Some(value.clone()),
+                Some(_) => Some(unknown(span)),
                 None => Some(self.unknown(frame, span, format!("{} is not known here", name.as_str()))),
             },
             Native::Conditional(conditional) => self.conditional(conditional, inner),
@@ -110,25 +113,28 @@ impl Module<'_> {
                 }
             };
             if key.contains(HOLE) {
-                entries.retain(|entry| entry.key != OPEN_KEY);
                 entries.push(Entry { key: OPEN_KEY.to_owned(), key_span, node: unknown(key_span) });
                 continue;
             }
             let route = route.map(|route| route.then(Step::Key(key.clone())));
             let node = self.native(value.expr(), route.as_ref(), frame)?;
-            entries.retain(|entry| entry.key != key);
             entries.push(Entry { key, key_span, node });
         }
-        Some(entries)
+        Some(last_of_each_key(entries))
     }
 
     fn conditional(&self, conditional: &Conditional, frame: Frame<'_>) -> Option<Node> {
         let span = span_of(conditional);
         let condition = self.native(&conditional.cond_expr, None, frame)?;
         let is_unknown = condition.is_unknown();
+        let chosen = |chosen: &Native, other: &Native| {
+            let value = self.native(chosen, None, frame)?;
+            // Why the other is unknown does not matter: only its type counts.
+            Some(of_type_with(value, || self.world.with_cause(|| self.native(other, None, frame)).0))
+        };
         match as_bool(&condition) {
-            Some(true) => self.native(&conditional.true_expr, None, frame),
-            Some(false) => self.native(&conditional.false_expr, None, frame),
+            Some(true) => chosen(&conditional.true_expr, &conditional.false_expr),
+            Some(false) => chosen(&conditional.false_expr, &conditional.true_expr),
             None if is_unknown => {
                 let yes = self.native(&conditional.true_expr, None, frame);
                 let no = self.native(&conditional.false_expr, None, frame);

@@ -1,6 +1,8 @@
 //! `[for x in list : …]` and `{for k, v in map : k => v}`. Source:
 //! <https://developer.hashicorp.com/terraform/language/expressions/for>
 
+use std::collections::BTreeMap;
+
 use hcl_edit::expr::ForExpr;
 
 use super::{
@@ -87,6 +89,7 @@ impl Module<'_> {
 /// The entries of a map. An unknown key makes it open.
 fn keyed(produced: Vec<Produced>, is_grouped: bool, span: Span) -> Option<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
+    let mut positions: BTreeMap<String, usize> = BTreeMap::new();
     for (key, value) in produced {
         let known = key.as_ref().map(|key| as_text(key).map(|text| (text, key.place.span)));
         let (name, key_span, value) = match (known, value) {
@@ -94,7 +97,8 @@ fn keyed(produced: Vec<Produced>, is_grouped: bool, span: Span) -> Option<Vec<En
             (Some(Some((name, key_span))), Some(value)) if !name.contains(HOLE) => (name, key_span, value),
             _ => (OPEN_KEY.to_owned(), span, unknown(span)),
         };
-        match entries.iter_mut().find(|entry| entry.key == name) {
+        let position = *positions.entry(name.clone()).or_insert(entries.len());
+        match entries.get_mut(position) {
             Some(Entry { node: Node { value: Value::List(items), .. }, .. }) if is_grouped => items.push(value),
             Some(_) if name == OPEN_KEY => {}
             // Terraform refuses two equal keys.

@@ -10,9 +10,12 @@ use super::{
     outcome::Outcome,
     strings,
     tree::Refusal,
-    values::{as_text, node, text, unknown},
+    values::{as_text, cost, node, text, unknown},
 };
 use crate::document::{HOLE, Node, Route, Span, Value};
+
+/// What a call costs for each part of its arguments: functions copy, compare and sort them.
+const COST_OF_CALLS: usize = 4;
 
 impl Module<'_> {
     /// The value of a call. Edits reach the argument of `jsonencode`: it is spelled as the result is read.
@@ -34,10 +37,14 @@ impl Module<'_> {
         }
         let arguments = self.arguments(call, frame)?;
         let Some(arguments) = arguments else { return Some(unknown(span)) };
+        let size: usize = arguments.iter().map(cost).sum();
+        if !self.world.pay(frame.depth, COST_OF_CALLS * size) {
+            return Some(unknown(span));
+        }
         let outcome = match name {
             "file" | "templatefile" | "fileexists" => self.file_content(name, &arguments, span, frame),
             "sensitive" => Outcome::Unknown,
-            "nonsensitive" | "tolist" | "tomap" => only(&arguments).cloned().map(Outcome::Node).into(),
+            "nonsensitive" => only(&arguments).cloned().map(Outcome::Node).into(),
             "jsondecode" => only(&arguments).map(|json| encoding::json_decoded(json, span)).into(),
             _ => computed(name, &arguments, span),
         };

@@ -3,13 +3,16 @@
 use super::{
     access::indexed,
     equality::equal,
+    one_type::of_one_type,
     outcome::Outcome,
-    values::{as_bool, as_number, as_text, is_open, is_unknown_somewhere, list, node, number, unknown},
+    sets::{distinct, set},
+    values::{as_bool, as_number, as_text, is_open, is_unknown_somewhere, list, node, number},
 };
-use crate::document::{HOLE, Node, Span, Value};
+use crate::document::{Entry, HOLE, Node, Span, Value};
 
-/// The longest list that `range` makes.
-const MAX_RANGE: usize = 10_000;
+/// Terraform refuses a longer `range`. Source:
+/// <https://developer.hashicorp.com/terraform/language/functions/range>
+const MAX_RANGE: usize = 1024;
 
 /// The result of a function of lists, if `name` is one.
 pub(super) fn call(name: &str, arguments: &[Node], span: Span) -> Outcome {
@@ -19,7 +22,7 @@ pub(super) fn call(name: &str, arguments: &[Node], span: Span) -> Outcome {
         "coalesce" => coalesce(arguments, |value| as_text(value).is_some_and(|text| text.is_empty())),
         "coalescelist" => coalesce(arguments, |value| value.items().is_empty()),
         "element" | "length" | "contains" | "one" | "anytrue" | "alltrue" | "compact" | "distinct" | "toset"
-        | "reverse" | "sort" | "slice" | "range" | "setunion" => {
+        | "tolist" | "tomap" | "reverse" | "sort" | "slice" | "range" | "setunion" => {
             if arguments.iter().any(Node::is_unknown) {
                 return Outcome::Unknown;
             }
@@ -38,10 +41,22 @@ fn of_known(name: &str, arguments: &[Node], span: Span) -> Option<Outcome> {
         ("anytrue", [value]) => any(value, true),
         ("alltrue", [value]) => any(value, false),
         ("compact", [value]) => compact(value, span),
-        ("distinct", [value]) => distinct(value, span),
-        ("toset", [value]) => set(value.items(), span),
+        ("tolist" | "tomap" | "toset", [Node { value: Value::Null, .. }]) => Some(Outcome::Value(Value::Null)),
+        ("distinct", [Node { value: Value::List(items), .. }]) => {
+            Some(Outcome::Node(list(distinct(items.clone(), span), span)))
+        }
+        ("toset", [Node { value: Value::List(items), .. }]) => {
+            Some(Outcome::Node(list(set(items.clone(), span), span)))
+        }
+        ("tolist", [Node { value: Value::List(items), place }]) => {
+            Some(Outcome::Node(Node { value: Value::List(of_one_type(items.clone())), place: place.clone() }))
+        }
+        ("tomap", [Node { value: Value::Map(entries), place }]) => {
+            Some(Outcome::Node(Node { value: Value::Map(map_of_one_type(entries.clone())), place: place.clone() }))
+        }
         ("setunion", [_, ..]) => {
-            set(&arguments.iter().flat_map(|list| list.items().to_vec()).collect::<Vec<_>>(), span)
+            let items = arguments.iter().flat_map(|list| list.items().to_vec()).collect();
+            Some(Outcome::Node(list(set(items, span), span)))
         }
         _ if arguments.iter().any(is_unknown_somewhere) => Some(Outcome::Unknown),
         ("range", _) => Some(Outcome::Node(list(range(arguments, span)?, span))),
@@ -154,40 +169,38 @@ fn any(value: &Node, wanted: bool) -> Option<Outcome> {
     Some(if found.contains(&None) { Outcome::Unknown } else { Outcome::Value(Value::Bool(!wanted)) })
 }
 
+/// A string that may be empty becomes an unknown item, which stands for any number of items.
 fn compact(value: &Node, span: Span) -> Option<Outcome> {
     let Value::List(items) = &value.value else { return None };
-    let kept = items.iter().filter(|item| !matches!(item.value, Value::Null) && item.text() != Some(""));
-    Some(Outcome::Node(list(kept.cloned().collect(), span)))
-}
-
-fn distinct(value: &Node, span: Span) -> Option<Outcome> {
-    let Value::List(items) = &value.value else { return None };
-    if items.iter().any(is_unknown_somewhere) {
-        return Some(Outcome::Node(value.clone()));
-    }
-    let mut kept: Vec<Node> = Vec::new();
-    for item in items {
-        if !kept.iter().any(|known| equal(known, item) == Some(true)) {
-            kept.push(item.clone());
+    let mut kept = Vec::new();
+    for item in items.iter().filter(|item| !matches!(item.value, Value::Null)) {
+        let text = as_text(item)?;
+        if text.is_empty() {
+            continue;
         }
+        let is_unsure = text.chars().all(|char| char == HOLE);
+        let value = if is_unsure { Value::Unknown } else { Value::Text(text) };
+        kept.push(Node { value, place: item.place.clone() });
     }
     Some(Outcome::Node(list(kept, span)))
 }
 
-/// A set of strings is in their order, in which Terraform reads it.
-fn set(items: &[Node], span: Span) -> Option<Outcome> {
-    let mut items = items.to_vec();
-    if items.iter().all(|item| item.text().is_some()) {
-        items.sort_by_key(as_text);
-    }
-    distinct(&list(items, span), span)
+/// The entries of a map, whose values have one type.
+pub(super) fn map_of_one_type(entries: Vec<Entry>) -> Vec<Entry> {
+    let values = of_one_type(entries.iter().map(|entry| entry.node.clone()).collect());
+    entries.into_iter().zip(values).map(|(entry, node)| Entry { node, ..entry }).collect()
 }
 
 fn ordered(name: &str, items: &[Node], rest: &[Node], span: Span) -> Option<Outcome> {
     let mut items = items.to_vec();
     match (name, rest) {
         ("reverse", []) => items.reverse(),
-        ("sort", []) => items.sort_by_key(as_text),
+        ("sort", []) => {
+            for item in &mut items {
+                item.value = Value::Text(as_text(item)?);
+            }
+            items.sort_by_key(as_text);
+        }
         ("slice", [from, to]) => {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -202,19 +215,20 @@ fn ordered(name: &str, items: &[Node], rest: &[Node], span: Span) -> Option<Outc
     Some(Outcome::Node(list(items, span)))
 }
 
+/// Without a step, it is 1, or -1 if the end is below the start.
 fn range(arguments: &[Node], span: Span) -> Option<Vec<Node>> {
     let numbers: Vec<f64> = arguments.iter().map(as_number).collect::<Option<_>>()?;
     let (start, end, step) = match numbers.as_slice() {
-        [end] => (0.0, *end, 1.0),
-        [start, end] => (*start, *end, 1.0),
-        [start, end, step] if *step > 0.0 => (*start, *end, *step),
+        [end] => (0.0, *end, if *end < 0.0 { -1.0 } else { 1.0 }),
+        [start, end] => (*start, *end, if end < start { -1.0 } else { 1.0 }),
+        [start, end, step] if *step > 0.0 && end >= start || *step < 0.0 && end <= start => (*start, *end, *step),
         _ => return None,
     };
     let mut items = Vec::new();
     let mut value = start;
-    while value < end {
+    while if step > 0.0 { value < end } else { value > end } {
         if items.len() >= MAX_RANGE {
-            return Some(vec![unknown(span)]);
+            return None;
         }
         items.push(node(number(value), span));
         value += step;

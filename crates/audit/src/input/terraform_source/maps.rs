@@ -1,5 +1,7 @@
 //! Functions of maps.
 
+use std::collections::BTreeSet;
+
 use super::{
     access::member,
     outcome::Outcome,
@@ -22,34 +24,31 @@ pub(super) fn call(name: &str, arguments: &[Node], span: Span) -> Outcome {
 
 /// Later maps take precedence. After a map that is not known, values of earlier maps are not known either.
 pub(super) fn merged(maps: &[Node], span: Span) -> Option<Node> {
+    let last_open = maps.iter().rposition(|map| map.is_unknown() || is_open(map)).unwrap_or_default();
     let mut entries: Vec<Entry> = Vec::new();
-    for value in maps {
+    for (index, value) in maps.iter().enumerate() {
         match &value.value {
             Value::Null => {}
             Value::Map(own) => {
-                if is_open(value) {
-                    forget(&mut entries);
-                }
-                for new in own {
-                    entries.retain(|old| old.key != new.key);
-                    entries.push(new.clone());
+                let first = entries.len();
+                entries.extend(own.iter().cloned());
+                if index < last_open {
+                    entries.iter_mut().skip(first).for_each(|entry| entry.node.value = Value::Unknown);
                 }
             }
-            Value::Unknown => {
-                forget(&mut entries);
-                entries.retain(|old| old.key != OPEN_KEY);
-                entries.push(entry(OPEN_KEY, unknown(value.place.span)));
-            }
+            Value::Unknown => entries.push(entry(OPEN_KEY, unknown(value.place.span))),
             _ => return None,
         }
     }
-    Some(map(entries, span))
+    Some(map(last_of_each_key(entries), span))
 }
 
-fn forget(entries: &mut [Entry]) {
-    for entry in entries {
-        entry.node.value = Value::Unknown;
-    }
+/// The entries without those that a later one with the same key replaces.
+pub(super) fn last_of_each_key(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let mut keys = BTreeSet::new();
+    let mut is_last: Vec<bool> = entries.iter().rev().map(|entry| keys.insert(entry.key.clone())).collect();
+    entries.retain(|_| is_last.pop().unwrap_or_default());
+    entries
 }
 
 fn lookup(arguments: &[Node], span: Span) -> Option<Outcome> {

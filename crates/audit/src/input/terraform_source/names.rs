@@ -7,7 +7,7 @@ use super::{
     module::{Input, Known, Module},
     syntax::{Attribute, Block, Expression},
     types::convert,
-    values::{cost, depth, unknown},
+    values::{as_bool, cost, depth, unknown},
 };
 use crate::document::{Node, Span, Value};
 
@@ -40,9 +40,13 @@ impl Module<'_> {
             Some(kind) => convert(self, value, &kind.expression),
             None => value,
         };
+        let takes_default =
+            |value: &Node| matches!(value.value, Value::Null) && literal_bool(block, "nullable") == Some(false);
+        let default = block.body.attribute("default");
         let set: Option<&Attribute> = match &self.inputs {
             Some(inputs) => {
-                if let Some(Input { value, cause }) = inputs.get(name) {
+                let input = inputs.get(name).filter(|input| !takes_default(&input.value));
+                if let Some(Input { value, cause }) = input {
                     self.world.because_of(cause.as_ref());
                     // The value is from another file.
                     return Some(typed(value.placed(span)));
@@ -51,11 +55,16 @@ impl Module<'_> {
             }
             None => directory.values.get(name),
         };
-        let Some(attribute) = set.or_else(|| block.body.attribute("default")) else {
+        let Some(attribute) = set.or(default) else {
             return Some(self.unknown(frame, span, format!("var.{name} has no value")));
         };
         self.remembered(&format!("var.{name}"), attribute.file, frame, span, |frame| {
-            self.evaluate(&attribute.expression, frame).map(typed)
+            let mut value = self.evaluate(&attribute.expression, frame)?;
+            if takes_default(&value) {
+                let default = default?;
+                value = self.evaluate(&default.expression, Frame { file: default.file, ..frame })?;
+            }
+            Some(typed(value))
         })
     }
 
@@ -116,9 +125,15 @@ impl Module<'_> {
 
 /// Terraform shows no value of a sensitive variable or output.
 fn is_sensitive(block: &Block) -> bool {
-    match block.body.attribute("sensitive").map(|attribute| &attribute.expression) {
-        Some(Expression::Native(native)) => native.as_bool() != Some(false),
-        Some(Expression::Json(json)) => !matches!(json.value, Value::Bool(false)),
-        None => false,
-    }
+    block.body.attribute("sensitive").is_some() && literal_bool(block, "sensitive") != Some(false)
+}
+
+/// A boolean argument. Terraform takes only literals; strings are converted.
+fn literal_bool(block: &Block, name: &str) -> Option<bool> {
+    let expression = &block.body.attribute(name)?.expression;
+    let own = match expression {
+        Expression::Native(native) => native.as_bool(),
+        Expression::Json(json) => as_bool(json),
+    };
+    own.or_else(|| expression.literal()?.parse().ok())
 }

@@ -7,7 +7,7 @@ use super::{
     access::{indexed, item, member},
     frame::Frame,
     module::Module,
-    values::{list, text, unknown},
+    values::{cost, list, text, unknown},
 };
 use crate::document::{HOLE, Node, Span, Value};
 
@@ -20,6 +20,9 @@ impl Module<'_> {
         };
         let root = root.as_str();
         if let Some(bound) = frame.bound(root) {
+            if !self.world.pay(frame.depth, cost(bound)) {
+                return Some(unknown(span));
+            }
             return self.steps(bound.clone(), &operators, span, frame);
         }
         let (first, rest) = operators.split_first()?;

@@ -5,7 +5,10 @@ use hcl_edit::expr::{Expression as Native, FuncCall, Object, ObjectKey};
 
 use super::{
     frame::Frame,
+    lists::map_of_one_type,
     module::Module,
+    one_type::of_one_type,
+    sets::set,
     syntax::Expression,
     values::{as_bool, as_number, as_text, entry, is_uncertain, number},
 };
@@ -49,12 +52,21 @@ fn as_kind(module: &Module<'_>, mut value: Node, kind: &Native) -> Node {
 fn of_collection(module: &Module<'_>, mut value: Node, call: &FuncCall) -> Node {
     let Some(of) = call.args.get(0) else { return value };
     match (call.name.name.as_str(), &mut value.value) {
-        ("list" | "set", Value::List(items)) => {
-            *items = std::mem::take(items).into_iter().map(|item| as_kind(module, item, of)).collect();
+        (kind @ ("list" | "set"), Value::List(items)) => {
+            let converted: Vec<Node> =
+                std::mem::take(items).into_iter().map(|item| as_kind(module, item, of)).collect();
+            *items = match kind {
+                "set" => set(converted, value.place.span),
+                _ if is_any(of) => of_one_type(converted),
+                _ => converted,
+            };
         }
         ("map", Value::Map(entries)) => {
             let each = std::mem::take(entries).into_iter();
             *entries = each.map(|entry| Entry { node: as_kind(module, entry.node, of), ..entry }).collect();
+            if is_any(of) {
+                *entries = map_of_one_type(std::mem::take(entries));
+            }
         }
         ("tuple", Value::List(items)) => {
             let kinds: Vec<&Native> = of.as_array().map(|kinds| kinds.iter().collect()).unwrap_or_default();
@@ -75,6 +87,11 @@ fn of_collection(module: &Module<'_>, mut value: Node, call: &FuncCall) -> Node 
         _ => {}
     }
     value
+}
+
+/// Whether a type is that of the values: `any`.
+fn is_any(kind: &Native) -> bool {
+    kind.as_variable().is_some_and(|name| name.as_str() == "any")
 }
 
 /// Attributes that the type does not have are dropped; optional ones get their defaults.

@@ -2,6 +2,7 @@
 
 mod case;
 mod cases;
+mod conversions;
 mod directories;
 mod fixes;
 mod mistakes;
