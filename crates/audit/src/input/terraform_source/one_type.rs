@@ -54,9 +54,8 @@ fn is_same_type(one: &Node, other: &Node) -> bool {
         (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => true,
         (Value::List(a), Value::List(b)) if a.len() == b.len() => a.iter().zip(b).all(|(a, b)| is_same_type(a, b)),
         (Value::Map(a), Value::Map(b)) if a.len() == b.len() => {
-            let pairs = sorted(one).into_iter().zip(sorted(other));
-            pairs.into_iter().all(|(a, b)| a.key == b.key && is_same_type(&a.node, &b.node))
-                || is_settled(one) && is_settled(other)
+            let mut pairs = sorted(one).into_iter().zip(sorted(other));
+            pairs.all(|(a, b)| a.key == b.key && is_same_type(&a.node, &b.node)) || is_settled(one) && is_settled(other)
         }
         _ => is_settled(one) && is_settled(other),
     }
