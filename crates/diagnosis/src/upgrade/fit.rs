@@ -1,14 +1,10 @@
 //! Whether the releases of a revision go with a line of Consul.
 
-use audit::{
-    subject::version_in,
-    versions::{FIRST_WITH_DATAPLANE, Line, Program, consul_of, table},
-};
+use audit::versions::{FIRST_WITH_DATAPLANE, Line, Program};
+use semver::Version;
 
-use crate::{
-    inventory::{Generation, InventoryRow},
-    versions::{UNKNOWN, UNTAGGED},
-};
+use super::{release::Release, servers::Servers};
+use crate::inventory::{Generation, InventoryRow};
 
 /// Whether the releases of a revision go with a line of Consul.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,47 +27,6 @@ pub(super) enum Kind {
     Controller,
     /// Tasks whose containers are not known.
     Unknown,
-}
-
-/// A program, its tag, and its line; `None` is a tag that names no release.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Release {
-    program: Program,
-    tag: String,
-    line: Option<Line>,
-}
-
-impl Release {
-    fn of_tag(program: Program, tag: Option<&str>) -> Self {
-        let tag = tag.unwrap_or(UNKNOWN).to_owned();
-        let line = version_in(&tag).map(|version| Line::of(&version));
-        Self { program, tag, line }
-    }
-
-    fn of_line(program: Program, line: Line) -> Self {
-        Self { program, tag: line.to_string(), line: Some(line) }
-    }
-
-    /// The lines of Consul that it goes with, if the table has it.
-    fn consul(&self) -> Option<Vec<Line>> {
-        consul_of(self.program, self.line?)
-    }
-
-    /// Whether it certainly does not go with one of these.
-    fn conflicts_with(&self, consul: &[Line]) -> bool {
-        self.consul().is_some_and(|lines| consul.iter().any(|line| !lines.contains(line)))
-    }
-
-    /// Why it is not known what it goes with.
-    fn unknown(&self) -> String {
-        let Self { program, tag, line } = self;
-        match (line, tag.as_str()) {
-            (Some(_), _) => format!("{program} {tag} is not in the table of {}", table().as_of),
-            (None, UNTAGGED) => format!("the image of {program} has no tag"),
-            (None, UNKNOWN) => format!("the image of {program} is not known"),
-            (None, _) => format!("the tag {tag} of {program} names no release"),
-        }
-    }
 }
 
 /// The releases of a revision in Consul's mesh, or of a controller.
@@ -100,33 +55,37 @@ impl Releases {
         Some(Self { kind, is_fips, programs })
     }
 
-    /// These lines of consul-ecs and Consul Dataplane; without the latter, of tasks with a client agent.
-    pub(super) fn with(consul_ecs: Line, dataplane: Option<Line>) -> Self {
-        let kind = if dataplane.is_some() { Kind::Dataplane } else { Kind::ClientAgent };
-        let dataplane = dataplane.map(|line| Release::of_line(Program::Dataplane, line));
-        let programs = [Release::of_line(Program::ConsulEcs, consul_ecs)].into_iter().chain(dataplane).collect();
+    /// These releases of tasks; without Consul Dataplane, of tasks with a client agent.
+    pub(super) fn with<'a>(programs: impl Iterator<Item = (Program, &'a Version)>) -> Self {
+        let programs: Vec<Release> = programs.map(|(program, version)| Release::of_version(program, version)).collect();
+        let has_dataplane = programs.iter().any(|release| release.program == Program::Dataplane);
+        let kind = if has_dataplane { Kind::Dataplane } else { Kind::ClientAgent };
         Self { kind, is_fips: false, programs }
     }
 
     /// Whether it is the ACL controller, which tasks with a client agent need.
     pub(super) fn is_acl_controller(&self) -> bool {
         self.kind == Kind::Controller
-            && self.programs.iter().any(|release| release.line.is_some_and(|line| line < FIRST_WITH_DATAPLANE))
+            && self.programs.iter().any(|release| release.line().is_some_and(|line| line < FIRST_WITH_DATAPLANE))
     }
 
-    /// Whether one certainly does not go with one of these.
-    pub(super) fn conflicts_with(&self, consul: &[Line]) -> bool {
-        self.programs.iter().any(|release| release.conflicts_with(consul))
+    /// Whether it is not known what they are, or what one of them goes with.
+    pub(super) fn has_unknown(&self) -> bool {
+        self.kind == Kind::Unknown || self.programs.iter().any(Release::is_unknown)
     }
 
-    /// The tasks after an update to `target`; `None` if each release that is older goes with these lines of Consul. No program
-    /// goes back to an older release.
-    pub(super) fn updated(&self, consul: &[Line], target: &Self) -> Option<Self> {
+    /// Whether one certainly does not go with the servers.
+    pub(super) fn conflicts_with(&self, servers: &Servers) -> bool {
+        self.programs.iter().any(|release| release.conflicts_with(servers.of(release.program)))
+    }
+
+    /// The tasks after an update to `target`; `None` if each release that is older goes with the servers. No program goes back to
+    /// an older release.
+    pub(super) fn updated(&self, servers: &Servers, target: &Self) -> Option<Self> {
         let moves = self.kind != target.kind;
-        let blocked = self
-            .programs
-            .iter()
-            .any(|release| release.conflicts_with(consul) && (moves || !target.is_older_than(release)));
+        let is_blocked = |release: &Release| release.conflicts_with(servers.of(release.program));
+        let blocked =
+            self.programs.iter().any(|release| is_blocked(release) && (moves || !target.is_older_than(release)));
         blocked.then(|| {
             let kept = |theirs: &Release| self.newer_than(target).find(|own| own.program == theirs.program).cloned();
             let programs = target.programs.iter().map(|theirs| kept(theirs).unwrap_or_else(|| theirs.clone()));
@@ -134,10 +93,15 @@ impl Releases {
         })
     }
 
-    /// The controller after an update to this line; `None` if it is not older.
-    pub(super) fn controller_updated(&self, line: Line) -> Option<Self> {
-        let is_older = self.programs.iter().any(|release| release.line.is_some_and(|own| own < line));
-        let programs = vec![Release::of_line(Program::ConsulEcs, line)];
+    /// The programs that have another release than before.
+    pub(super) fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Program> + 'a {
+        self.programs.iter().filter(|release| !before.programs.contains(release)).map(|release| release.program)
+    }
+
+    /// The controller after an update to this release; `None` if its line is not older.
+    pub(super) fn controller_updated(&self, version: &Version) -> Option<Self> {
+        let is_older = self.programs.iter().any(|release| release.line().is_some_and(|own| own < Line::of(version)));
+        let programs = vec![Release::of_version(Program::ConsulEcs, version)];
         is_older.then(|| Self { programs, ..self.clone() })
     }
 
@@ -152,7 +116,7 @@ impl Releases {
 
     fn is_older_than(&self, release: &Release) -> bool {
         let theirs = self.programs.iter().find(|other| other.program == release.program);
-        theirs.is_some_and(|theirs| release.line > theirs.line)
+        theirs.is_some_and(|theirs| release.is_newer_than(theirs))
     }
 
     /// Whether they go with a line of Consul.
@@ -164,9 +128,7 @@ impl Releases {
         for release in &self.programs {
             match release.consul() {
                 Some(lines) if lines.contains(&consul) => {}
-                Some(lines) => {
-                    not.push(format!("{} {} goes with Consul {}", release.program, release.tag, words(&lines)));
-                }
+                Some(lines) => not.push(release.why_not(consul, &lines)),
                 None => unknown.push(release.unknown()),
             }
         }
@@ -176,9 +138,4 @@ impl Releases {
             (false, _) => Fit::Not(not.into_iter().chain(unknown).collect()),
         }
     }
-}
-
-/// Lines, in words: `1.20, 1.21, 1.22`.
-fn words(lines: &[Line]) -> String {
-    lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,9 @@
 mod fit;
 mod hops;
 mod pair;
+mod release;
 mod report;
+mod servers;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,12 @@ impl Pair {
         Some(Self { consul_ecs, dataplane: None })
     }
 
+    /// The newest releases for a line of Consul, with the newest Consul Dataplane that goes with another as well.
+    pub(super) fn of_dataplane_across(consul: Line, other: Line) -> Option<Self> {
+        let consul_ecs = newest_for(Program::ConsulEcs, &[consul], FIRST_WITH_DATAPLANE..)?;
+        Some(Self { consul_ecs, dataplane: Some(newest_for(Program::Dataplane, &[consul, other], ..)?) })
+    }
+
     /// The newest releases that go with all of these lines of Consul: tasks with a client agent move to Consul Dataplane as soon as
     /// they can.
     pub(super) fn newest(consul: &[Line]) -> Option<Self> {
@@ -45,7 +51,7 @@ impl Pair {
 
     /// The releases of a revision that has them.
     pub(super) fn releases(&self) -> Releases {
-        Releases::with(Line::of(self.consul_ecs), self.dataplane.map(Line::of))
+        Releases::with(self.programs())
     }
 
     /// The programs and their releases.

@@ -4,7 +4,8 @@
 //!
 //! 1. What does not go with the old and the new servers is updated first, if there are releases that do: servers refuse an Envoy
 //!    that is too old for them, and the proxy runs on without a configuration
-//!    (<https://github.com/hashicorp/consul-dataplane/issues/1245>). The controller comes before the tasks, and a new one runs beside
+//!    (<https://github.com/hashicorp/consul-dataplane/issues/1245>). Where no consul-ecs goes with both, Consul Dataplane is updated
+//!    to one that does, and consul-ecs after the servers. The controller comes before the tasks, and a new one runs beside
 //!    the ACL controller until all tasks have Consul Dataplane
 //!    (<https://developer.hashicorp.com/consul/docs/upgrade/ecs/dataplane>).
 //! 2. The servers (<https://developer.hashicorp.com/consul/docs/upgrade/instructions>).
@@ -14,12 +15,14 @@
 use std::collections::BTreeSet;
 
 use audit::versions::{Defect, Line, Program, before, defects_of, envoy_of};
+use semver::Version;
 
 use super::{
     fit::{Fit, Kind, Releases},
     hops::{Hop, hops},
     pair::Pair,
     report::{RowName, UpgradeStep},
+    servers::Servers,
 };
 
 /// How tasks with a client agent move to Consul Dataplane.
@@ -32,28 +35,37 @@ pub(super) struct Plan<'a> {
     pub(super) steps: Vec<UpgradeStep>,
     /// The notes that a step has: each is said once.
     said: BTreeSet<String>,
+    /// Whether there is a controller whose release is to be found out.
+    has_unknown_controller: bool,
 }
 
 impl<'a> Plan<'a> {
     /// Before each hop of the servers, the tasks that do not go with both of its ends; after it, those for which there is
-    /// no release that does. Of tasks whose releases are not known, only that they have to be found out.
+    /// no release that does. Of a revision with a release that is not known, which may be newer than any in the table, only that it
+    /// has to be found out.
     pub(super) fn new(all: &'a [(RowName, Releases)], known: &[Line], from: Line, target: Line) -> Self {
-        let (known_tasks, unknown): (Vec<_>, Vec<_>) =
-            all.iter().partition(|(_, releases)| !matches!(releases.fit(target), Fit::Unknown(_)));
+        let (unknown, known_tasks): (Vec<_>, Vec<_>) = all.iter().partition(|(_, releases)| releases.has_unknown());
         let tasks = known_tasks.into_iter().map(|(row, releases)| (row, releases.clone())).collect();
-        let mut plan = Self { tasks, steps: Vec::new(), said: BTreeSet::new() };
+        let has_unknown_controller = unknown.iter().any(|(_, releases)| releases.kind == Kind::Controller);
+        let mut plan = Self { tasks, steps: Vec::new(), said: BTreeSet::new(), has_unknown_controller };
         let what =
             "Find out what these go with, and plan again: it is not known what they run, or the table does not have it";
         plan.add(what.to_owned(), unknown.into_iter().map(|(row, _)| row.clone()).collect());
         let releases: Vec<&Releases> = all.iter().map(|(_, releases)| releases).collect();
         for hop in hops(known, from, target, &releases) {
-            plan.update(&[hop.from, hop.to], "Update");
+            let across = plan.update_before(hop);
             plan.upgrade_servers(known, hop);
-            plan.update(&[hop.to], "At once, update");
+            if let Some(newest) = Pair::newest(&[hop.to]) {
+                // The newest is for tasks whose Consul Dataplane is newer than the one that was updated to before
+                let before = across.map(|dataplane| Pair { dataplane: Some(dataplane), ..newest });
+                for pair in before.into_iter().chain([newest]) {
+                    plan.update(&pair, &Servers::all(&[hop.to]), "At once, update");
+                }
+            }
             plan.update_client_agents(hop.to);
         }
-        if from == target {
-            plan.update(&[target], "Update");
+        if let Some(pair) = Pair::newest(&[target]).filter(|_| from == target) {
+            plan.update(&pair, &Servers::all(&[target]), "Update");
         }
         let left = |releases: &Releases| matches!(releases.fit(target), Fit::Not(_));
         let what = format!(
@@ -90,16 +102,26 @@ impl<'a> Plan<'a> {
         self.steps.push(UpgradeStep { what, rows: Vec::new(), notes });
     }
 
-    /// What does not go with all of these lines, as far as there are releases that do: the controllers, then the tasks.
-    fn update(&mut self, consul: &[Line], verb: &str) {
-        let Some(pair) = Pair::newest(consul) else { return };
-        let update = self.updated_tasks(&pair, consul);
-        self.update_controllers(&pair, consul, verb, &update);
+    /// What does not go with both ends, as far as there are releases that do. If no consul-ecs does, its newest for the servers as
+    /// they are, with a Consul Dataplane that goes with both: that one is returned, for the update after the servers.
+    fn update_before(&mut self, Hop { from, to }: Hop) -> Option<&'static Version> {
+        if let Some(pair) = Pair::newest(&[from, to]) {
+            self.update(&pair, &Servers::all(&[from, to]), "Update");
+            return None;
+        }
+        let pair = Pair::of_dataplane_across(from, to)?;
+        self.update(&pair, &Servers::dataplane_across(from, to), "Update");
+        pair.dataplane
+    }
+
+    /// What does not go with the servers: the controllers, then the tasks.
+    fn update(&mut self, pair: &Pair, servers: &Servers, verb: &str) {
+        let update = self.updated_tasks(pair, servers);
+        self.update_controllers(pair, servers, verb, &update);
         if !update.rows.is_empty() {
-            let lines = consul.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-            let goes = if pair.dataplane.is_some() { "go" } else { "goes" };
-            let what = format!("{verb} these tasks to {pair}, which {goes} with Consul {lines}");
-            let notes = notes(&pair, &update).into_iter().filter(|note| self.said.insert(note.clone())).collect();
+            let programs: Vec<_> = pair.programs().filter(|(program, _)| update.programs.contains(program)).collect();
+            let what = format!("{verb} these tasks to {}", goals(&programs, servers));
+            let notes = notes(&programs, &update).into_iter().filter(|note| self.said.insert(note.clone())).collect();
             self.steps.push(UpgradeStep { what, rows: update.rows, notes });
         }
         if pair.dataplane.is_some() {
@@ -107,25 +129,27 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Updates the tasks that do not go with all of these lines.
-    fn updated_tasks(&mut self, pair: &Pair, consul: &[Line]) -> Update {
+    /// Updates the tasks that do not go with the servers.
+    fn updated_tasks(&mut self, pair: &Pair, servers: &Servers) -> Update {
         let (mut update, target) = (Update::default(), pair.releases());
         let is_task = |releases: &Releases| releases.kind != Kind::Controller && pair.is_for(releases.kind);
         for (row, releases) in self.tasks.iter_mut().filter(|(_, releases)| is_task(releases)) {
-            let Some(changed) = releases.updated(consul, &target) else { continue };
+            let Some(changed) = releases.updated(servers, &target) else { continue };
             let kept = releases.kept(&target).into_iter();
             update.kept.extend(kept.map(|program| format!("{} keeps {program}, which is newer", row.revision)));
             update.moves |= releases.kind != changed.kind;
+            update.stays |= changed.kind == Kind::ClientAgent;
             update.has_fips |= releases.is_fips;
+            update.programs.extend(changed.changed_since(releases));
             update.rows.push(RowName::clone(row));
             *releases = changed;
         }
         update
     }
 
-    /// The controllers that are older than the tasks will be, or do not go with all of these lines. If the inventory has none, one
-    /// may run elsewhere.
-    fn update_controllers(&mut self, pair: &Pair, consul: &[Line], verb: &str, update: &Update) {
+    /// The controllers that are older than the tasks will be, or do not go with the servers. If the inventory has none, one may run
+    /// elsewhere.
+    fn update_controllers(&mut self, pair: &Pair, servers: &Servers, verb: &str, update: &Update) {
         let has_dataplane = pair.dataplane.is_some();
         let (mut rows, mut is_seen) = (Vec::new(), false);
         for (row, releases) in self.tasks.iter_mut().filter(|(_, releases)| releases.kind == Kind::Controller) {
@@ -133,8 +157,8 @@ impl<'a> Plan<'a> {
                 continue;
             }
             is_seen = true;
-            let is_due = !update.rows.is_empty() || releases.conflicts_with(consul);
-            if let Some(changed) = releases.controller_updated(Line::of(pair.consul_ecs)).filter(|_| is_due) {
+            let is_due = !update.rows.is_empty() || releases.conflicts_with(servers);
+            if let Some(changed) = releases.controller_updated(pair.consul_ecs).filter(|_| is_due) {
                 rows.push(RowName::clone(row));
                 *releases = changed;
             }
@@ -151,7 +175,10 @@ impl<'a> Plan<'a> {
             );
             let rows = self.rows(Releases::is_acl_controller);
             self.steps.push(UpgradeStep { what, rows, notes: Vec::new() });
-        } else if !update.rows.is_empty() && self.said.insert(release.clone()) {
+        } else if !self.has_unknown_controller
+            && update.programs.contains(&Program::ConsulEcs)
+            && self.said.insert(release.clone())
+        {
             self.steps.push(UpgradeStep {
                 what: format!("{verb} {release}, if it runs"),
                 rows: Vec::new(),
@@ -183,24 +210,46 @@ impl<'a> Plan<'a> {
 #[derive(Debug, Default)]
 struct Update {
     rows: Vec<RowName>,
+    /// The programs that get another release in some.
+    programs: BTreeSet<Program>,
     /// Whether some move to Consul Dataplane.
     moves: bool,
+    /// Whether some keep their client agent.
+    stays: bool,
     /// Whether some have a FIPS image of consul-ecs.
     has_fips: bool,
     /// What they keep, one sentence each.
     kept: Vec<String>,
 }
 
+/// The releases of an update, and the servers that they go with.
+fn goals(programs: &[(Program, &Version)], servers: &Servers) -> String {
+    let mut goals: Vec<(&[Line], Vec<String>)> = Vec::new();
+    for (program, release) in programs {
+        let (lines, release) = (servers.of(*program), format!("{program} {release}"));
+        match goals.iter_mut().find(|(others, _)| *others == lines) {
+            Some((_, releases)) => releases.push(release),
+            None => goals.push((lines, vec![release])),
+        }
+    }
+    let goal = |(lines, releases): &(&[Line], Vec<String>)| {
+        let goes = if releases.len() > 1 { "go" } else { "goes" };
+        let lines = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+        format!("{}, which {goes} with Consul {lines}", releases.join(" and "))
+    };
+    goals.iter().map(goal).collect::<Vec<_>>().join(", and ")
+}
+
 /// What to know before an update.
-fn notes(pair: &Pair, update: &Update) -> Vec<String> {
+fn notes(programs: &[(Program, &Version)], update: &Update) -> Vec<String> {
     let mut notes = update.kept.clone();
     if update.moves {
         notes.push(format!("tasks with a client agent move to Consul Dataplane: {TO_DATAPLANE}"));
     }
-    if pair.dataplane.is_none() {
+    if update.stays {
         notes.push("client agents are updated after the servers: their image of Consul stays as it is".to_owned());
     }
-    for (program, release) in pair.programs() {
+    for &(program, release) in programs {
         let is_unseen = |defect: &&Defect| match defect.rule.as_deref() {
             None => true,
             Some(rule) => update.has_fips && rule == "consul-fips-tag",

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{pair::Pair, *};
+use audit::{
+    subject::version_in,
+    versions::{FIRST_WITH_DATAPLANE, bundled_envoy, consul_of, envoy_of, newest_for},
+};
+use semver::Version;
+
+use super::{pair::Pair, servers::Servers, *};
 use crate::inventory::{Generation, Images};
 
 fn row(name: &str, generation: Generation, consul_ecs: &str, dataplane: Option<&str>) -> InventoryRow {
@@ -93,6 +99,40 @@ fn where_no_release_goes_with_both_ends_the_tasks_follow_at_once() {
 }
 
 #[test]
+fn where_no_consul_ecs_goes_with_both_ends_consul_dataplane_comes_before_the_servers() {
+    let report = planned(&[dataplane("web", "0.8.1", "1.4.0"), dataplane("api", "0.8.1", "1.6.0")], "1.19", "1.21");
+    assert_eq!(
+        told(&report),
+        [
+            ("Update these tasks to consul-dataplane 1.7.11, which goes with Consul 1.19 and 1.21".to_owned(), vec!["web"]),
+            ("Upgrade Consul's servers from 1.19 to the newest 1.21".to_owned(), vec![]),
+            ("At once, update the controller of consul-ecs to 0.10.1, if it runs".to_owned(), vec![]),
+            (
+                "At once, update these tasks to consul-ecs 0.10.1 and consul-dataplane 1.7.11, which go with Consul 1.21".to_owned(),
+                vec!["web", "api"]
+            ),
+        ]
+    );
+    // A consul-ecs that does not go with the servers as they are is updated with it
+    let report = planned(&[dataplane("web", "0.7.3", "1.4.0")], "1.19", "1.21");
+    let expected = "Update these tasks to consul-ecs 0.8.1, which goes with Consul 1.19, and consul-dataplane 1.7.11, which goes \
+                    with Consul 1.19 and 1.21";
+    assert_eq!(told(&report)[1], (expected.to_owned(), vec!["web"]));
+    let after = "At once, update these tasks to consul-ecs 0.10.1, which goes with Consul 1.21";
+    assert_eq!(told(&report)[4], (after.to_owned(), vec!["web"]));
+}
+
+#[test]
+fn proxy_older_than_the_oldest_that_the_servers_support_is_updated_before() {
+    let report = planned(&[dataplane("web", "0.9.4", "1.5.0")], "1.19", "1.20");
+    let [web] = report.blockers.as_slice() else { panic!("{report:#?}") };
+    let expected =
+        "consul-dataplane 1.5.0 goes with Consul 1.19: it contains Envoy 1.29, and Consul 1.20 starts at Envoy 1.30";
+    assert_eq!(web.reasons, [expected]);
+    assert!(told(&report)[0].0.starts_with("Update these tasks to consul-dataplane 1.7.11, "), "{report:#?}");
+}
+
+#[test]
 fn tasks_with_a_client_agent_keep_it_until_there_is_a_dataplane_for_them() {
     let report = planned(&[row("bill", Generation::ClientAgent, "0.4.3", None)], "1.11", "1.14");
     let steps: Vec<String> = told(&report).into_iter().map(|(what, _)| what).collect();
@@ -178,6 +218,26 @@ fn tags_without_a_release_are_to_be_found_out_first() {
 }
 
 #[test]
+fn release_that_is_not_known_is_not_updated() {
+    let rows = [dataplane("web", "latest", "1.6.2"), row("controller", Generation::None, "latest", None)];
+    let report = planned(&rows, "1.20", "1.22");
+    let [find_out, servers] = &told(&report)[..] else { panic!("{report:#?}") };
+    assert!(find_out.0.starts_with("Find out what these go with"), "{find_out:?}");
+    assert_eq!((find_out.1.as_slice(), servers.1.as_slice()), (&["web", "controller"][..], &[][..]));
+    let [web] = report.blockers.as_slice() else { panic!("{report:#?}") };
+    assert_eq!(web.row.revision, "web:1", "its consul-dataplane does not go with the target");
+}
+
+#[test]
+fn controller_of_an_unknown_release_is_not_said_to_be_missing() {
+    let rows = [dataplane("web", "0.9.4", "1.9.12"), row("controller", Generation::None, "latest", None)];
+    let report = planned(&rows, "1.22", "2.0");
+    assert_eq!(told(&report)[0].1, ["controller"], "it is to be found out");
+    assert_eq!(told(&report)[1].1, ["web"], "{report:#?}");
+    assert!(report.steps.iter().all(|step| !step.what.contains("if it runs")), "{report:#?}");
+}
+
+#[test]
 fn what_is_not_in_consul_s_mesh_blocks_nothing() {
     for generation in [Generation::AppMesh, Generation::None] {
         let row = InventoryRow { images: Images::default(), ..row("pay", generation, "", None) };
@@ -228,36 +288,71 @@ fn every_note_is_said_once() {
     assert_eq!(unique.len(), notes.len(), "{notes:#?}");
 }
 
+/// What there is after each step of a plan for one revision: the line of the servers, and the release of Consul Dataplane.
+fn states(plan: &Plan<'_>, from: Line, dataplane: Option<Version>) -> Vec<(Line, Option<Version>)> {
+    let (mut states, mut servers, mut dataplane) = (vec![(from, dataplane.clone())], from, dataplane);
+    for step in &plan.steps {
+        if let Some(hop) = step.what.strip_prefix("Upgrade Consul's servers from ") {
+            let (before, after) = hop.split_once(" to the newest ").unwrap();
+            assert_eq!(line(before), servers);
+            servers = line(after);
+        } else if let Some((_, release)) = step.what.split_once("consul-dataplane ") {
+            let release = version_in(release).unwrap();
+            dataplane = dataplane.max(Some(release));
+        }
+        states.push((servers, dataplane.clone()));
+    }
+    states
+}
+
+/// Whether the servers accept the proxy of a release of Consul Dataplane.
+fn accepts(servers: Line, dataplane: &Version) -> bool {
+    let lines = consul_of(Program::Dataplane, Line::of(dataplane)).unwrap();
+    let is_too_old = bundled_envoy(dataplane).is_some_and(|envoy| envoy < envoy_of(servers)[0]);
+    lines.contains(&servers) && !is_too_old
+}
+
+/// Whether there are releases for `from` whose Consul Dataplane goes with both ends.
+fn is_spanned(from: Line, to: Line) -> bool {
+    newest_for(Program::ConsulEcs, &[from], FIRST_WITH_DATAPLANE..).is_some()
+        && newest_for(Program::Dataplane, &[from, to], ..).is_some()
+}
+
 /// Of every line of every program, between all lines of Consul: the servers reach the target at most two lines at a time,
-/// and the tasks go with it at the end, or are newer, or the plan says that no release is known.
+/// accept the proxy of the tasks after each step wherever there is a release for that, and the tasks go with them at the end, or
+/// are newer, or the plan says that no release is known.
 #[test]
 fn every_plan_ends_at_the_target() {
     let known = lines_of(Program::Consul);
     let dataplanes = lines_of(Program::Dataplane).into_iter().map(Some).chain([None]);
     let dataplanes: Vec<Option<Line>> = dataplanes.collect();
+    let first_of = |line: Line| version_in(&format!("{line}.0")).unwrap();
     for (from, target) in known.iter().flat_map(|from| known.iter().map(move |target| (*from, *target))) {
         for consul_ecs in lines_of(Program::ConsulEcs) {
             for dataplane in dataplanes.iter().filter(|_| from <= target) {
                 let row = RowName { place: "prod".to_owned(), service: None, revision: "web:1".to_owned() };
-                let all = [(row, Releases::with(consul_ecs, *dataplane))];
+                let (consul_ecs, dataplane) = (first_of(consul_ecs), dataplane.map(first_of));
+                let programs = [(Program::ConsulEcs, &consul_ecs)].into_iter();
+                let programs = programs.chain(dataplane.as_ref().map(|release| (Program::Dataplane, release)));
+                let all = [(row, Releases::with(programs))];
                 let plan = Plan::new(&all, &known, from, target);
-                let mut servers = from;
-                for step in &plan.steps {
-                    if let Some(hop) = step.what.strip_prefix("Upgrade Consul's servers from ") {
-                        let (before, after) = hop.split_once(" to the newest ").unwrap();
-                        assert_eq!(line(before), servers);
-                        servers = line(after);
-                        let passed = known.iter().filter(|line| **line > self::line(before) && **line <= servers);
-                        assert!(passed.count() <= 2, "{step:?}");
-                    }
+                let case =
+                    format!("{from} to {target}, consul-ecs {consul_ecs}, dataplane {dataplane:?}: {:#?}", plan.steps);
+                let states = states(&plan, from, dataplane);
+                for (before, after) in states.iter().zip(&states[1..]).filter(|(before, after)| before.0 < after.0) {
+                    let passed = known.iter().filter(|line| **line > before.0 && **line <= after.0);
+                    assert!(passed.count() <= 2, "{case}");
+                    let Some(proxy) = after.1.as_ref().filter(|_| is_spanned(before.0, after.0)) else { continue };
+                    let newest = newest_for(Program::Dataplane, &[before.0, after.0], ..).unwrap();
+                    assert!(*newest >= Version::new(1, 3, 0), "consul-ecs starts it with -config-file: {case}");
+                    assert!(accepts(after.0, proxy) || proxy > newest, "{proxy} is refused: {case}");
                 }
                 let (_, tasks) = &plan.tasks[0];
                 let ends = match Pair::for_tasks(tasks, &[target]) {
-                    Some(pair) => tasks.updated(&[target], &pair.releases()).is_none(),
+                    Some(pair) => tasks.updated(&Servers::all(&[target]), &pair.releases()).is_none(),
                     None => from == target || plan.steps.iter().any(|step| !step.notes.is_empty()),
                 };
-                let case =
-                    format!("{from} to {target}, consul-ecs {consul_ecs}, dataplane {dataplane:?}: {:#?}", plan.steps);
+                let servers = states.last().unwrap().0;
                 assert!(servers == target && (ends || tasks.fit(target) == Fit::Goes), "{case}");
             }
         }

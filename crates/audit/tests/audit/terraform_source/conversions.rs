@@ -85,7 +85,8 @@ fn a_set_makes_an_instance_of_each_item() {
 /// Without an index of the keys, these maps take seconds.
 #[test]
 fn maps_of_many_keys_are_read() {
-    let keys: String = (0..15_000).map(|n| format!("    k{n} = 1\n")).collect();
+    let keys: Vec<String> = (0..15_000).map(|n| format!("    k{n} = 1\n")).collect();
+    let keys = keys.concat();
     let locals = format!("locals {{\n  m = {{\n{keys}  }}\n}}\n");
     let containers = "jsonencode(length(merge(local.m, local.m)) == 15000 ? @ : [])";
     Found("main.tf", 3).is_what(&super::case::folder(containers, &[("l.tf", &locals)]), containers);
