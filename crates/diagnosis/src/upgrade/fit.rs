@@ -1,6 +1,9 @@
 //! Whether the releases of a revision go with a line of Consul.
 
-use audit::versions::{FIRST_WITH_DATAPLANE, Line, Program};
+use audit::{
+    subject::version_in,
+    versions::{FIRST_WITH_DATAPLANE, Line, Program},
+};
 use semver::Version;
 
 use super::{release::Release, servers::Servers};
@@ -36,6 +39,8 @@ pub(super) struct Releases {
     /// Whether its image of consul-ecs is a FIPS image.
     pub(super) is_fips: bool,
     programs: Vec<Release>,
+    /// The line of Consul of its client agent, if it has one and its tag names a release.
+    agent: Option<Line>,
 }
 
 impl Releases {
@@ -52,7 +57,8 @@ impl Releases {
             Generation::AppMesh | Generation::None => return None,
         };
         let is_fips = images.consul_ecs.as_ref().is_some_and(|tag| tag.contains("fips"));
-        Some(Self { kind, is_fips, programs })
+        let agent = images.consul.as_deref().and_then(version_in).map(|version| Line::of(&version));
+        Some(Self { kind, is_fips, programs, agent: agent.filter(|_| kind == Kind::ClientAgent) })
     }
 
     /// These releases of tasks; without Consul Dataplane, of tasks with a client agent.
@@ -60,7 +66,7 @@ impl Releases {
         let programs: Vec<Release> = programs.map(|(program, version)| Release::of_version(program, version)).collect();
         let has_dataplane = programs.iter().any(|release| release.program == Program::Dataplane);
         let kind = if has_dataplane { Kind::Dataplane } else { Kind::ClientAgent };
-        Self { kind, is_fips: false, programs }
+        Self { kind, is_fips: false, programs, agent: None }
     }
 
     /// Whether it is the ACL controller, which tasks with a client agent need.
@@ -89,7 +95,8 @@ impl Releases {
         blocked.then(|| {
             let kept = |theirs: &Release| self.newer_than(target).find(|own| own.program == theirs.program).cloned();
             let programs = target.programs.iter().map(|theirs| kept(theirs).unwrap_or_else(|| theirs.clone()));
-            Self { kind: target.kind, is_fips: self.is_fips, programs: programs.collect() }
+            let agent = self.agent.filter(|_| !moves);
+            Self { kind: target.kind, is_fips: self.is_fips, programs: programs.collect(), agent }
         })
     }
 
@@ -103,6 +110,21 @@ impl Releases {
         let is_older = self.programs.iter().any(|release| release.line().is_some_and(|own| own < Line::of(version)));
         let programs = vec![Release::of_version(Program::ConsulEcs, version)];
         is_older.then(|| Self { programs, ..self.clone() })
+    }
+
+    /// Whether it has a client agent that is certainly older than these servers.
+    pub(super) fn lags_behind(&self, consul: Line) -> bool {
+        self.agent.is_some_and(|agent| agent < consul)
+    }
+
+    /// Whether it has a client agent of an unknown release.
+    pub(super) fn has_unknown_agent(&self) -> bool {
+        self.kind == Kind::ClientAgent && self.agent.is_none()
+    }
+
+    /// The tasks after an update of their client agents.
+    pub(super) fn with_agent(self, consul: Line) -> Self {
+        Self { agent: Some(consul), ..self }
     }
 
     /// The releases that an update to `target` leaves because they are newer: `consul-dataplane 2.0.1`.
@@ -131,6 +153,9 @@ impl Releases {
                 Some(lines) => not.push(release.why_not(consul, &lines)),
                 None => unknown.push(release.unknown()),
             }
+        }
+        if let Some(agent) = self.agent.filter(|agent| *agent != consul) {
+            not.push(format!("its client agent runs Consul {agent}"));
         }
         match (not.is_empty(), unknown.is_empty()) {
             (true, true) => Fit::Goes,

@@ -54,6 +54,8 @@ impl<'a> Plan<'a> {
         let releases: Vec<&Releases> = all.iter().map(|(_, releases)| releases).collect();
         for hop in hops(known, from, target, &releases) {
             let across = plan.update_before(hop);
+            // Agents that lag behind the old servers would be too old for the new ones
+            plan.update_agents(hop.from, |releases| releases.lags_behind(hop.from));
             plan.upgrade_servers(known, hop);
             if let Some(newest) = Pair::newest(&[hop.to]) {
                 // The newest is for tasks whose Consul Dataplane is newer than the one that was updated to before
@@ -62,10 +64,13 @@ impl<'a> Plan<'a> {
                     plan.update(&pair, &Servers::all(&[hop.to]), "At once, update");
                 }
             }
-            plan.update_client_agents(hop.to);
+            plan.update_agents(hop.to, |releases| releases.has_unknown_agent() || releases.lags_behind(hop.to));
         }
-        if let Some(pair) = Pair::newest(&[target]).filter(|_| from == target) {
-            plan.update(&pair, &Servers::all(&[target]), "Update");
+        if from == target {
+            if let Some(pair) = Pair::newest(&[target]) {
+                plan.update(&pair, &Servers::all(&[target]), "Update");
+            }
+            plan.update_agents(target, |releases| releases.lags_behind(target));
         }
         let left = |releases: &Releases| matches!(releases.fit(target), Fit::Not(_));
         let what = format!(
@@ -199,10 +204,14 @@ impl<'a> Plan<'a> {
         self.steps.push(UpgradeStep { what: what.to_owned(), rows, notes: Vec::new() });
     }
 
-    fn update_client_agents(&mut self, to: Line) {
+    /// Updates the client agents that are due to these servers' line.
+    fn update_agents(&mut self, to: Line, is_due: impl Fn(&Releases) -> bool) {
         let envoy = envoy_of(to).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let what = format!("Update the client agents of these tasks to Consul {to}, and their Envoy to one of {envoy}");
-        self.add(what, self.rows(|releases| releases.kind == Kind::ClientAgent));
+        self.add(what, self.rows(&is_due));
+        for (_, releases) in self.tasks.iter_mut().filter(|(_, releases)| is_due(releases)) {
+            *releases = releases.clone().with_agent(to);
+        }
     }
 }
 

@@ -59,6 +59,30 @@ fn pair(consul: &[&str]) -> String {
     Pair::of_dataplane(&consul).unwrap().to_string()
 }
 
+/// Tasks with a client agent of this release.
+fn with_agent(name: &str, consul_ecs: &str, consul: &str) -> InventoryRow {
+    let row = row(name, Generation::ClientAgent, consul_ecs, None);
+    InventoryRow { images: Images { consul: Some(consul.to_owned()), ..row.images.clone() }, ..row }
+}
+
+#[test]
+fn client_agents_that_lag_behind_the_servers_come_first() {
+    let rows = [with_agent("old", "0.5.2", "1.11.11"), with_agent("new", "0.5.2", "1.13.2")];
+    let told = |report: &UpgradeReport| {
+        let report = told(report).into_iter();
+        let told = report.map(|(what, rows)| (what, rows.into_iter().map(str::to_owned).collect::<Vec<_>>()));
+        told.filter(|(what, _)| what.contains("servers from") || what.contains("client agents of")).collect::<Vec<_>>()
+    };
+    let place = |steps: &[(String, Vec<String>)], part: &str| steps.iter().position(|(what, _)| what.contains(part));
+    // Given servers that are upgraded, then the agents behind them are updated first, and the others with the servers.
+    let steps = told(&planned(&rows, "1.13", "1.14"));
+    let first = place(&steps, "client agents of these tasks to Consul 1.13").unwrap();
+    assert!(steps[first].1 == ["old"] && Some(first) < place(&steps, "servers from 1.13"), "{steps:?}");
+    // Given servers that stay, then they are updated, and said not to go with the servers.
+    let report = planned(&rows, "1.13", "1.13");
+    assert_eq!(told(&report).iter().map(|(_, rows)| rows.join(",")).collect::<Vec<_>>(), ["old"]);
+}
+
 #[test]
 fn tasks_come_before_the_servers_and_two_lines_at_a_time() {
     let report = planned(&[dataplane("web", "0.9.0", "1.6.2"), dataplane("api", "0.9.4", "1.7.1")], "1.20", "2.0");
