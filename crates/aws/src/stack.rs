@@ -66,9 +66,10 @@ impl AwsStack {
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2));
-        let timeouts = timeouts.read_timeout(LONGEST_INVOCATION).operation_timeout(LONGEST_INVOCATION).build();
+        let timeouts = timeouts.read_timeout(LONGEST_INVOCATION);
+        let timeouts = timeouts.operation_attempt_timeout(LONGEST_INVOCATION).operation_timeout(LONGEST_INVOCATION);
         // A second attempt would be a second sweep.
-        let once = Builder::from(config).timeout_config(timeouts).retry_config(RetryConfig::disabled());
+        let once = Builder::from(config).timeout_config(timeouts.build()).retry_config(RetryConfig::disabled());
         Self { formation: CloudFormation::new(config), functions: Lambda::from_conf(once.build()) }
     }
 }
@@ -111,4 +112,44 @@ impl Stack for AwsStack {
 
 pub(crate) fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> StackError {
     StackError::Failed { subject, reason: describe(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpListener,
+        thread,
+    };
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::sdk::of_function;
+
+    #[tokio::test]
+    async fn an_invocation_may_take_longer_than_other_calls() {
+        // Given a function that answers after the time-out of other calls.
+        let (longest, takes) = (Duration::from_millis(50), Duration::from_millis(500));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            let _ = connection.read(&mut [0; 65_536]).unwrap();
+            thread::sleep(takes);
+            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        });
+        let variable = |name: &str| match name {
+            "AWS_ENDPOINT_URL" => Some(url.clone()),
+            "AWS_REGION" => Some("us-east-1".to_owned()),
+            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
+            _ => None,
+        };
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(longest).operation_timeout(longest).build();
+        let config = of_function(variable).to_builder().timeout_config(timeouts).build();
+        // Then its answer is awaited.
+        let answer = AwsStack::new(&config).invoke("reconcile", &json!({})).await.unwrap();
+        assert_eq!(answer, Invoked::Answer(json!({})));
+        server.join().unwrap();
+    }
 }
