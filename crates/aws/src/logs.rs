@@ -73,7 +73,7 @@ impl AwsLogs {
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2));
-        let timeouts = timeouts.operation_attempt_timeout(PAGE_TIME).build();
+        let timeouts = timeouts.operation_attempt_timeout(PAGE_TIME).disable_operation_timeout().build();
         Self(Client::from_conf(Builder::from(config).timeout_config(timeouts).build()))
     }
 

@@ -135,7 +135,7 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = thread::spawn(move || {
             let (mut connection, _) = listener.accept().unwrap();
-            let _ = connection.read(&mut [0; 65_536]).unwrap();
+            let _ = connection.read(&mut [0; 8192]).unwrap();
             thread::sleep(takes);
             connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
         });
