@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use aws_sdk_cloudwatchlogs::{
     Client, config::Builder, error::SdkError, operation::filter_log_events::FilterLogEventsOutput,
 };
-use aws_smithy_types::timeout::TimeoutConfig;
+
 use aws_types::SdkConfig;
 use jiff::Timestamp;
 
-use crate::sdk::describe;
+use crate::sdk::{describe, timeouts};
 
 /// How long one page may take: a search of a large range takes longer than other calls.
 const PAGE_TIME: Duration = Duration::from_secs(30);
@@ -72,9 +72,7 @@ impl AwsLogs {
     /// The log groups in the configuration's region.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2));
-        let timeouts = timeouts.operation_attempt_timeout(PAGE_TIME).disable_operation_timeout().build();
-        Self(Client::from_conf(Builder::from(config).timeout_config(timeouts).build()))
+        Self(Client::from_conf(Builder::from(config).timeout_config(timeouts(PAGE_TIME, None)).build()))
     }
 
     async fn page(

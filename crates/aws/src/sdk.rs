@@ -42,7 +42,7 @@ pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
         .behavior_version(BehaviorVersion::latest())
         .http_client(http_client())
         .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
-        .timeout_config(timeouts())
+        .timeout_config(common_timeouts())
         .retry_config(retries())
         .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
         .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"));
@@ -58,7 +58,7 @@ pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
 pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
     let mut chain = aws_config::defaults(aws_config::BehaviorVersion::latest())
         .http_client(http_client())
-        .timeout_config(timeouts())
+        .timeout_config(common_timeouts())
         .retry_config(retries());
     if let Some(profile) = profile {
         chain = chain.profile_name(profile);
@@ -116,12 +116,19 @@ fn is_error(status: u16) -> bool {
     matches!(status, 403 | 429) || status >= 500
 }
 
-fn timeouts() -> TimeoutConfig {
-    TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(2))
-        .operation_attempt_timeout(Duration::from_secs(5))
-        .operation_timeout(Duration::from_secs(20))
-        .build()
+/// The time-outs of a client: of each attempt, and of all attempts together. All are set, because the SDK takes those that a
+/// client leaves out from the common configuration.
+pub(crate) fn timeouts(attempt: Duration, operation: Option<Duration>) -> TimeoutConfig {
+    let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2)).operation_attempt_timeout(attempt);
+    match operation {
+        Some(operation) => timeouts.operation_timeout(operation),
+        None => timeouts.disable_operation_timeout(),
+    }
+    .build()
+}
+
+fn common_timeouts() -> TimeoutConfig {
+    timeouts(Duration::from_secs(5), Some(Duration::from_secs(20)))
 }
 
 /// Throttling is answered with exponential backoff and jitter.

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 use async_trait::async_trait;
 use aws_sdk_cloudformation::{Client as CloudFormation, types::StackResourceSummary};
 use aws_sdk_lambda::{Client as Lambda, config::Builder, primitives::Blob};
-use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
+use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
 use serde_json::Value;
 
-use crate::sdk::describe;
+use crate::sdk::{describe, timeouts};
 
 /// The longest invocation: the time-out of the function `reconcile`, and its start.
 const LONGEST_INVOCATION: Duration = Duration::from_secs(330);
@@ -65,11 +65,9 @@ impl AwsStack {
     /// The stacks in the configuration's region.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2));
-        let timeouts = timeouts.read_timeout(LONGEST_INVOCATION);
-        let timeouts = timeouts.operation_attempt_timeout(LONGEST_INVOCATION).operation_timeout(LONGEST_INVOCATION);
+        let timeouts = timeouts(LONGEST_INVOCATION, Some(LONGEST_INVOCATION));
         // A second attempt would be a second sweep.
-        let once = Builder::from(config).timeout_config(timeouts.build()).retry_config(RetryConfig::disabled());
+        let once = Builder::from(config).timeout_config(timeouts).retry_config(RetryConfig::disabled());
         Self { formation: CloudFormation::new(config), functions: Lambda::from_conf(once.build()) }
     }
 }
@@ -122,6 +120,7 @@ mod tests {
         thread,
     };
 
+    use aws_smithy_types::timeout::TimeoutConfig;
     use serde_json::json;
 
     use super::*;
