@@ -122,9 +122,9 @@ impl Releases {
         self.kind == Kind::ClientAgent && self.agent.is_none()
     }
 
-    /// The tasks after an update of their client agents.
-    pub(super) fn with_agent(self, consul: Line) -> Self {
-        Self { agent: Some(consul), ..self }
+    /// Updates its client agent.
+    pub(super) fn update_agent(&mut self, consul: Line) {
+        self.agent = Some(consul);
     }
 
     /// The releases that an update to `target` leaves because they are newer: `consul-dataplane 2.0.1`.

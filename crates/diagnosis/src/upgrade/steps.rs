@@ -210,7 +210,7 @@ impl<'a> Plan<'a> {
         let what = format!("Update the client agents of these tasks to Consul {to}, and their Envoy to one of {envoy}");
         self.add(what, self.rows(&is_due));
         for (_, releases) in self.tasks.iter_mut().filter(|(_, releases)| is_due(releases)) {
-            *releases = releases.clone().with_agent(to);
+            releases.update_agent(to);
         }
     }
 }
