@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     io,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     process,
     sync::mpsc::{Receiver, channel},
     thread,
@@ -19,6 +19,7 @@ use crate::{
     exit::{Exit, Failure},
     streams::Streams,
 };
+use audit::input::glob_base;
 
 /// How long nothing must change before the files are checked again: editors write a file in several steps.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -115,7 +116,12 @@ fn watch(watcher: &mut RecommendedWatcher, paths: &[PathBuf]) -> Result<(), Fail
 /// A directory and those below it; of a file, its directory, also if there is no such file yet. Of a glob, the directory
 /// that its names begin with, and those below it.
 fn directories(path: &Path) -> Vec<PathBuf> {
-    let fixed: PathBuf = if path.exists() { path.to_owned() } else { literal(path) };
+    let base = glob_base(&path.to_string_lossy());
+    let fixed = match path.exists() {
+        true => path.to_owned(),
+        false if base.as_os_str().is_empty() => PathBuf::from("."),
+        false => base,
+    };
     if !fixed.is_dir() {
         let directory = fixed.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return if directory.is_dir() { vec![directory.to_owned()] } else { Vec::new() };
@@ -123,14 +129,6 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     let top = fixed.as_path();
     let entries = WalkBuilder::new(top).require_git(false).ignore(false).build().flatten();
     entries.filter(|entry| entry.path().is_dir()).map(ignore::DirEntry::into_path).collect()
-}
-
-/// The components of a path before the first one with a wildcard; the working directory if there is none.
-fn literal(path: &Path) -> PathBuf {
-    let has_wildcard =
-        |component: &Component<'_>| component.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
-    let fixed: PathBuf = path.components().take_while(|component| !has_wildcard(component)).collect();
-    if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed }
 }
 
 fn is_missing(kind: &ErrorKind) -> bool {

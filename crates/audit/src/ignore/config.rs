@@ -126,7 +126,7 @@ impl Config {
         whole.strip_prefix(lexically_normal(root)).map_or_else(|_| PathBuf::from(name), Path::to_owned)
     }
 
-    /// The entries that ignored nothing, according to `used`, although a file of theirs was read. `paths` are relative
+    /// The entries that ignored nothing, according to `used`, although a file that they concern was read. `paths` are relative
     /// to the directory of the configuration.
     pub(super) fn unused(&self, used: &[bool], paths: &[PathBuf]) -> impl Iterator<Item = String> {
         let was_read = |entry: &IgnoreEntry| {
