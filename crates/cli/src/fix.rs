@@ -1,7 +1,7 @@
 //! `ecs-mesh fix`
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,7 +16,7 @@ use crate::{
     streams::{self, Streams},
 };
 use audit::{
-    finding::Finding,
+    finding::{Finding, Identity},
     fix::{Left, repair},
     source::SourceFile,
 };
@@ -74,6 +74,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         // Standard input is written to standard output even without changes.
         streams.print(&input)?;
     }
+    say_without_fix(&checked, streams);
     let mut is_open = false;
     for findings in wanted.into_values() {
         is_open |= fix_file(arguments, &checked.gathered.roots, &findings, streams)?;
@@ -85,6 +86,18 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     })
 }
 
+/// Says how many findings have no fix; those in synthesised templates are mentioned already.
+fn say_without_fix(checked: &Checked, streams: &mut Streams<'_>) {
+    let is_synthesised = |finding: &Finding| checked.gathered.material.is_synthesised(&finding.file.name);
+    let without = checked.sorted.findings.iter().filter(|finding| finding.fix.is_none() && !is_synthesised(finding));
+    let count = match without.count() {
+        0 => return,
+        1 => "1 finding has".to_owned(),
+        count => format!("{count} findings have"),
+    };
+    streams.diagnostic(&format!("info: {count} to be fixed by hand: `ecs-mesh check` shows what is wrong"));
+}
+
 /// Fixes one file. Returns whether findings are left.
 fn fix_file(
     arguments: &Arguments,
@@ -93,7 +106,8 @@ fn fix_file(
     streams: &mut Streams<'_>,
 ) -> Result<bool, Failure> {
     let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
-    let outcome = repair(file, roots, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
+    let wanted: HashSet<Identity<'_>> = wanted.iter().map(|finding| finding.identity()).collect();
+    let outcome = repair(file, roots, |found| wanted.contains(&found.identity()));
     for left in &outcome.left {
         streams.diagnostic(&format!("warning: {}", why(left)));
     }

@@ -70,6 +70,12 @@ impl Route {
     }
 }
 
+impl FromIterator<Step> for Route {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+        steps.into_iter().fold(Self::default(), |route, step| route.then(step))
+    }
+}
+
 /// The place of a value, or where the value would be.
 #[derive(Debug, Clone, Default)]
 pub struct Place {

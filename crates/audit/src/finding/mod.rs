@@ -8,6 +8,6 @@ mod severity;
 pub use self::{
     draft::{Draft, Findings, Note},
     fix::{Change, Edit, Fix},
-    record::Finding,
+    record::{Finding, Identity},
     severity::Severity,
 };

@@ -36,6 +36,15 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
+/// What identifies a finding in a file whose text changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity<'f> {
+    rule: &'static str,
+    subject: &'f str,
+    container: Option<&'f str>,
+    message: &'f str,
+}
+
 impl Finding {
     /// A finding of `rule` about a task definition.
     #[must_use]
@@ -54,10 +63,14 @@ impl Finding {
         Self { rule, severity: rule.severity, file, span, subject, family, container, message, help, notes, fix }
     }
 
-    /// Whether `other`, in the same file before or after an edit, is the same finding.
+    /// What identifies it among the findings of its file, before and after an edit.
     #[must_use]
-    pub fn is_same_as(&self, other: &Self) -> bool {
-        (self.rule.id, &self.subject, &self.container, &self.message)
-            == (other.rule.id, &other.subject, &other.container, &other.message)
+    pub fn identity(&self) -> Identity<'_> {
+        Identity {
+            rule: self.rule.id,
+            subject: &self.subject,
+            container: self.container.as_deref(),
+            message: &self.message,
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{comment, documents::in_documents, error::EditError, hcl, inline, json, part, read::read, tree, yaml};
+use super::{
+    comment, documents::in_documents, error::EditError, hcl, hcl_part, inline, json, part, read::read, tree, yaml,
+};
 use crate::{
     definition::Dialect,
-    document::{Node, Route, Step, Value},
+    document::{Node, Step, Value},
     finding::{Change, Edit},
     input::{Notation, literals},
 };
@@ -60,9 +62,9 @@ fn apply_to_one(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) ->
 fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
     // In Terraform's native syntax, no file begins with a bracket.
     if dialect == Dialect::Terraform && !text.trim_start().starts_with('{') {
-        return edits.iter().try_fold(text.to_owned(), |text, edit| {
-            let (steps, change) = outermost(&literals(&text)?, dialect, edit)?;
-            hcl::edit(&text, &steps, &change)
+        return hcl_part::edit(text, edits, |block, edit| {
+            let (steps, change) = outermost(&literals(block)?, dialect, edit)?;
+            hcl::edit(block, &steps, &change)
         });
     }
     let (notation, before) = read(text)?;
@@ -97,7 +99,7 @@ fn outermost(node: &Node, dialect: Dialect, edit: &Edit) -> Result<(Vec<Step>, C
     let (outer, inner) = (steps.get(..at).unwrap_or_default(), steps.get(at + 1..).unwrap_or_default());
     let host = tree::at(node, outer).map(|host| &host.value);
     let Some(Value::Text(json)) = host else { return Err(EditError::no_such_place(outer)) };
-    let route = inner.iter().cloned().fold(Route::default(), |route, step| route.then(step));
+    let route = inner.iter().cloned().collect();
     // The embedded JSON is the configuration of consul-ecs, with its own spelling.
     let inner = Edit { route, change: edit.change.clone() };
     Ok((outer.to_vec(), Change::Set(apply(json, Dialect::Ecs, &[inner])?.into())))

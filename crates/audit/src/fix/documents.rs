@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::EditError;
 use crate::{
-    document::{Route, Step, yaml_documents},
+    document::{Step, yaml_documents},
     finding::Edit,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn in_documents(
     for edit in edits {
         let steps = edit.route.steps();
         let Some((Step::Document(index), rest)) = steps.split_first() else { return apply(text, edits) };
-        let route = rest.iter().fold(Route::default(), |route, step| route.then(step.clone()));
+        let route = rest.iter().cloned().collect();
         of_documents.entry(*index).or_default().push(Edit { route, change: edit.change.clone() });
     }
     let documents = yaml_documents(text);

@@ -9,6 +9,7 @@ mod documents;
 mod error;
 mod hcl;
 mod hcl_block;
+mod hcl_part;
 mod hcl_text;
 mod inline;
 mod json;

@@ -1,6 +1,11 @@
 //! Fixes the findings of a file: in each round, all findings whose edits are independent of each other.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use super::{
     apply::{Manner, apply, try_apply},
@@ -10,7 +15,7 @@ use crate::{
     Material, audit,
     definition::{Dialect, TaskDefinition},
     document::Step,
-    finding::{Change, Edit, Finding},
+    finding::{Change, Edit, Finding, Identity},
     input::read_edited,
     source::SourceFile,
 };
@@ -92,19 +97,19 @@ impl<'r> State<'r> {
 
     /// Whether this state is the expected result of fixing `fixed`.
     fn is_better_than(&self, before: &Self, fixed: &[Finding]) -> bool {
-        let same = |all: &[Finding], finding: &Finding| all.iter().filter(|other| other.is_same_as(finding)).count();
-        let is_gone =
-            |finding: &Finding| same(&self.findings, finding) + same(fixed, finding) <= same(&before.findings, finding);
+        let count = |all: &HashMap<Identity<'_>, usize>, one: &Identity<'_>| all.get(one).copied().unwrap_or_default();
+        let (was, is) = (counts(&before.findings, Finding::identity), counts(&self.findings, Finding::identity));
+        let are_gone =
+            counts(fixed, Finding::identity).iter().all(|(one, fixed)| count(&is, one) + fixed <= count(&was, one));
         // Messages are not compared: an edit may change the values in them.
-        let alike = |all: &[Finding], finding: &Finding| {
-            let key = |one: &Finding| (one.rule.id, one.subject.clone(), one.container.clone());
-            all.iter().filter(|other| key(other) == key(finding)).count()
-        };
+        let key = |one: &'_ Finding| (one.rule.id, one.subject.clone(), one.container.clone());
+        let (had, has) = (counts(&before.findings, key), counts(&self.findings, key));
         let least = fixed.iter().map(|finding| finding.severity).min();
         let is_new = |finding: &Finding| {
-            Some(finding.severity) >= least && alike(&self.findings, finding) > alike(&before.findings, finding)
+            let key = key(finding);
+            Some(finding.severity) >= least && has.get(&key) > had.get(&key)
         };
-        self.problems <= before.problems && fixed.iter().all(is_gone) && !self.findings.iter().any(is_new)
+        self.problems <= before.problems && are_gone && !self.findings.iter().any(is_new)
     }
 }
 
@@ -119,31 +124,53 @@ fn dialect(definitions: &[TaskDefinition]) -> Result<Dialect, EditError> {
 
 /// The findings that are still to be fixed. Of several equal findings, those that could not be fixed come first.
 fn open(findings: &[Finding], left: &[Left], is_wanted: &impl Fn(&Finding) -> bool) -> Vec<Finding> {
-    let mut skipped = vec![false; left.len()];
-    let mut was_left = |finding: &Finding| {
-        let known =
-            left.iter().zip(&mut skipped).find(|(left, is_skipped)| !**is_skipped && left.finding.is_same_as(finding));
-        known.map(|(_, is_skipped)| *is_skipped = true).is_some()
-    };
+    let mut left = counts(left.iter().map(|left| &left.finding), Finding::identity);
     let with_fix = findings.iter().filter(|finding| finding.fix.is_some() && is_wanted(finding));
-    with_fix.filter(|finding| !was_left(finding)).cloned().collect()
+    let not_left = with_fix.filter(|finding| match left.get_mut(&finding.identity()) {
+        Some(count @ 1..) => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    });
+    not_left.cloned().collect()
+}
+
+/// How many findings have each `key`.
+fn counts<'f, K: Eq + Hash>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    key: impl Fn(&'f Finding) -> K,
+) -> HashMap<K, usize> {
+    let mut counts = HashMap::new();
+    for finding in findings {
+        *counts.entry(key(finding)).or_default() += 1;
+    }
+    counts
 }
 
 /// The findings whose edits do not touch the places of earlier edits.
 fn independent(open: &[Finding]) -> Vec<Finding> {
-    let mut touched: Vec<Vec<Step>> = Vec::new();
+    let mut touched: HashSet<Vec<Step>> = HashSet::new();
+    // The places that contain one of them, and they themselves.
+    let mut containing: HashSet<Vec<Step>> = HashSet::new();
     let mut chosen = Vec::new();
     for finding in open {
         let places: Vec<Vec<Step>> = edits(finding).iter().map(touches).collect();
         let is_free =
-            |place: &Vec<Step>| !touched.iter().any(|other| other.starts_with(place) || place.starts_with(other));
+            |place: &Vec<Step>| !containing.contains(place) && !up_to(place).any(|above| touched.contains(above));
         if places.iter().all(is_free) {
             chosen.push(finding.clone());
         }
         // The places of postponed findings count too, so that no later finding changes them.
+        containing.extend(places.iter().flat_map(|place| up_to(place)).map(<[Step]>::to_vec));
         touched.extend(places);
     }
     chosen
+}
+
+/// The places that contain a place, and the place itself.
+fn up_to(place: &[Step]) -> impl Iterator<Item = &[Step]> {
+    (0..=place.len()).filter_map(|count| place.get(..count))
 }
 
 /// The place that an edit changes: a complete string, or the list from which an item is removed.

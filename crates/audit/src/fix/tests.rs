@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn edit(path: &[Step], change: Change) -> Edit {
-    let route = path.iter().cloned().fold(Route::default(), |route, step| route.then(step));
+    let route = path.iter().cloned().collect::<Route>();
     Edit { route, change }
 }
 

@@ -16,6 +16,11 @@ pub(super) fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
     })
 }
 
+/// The value at the end of `steps`, to be changed.
+pub(super) fn at_mut<'n>(node: &'n mut Node, steps: &[Step]) -> Option<&'n mut Node> {
+    steps.iter().try_fold(node, child)
+}
+
 /// Changes the value at the end of `steps`. `None` if there is no such value.
 pub(super) fn change(node: &mut Node, steps: &[Step], change: &Change) -> Option<()> {
     let Some((last, before)) = steps.split_last() else {
@@ -28,10 +33,7 @@ pub(super) fn change(node: &mut Node, steps: &[Step], change: &Change) -> Option
             Change::Remove => None,
         };
     };
-    let mut parent = node;
-    for step in before {
-        parent = child(parent, step)?;
-    }
+    let parent = at_mut(node, before)?;
     match change {
         Change::Append(value) => append(child(parent, last)?, value),
         Change::Set(value) => set(parent, last, value),

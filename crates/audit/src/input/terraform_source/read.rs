@@ -66,9 +66,7 @@ fn native_body(body: &structure::Body, file: usize) -> Body {
 /// The steps through the tree of literals to a block that no other block contains.
 fn route(block: &structure::Block) -> Route {
     let names = block.labels.iter().map(structure::BlockLabel::as_str);
-    std::iter::once(block.ident.as_str())
-        .chain(names)
-        .fold(Route::default(), |route, name| route.then(Step::Key(name.to_owned())))
+    std::iter::once(block.ident.as_str()).chain(names).map(|name| Step::Key(name.to_owned())).collect()
 }
 
 fn label(label: &structure::BlockLabel) -> Label {
