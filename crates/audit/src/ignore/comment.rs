@@ -1,4 +1,5 @@
-//! `# ecs-mesh: ignore[rule, …] why` and `# ecs-mesh: ignore-file[rule, …] why`; in JSON with `//`.
+//! `# ecs-mesh: ignore[rule, …] why` and `# ecs-mesh: ignore-file[rule, …] why`; in JSON with `//`, in JSON and
+//! Terraform also `/* … */` on one line.
 
 use super::selection::unknown_rule;
 use crate::{document::Position, input::InputProblem, rules::rule, source::SourceFile};
@@ -88,11 +89,14 @@ impl<'l> Comment<'l> {
 fn marked(line: &str) -> Option<(usize, &str)> {
     let (before, rest) = line.trim_start_matches('\u{feff}').split_once(MARK)?;
     let before = before.trim_end();
-    let opener = before.strip_suffix("//").or_else(|| before.strip_suffix('#'))?;
-    // YAML's comments need a blank before them: `a#b` is text.
-    let is_comment = opener.is_empty() || opener.ends_with(char::is_whitespace) || before.ends_with("//");
-    let is_comment = is_comment && !ends_within_quotes(opener);
-    is_comment.then(|| (opener.chars().count() + 1, rest))
+    let (opener, rest) = match (before.strip_suffix("//"), before.strip_suffix("/*"), before.strip_suffix('#')) {
+        (Some(opener), ..) => (opener, rest),
+        (_, Some(opener), _) => (opener, rest.split_once("*/").map_or(rest, |(inside, _)| inside)),
+        // YAML's comments need a blank before them: `a#b` is text.
+        (.., Some(opener)) if opener.is_empty() || opener.ends_with(char::is_whitespace) => (opener, rest),
+        _ => return None,
+    };
+    (!ends_within_quotes(opener)).then(|| (opener.chars().count() + 1, rest))
 }
 
 /// Whether a line ends within a quoted string of JSON or YAML. A quote begins a string only where a value may begin: in
@@ -116,7 +120,7 @@ fn ends_within_quotes(line: &str) -> bool {
 
 fn is_comment(line: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}').trim_start();
-    line.starts_with('#') || line.starts_with("//")
+    line.starts_with('#') || line.starts_with("//") || (line.starts_with("/*") && line.trim_end().ends_with("*/"))
 }
 
 fn is_beside_the_content(line: &str) -> bool {
@@ -181,6 +185,15 @@ mod tests {
         let (directives, problems) = read(text);
         assert_eq!(directives[0], ("consul-network-mode", None, "lab".to_owned()));
         assert_eq!(directives[1], ("ecs-dependency-unknown", Some(2), "x".to_owned()));
+        assert_eq!(problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_comment_may_end_on_its_line() {
+        let text = "/* ecs-mesh: ignore[consul-network-mode] lab */\nmode = 1 /* ecs-mesh: ignore[ecs-dependency-unknown] */\n";
+        let (directives, problems) = read(text);
+        assert_eq!(directives[0], ("consul-network-mode", Some(2), "lab".to_owned()));
+        assert_eq!(directives[1], ("ecs-dependency-unknown", Some(2), "no reason given".to_owned()));
         assert_eq!(problems, Vec::<String>::new());
     }
 

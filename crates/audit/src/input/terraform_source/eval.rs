@@ -15,7 +15,7 @@ use super::{
     module::Module,
     one_type::of_type_with,
     syntax::{Expression, span_of},
-    values::{OPEN_KEY, as_bool, as_number, as_text, cost, is_uncertain, node, number, unknown},
+    values::{OPEN_KEY, as_bool, as_number, as_text, cost, is_uncertain, literal, node, number, unknown},
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, Value};
 
@@ -76,7 +76,7 @@ impl Module<'_> {
         match native {
             Native::Null(_) => at(Value::Null),
             Native::Bool(value) => at(Value::Bool(*value.value())),
-            Native::Number(value) => at(Value::Number(value.value().to_string())),
+            Native::Number(value) => at(literal(value.value())),
             Native::String(value) => at(Value::Text(value.value().clone())),
             Native::Array(array) => {
                 let items = array.iter().enumerate().map(|(index, item)| {

@@ -19,7 +19,9 @@ pub(super) fn call(name: &str, arguments: &[Node], span: Span) -> Outcome {
     match name {
         "concat" => concat(arguments, span).into(),
         "flatten" => flatten(arguments, span).into(),
-        "coalesce" => coalesce(arguments, |value| as_text(value).is_some_and(|text| text.is_empty())),
+        "coalesce" => {
+            coalesce(&of_one_type(arguments.to_vec()), |value| as_text(value).is_some_and(|text| text.is_empty()))
+        }
         "coalescelist" => coalesce(arguments, |value| value.items().is_empty()),
         "element" | "length" | "contains" | "one" | "anytrue" | "alltrue" | "compact" | "distinct" | "toset"
         | "tolist" | "tomap" | "reverse" | "sort" | "slice" | "range" | "setunion" => {

@@ -26,27 +26,39 @@ pub(super) fn convert(module: &Module<'_>, value: Node, kind: &Expression) -> No
     }
 }
 
-fn as_kind(module: &Module<'_>, mut value: Node, kind: &Native) -> Node {
-    if matches!(value.value, Value::Null | Value::Unknown) {
-        return value;
-    }
+fn as_kind(module: &Module<'_>, value: Node, kind: &Native) -> Node {
     match kind {
-        Native::Variable(name) => {
-            let converted = match name.as_str() {
-                "string" => as_text(&value).map(Value::Text),
-                "number" if !is_uncertain(&value) => as_number(&value).map(number),
-                "bool" if !is_uncertain(&value) => as_bool(&value).map(Value::Bool),
-                "number" | "bool" => Some(Value::Unknown),
-                _ => None,
-            };
-            if let Some(converted) = converted.filter(|_| !matches!(value.value, Value::List(_) | Value::Map(_))) {
-                value.value = converted;
-            }
-            value
-        }
+        _ if matches!(value.value, Value::Null | Value::Unknown) => value,
+        Native::Variable(name) => of_name(value, name.as_str()),
         Native::FuncCall(call) => of_collection(module, value, call),
         _ => value,
     }
+}
+
+fn of_name(value: Node, kind: &str) -> Node {
+    let Node { value, place } = value;
+    let value = match (kind, value) {
+        // Short for `list(any)` and `map(any)`.
+        ("list", Value::List(items)) => Value::List(of_one_type(items)),
+        ("map", Value::Map(entries)) => Value::Map(map_of_one_type(entries)),
+        (_, value @ (Value::List(_) | Value::Map(_))) => value,
+        (kind, value) => return of_scalar(Node { value, place }, kind),
+    };
+    Node { value, place }
+}
+
+fn of_scalar(mut value: Node, kind: &str) -> Node {
+    let converted = match kind {
+        "string" => as_text(&value).map(Value::Text),
+        "number" if !is_uncertain(&value) => as_number(&value).map(number),
+        "bool" if !is_uncertain(&value) => as_bool(&value).map(Value::Bool),
+        "number" | "bool" => Some(Value::Unknown),
+        _ => None,
+    };
+    if let Some(converted) = converted {
+        value.value = converted;
+    }
+    value
 }
 
 fn of_collection(module: &Module<'_>, mut value: Node, call: &FuncCall) -> Node {

@@ -100,6 +100,14 @@ pub(super) fn as_bool(value: &Node) -> Option<bool> {
     }
 }
 
+/// A number in a source. Terraform spells `1.0` as `1` where it is a part of a string.
+pub(super) fn literal(value: &hcl_edit::Number) -> Value {
+    match value.as_f64().filter(|_| value.is_f64()) {
+        Some(float) => number(float),
+        None => Value::Number(value.to_string()),
+    }
+}
+
 /// A number as Terraform spells it.
 pub(super) fn number(value: f64) -> Value {
     Value::Number(value.to_string())

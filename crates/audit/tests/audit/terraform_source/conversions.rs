@@ -55,6 +55,10 @@ const CASES: &[Case] = &[
     ("jsonencode(tolist(var.o)[0].a == \"x\" ? [] : @)", &[SETS], Noted("its containers are not known")),
     ("jsonencode(contains(var.o, { a = \"x\" }) ? @ : [])", &[SETS], Found("main.tf", 3)),
     ("jsonencode(var.any[1] == \"1\" ? @ : [])", &[SETS], Found("main.tf", 3)),
+    ("jsonencode(var.l[1] == \"1\" && var.m.b == \"true\" ? @ : [])", &[("v.tf", "variable \"l\" {\n  type = list\n  default = [\"1\", 1]\n}\nvariable \"m\" {\n  type = map\n  default = { a = \"x\", b = true }\n}")], Found("main.tf", 3)),
+    ("jsonencode(coalesce(null, 1, \"x\") == \"1\" ? @ : [])", &[], Found("main.tf", 3)),
+    ("jsonencode(coalesce(null, 1, 2) == 1 ? @ : [])", &[], Found("main.tf", 3)),
+    ("jsonencode(\"${1.0}-${-1.50}\" == \"1--1.5\" ? @ : [])", &[], Found("main.tf", 3)),
 
     ("jsonencode(length(compact([\"${var.u}${var.v}\"])) == 0 ? [] : @)", &[UNKNOWN], Noted("its containers are not known")),
     ("jsonencode(length(compact([\"x${var.u}\", \"\", null])) == 1 ? @ : [])", &[UNKNOWN], Found("main.tf", 3)),
