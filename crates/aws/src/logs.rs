@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use aws_sdk_cloudwatchlogs::{
     Client, config::Builder, error::SdkError, operation::filter_log_events::FilterLogEventsOutput,
 };
-
 use aws_types::SdkConfig;
 use jiff::Timestamp;
 

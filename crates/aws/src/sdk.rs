@@ -116,8 +116,8 @@ fn is_error(status: u16) -> bool {
     matches!(status, 403 | 429) || status >= 500
 }
 
-/// The time-outs of a client: of each attempt, and of all attempts together. All are set, because the SDK takes those that a
-/// client leaves out from the common configuration.
+/// The time-outs of a client: of each attempt, and of all attempts together. Both are set, because the SDK takes those that a
+/// client leaves out from the common configuration, where other time-outs are not set.
 pub(crate) fn timeouts(attempt: Duration, operation: Option<Duration>) -> TimeoutConfig {
     let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2)).operation_attempt_timeout(attempt);
     match operation {

@@ -95,7 +95,7 @@ fn say_without_fix(checked: &Checked, streams: &mut Streams<'_>) {
         1 => "1 finding has".to_owned(),
         count => format!("{count} findings have"),
     };
-    streams.diagnostic(&format!("info: {count} to be fixed by hand: `ecs-mesh check` shows what is wrong"));
+    streams.diagnostic(&format!("info: {count} no fix: `ecs-mesh check` shows what to do"));
 }
 
 /// Fixes one file. Returns whether findings are left.

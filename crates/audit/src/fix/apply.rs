@@ -17,9 +17,10 @@ use crate::{
 /// # Errors
 /// One of the edits cannot be made; then none of them is.
 pub fn apply(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
-    let attempts = [Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE];
+    let manners = [Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE];
+    let count = if is_native_terraform(text, dialect) { 1 } else { manners.len() };
     let mut first_error = None;
-    for manner in attempts {
+    for manner in manners.into_iter().take(count) {
         match try_apply(text, dialect, edits, manner) {
             Ok(edited) => return Ok(edited),
             Err(error) => first_error = first_error.or(Some(error)),
@@ -60,8 +61,7 @@ fn apply_to_one(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) ->
 }
 
 fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
-    // In Terraform's native syntax, no file begins with a bracket.
-    if dialect == Dialect::Terraform && !text.trim_start().starts_with('{') {
+    if is_native_terraform(text, dialect) {
         return hcl_part::edit(text, edits, |block, edit| {
             let (steps, change) = outermost(&literals(block)?, dialect, edit)?;
             hcl::edit(block, &steps, &change)
@@ -88,6 +88,11 @@ fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> R
     };
     let is_minimal = read(&edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
     if is_minimal { Ok(edited) } else { Err(EditError::NotMinimal) }
+}
+
+/// Whether a text is in Terraform's native syntax, in which no file begins with a bracket, and which knows one manner.
+fn is_native_terraform(text: &str, dialect: Dialect) -> bool {
+    dialect == Dialect::Terraform && !text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 
 /// The change in the file's own notation: a change in embedded JSON becomes a change of the string that contains it.

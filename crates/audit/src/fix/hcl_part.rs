@@ -14,7 +14,6 @@ struct Part {
     span: Span,
     /// The steps to it in the tree of the file.
     place: Vec<Step>,
-    /// The edits of a file that contains only this block.
     edits: Vec<Edit>,
 }
 
@@ -28,9 +27,10 @@ pub(super) fn edit(
     let mut edited = text.to_owned();
     // From the end, so that the bytes before an edit keep their positions.
     for part in parts(&wanted, edits)?.into_values().rev() {
-        let block = text.get(part.span.start..part.span.end).unwrap_or_default().to_owned();
+        let block =
+            text.get(part.span.start..part.span.end).ok_or_else(|| EditError::no_such_place(&part.place))?.to_owned();
         let block = part.edits.iter().try_fold(block, |block, edit| edit_one(&block, edit))?;
-        let found = tree::at(&literals(&block)?, &alone(&part.place)).cloned();
+        let found = tree::at(&literals(&block)?, &part.place).cloned();
         let place = tree::at_mut(&mut wanted, &part.place);
         match (place, found) {
             (Some(place), Some(found)) => *place = found,
@@ -48,11 +48,9 @@ fn parts(root: &Node, edits: &[Edit]) -> Result<BTreeMap<usize, Part>, EditError
     for edit in edits {
         let steps = edit.route.steps();
         let (span, place) = block_of(root, &steps).ok_or_else(|| EditError::no_such_place(&steps))?;
-        let inner = steps.get(place.len()..).unwrap_or_default();
-        let route = alone(place).into_iter().chain(inner.iter().cloned()).collect();
         let part = Part { span, place: place.to_vec(), edits: Vec::new() };
         let part = parts.entry(span.start).or_insert(part);
-        part.edits.push(Edit { route, change: edit.change.clone() });
+        part.edits.push(edit.clone());
     }
     Ok(parts)
 }
@@ -74,58 +72,45 @@ fn block_of<'s>(root: &Node, steps: &'s [Step]) -> Option<(Span, &'s [Step])> {
     None
 }
 
-/// The steps to a block in a file that contains only this block: without the number that the second block with the same
-/// type and labels has.
-fn alone(place: &[Step]) -> Vec<Step> {
-    let mut steps = place.to_vec();
-    if let Some(Step::Key(key)) = steps.last_mut()
-        && let Some(at) = key.find('#')
-    {
-        key.truncate(at);
-    }
-    steps
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::hcl, *};
     use crate::finding::Change;
 
-    const TEXT: &str =
-        "# Two services\nresource \"x\" \"a\" {\n  mode = 1\n}\nlocals {\n  mode = 2\n}\nlocals {\n  mode = 3\n}\n";
+    const TEXT: &str = "# Two services\nresource \"x\" \"a\" {\n  mode = 1\n  kind = 1\n}\nlocals {\n  mode = 2\n}\nresource \"x\" \"b\" {\n  mode = 3\n}\n";
 
-    /// Edits with a function that replaces each `mode`, and returns the blocks that it got.
-    fn edited(paths: &[&str], replacement: &str) -> Result<String, EditError> {
-        let edit_of = |path: &&str| {
-            let route = path.split('.').map(|key| Step::Key(key.to_owned())).collect();
-            Edit { route, change: Change::Set(json!(true)) }
-        };
-        let edits: Vec<Edit> = paths.iter().map(edit_of).collect();
-        edit(TEXT, &edits, |block, _| Ok(block.replace("mode", replacement)))
+    /// Edits that set the value at each path to 0.
+    fn edits(paths: &[&str]) -> Vec<Edit> {
+        let steps = |path: &str| path.split('.').map(|key| Step::Key(key.to_owned())).collect();
+        paths.iter().map(|path| Edit { route: steps(path), change: Change::Set(json!(0)) }).collect()
+    }
+
+    fn set_to_0(paths: &[&str]) -> Result<String, EditError> {
+        edit(TEXT, &edits(paths), |block, edit| hcl::edit(block, &edit.route.steps(), &edit.change))
     }
 
     #[test]
     fn each_block_is_edited_on_its_own() {
-        let text = edited(&["resource.x.a.mode", "locals#1.mode"], "kind").unwrap();
-        assert_eq!(text, TEXT.replace("mode = 1", "kind = 1").replace("mode = 3", "kind = 3"));
+        let text = set_to_0(&["resource.x.b.mode", "resource.x.a.mode", "resource.x.a.kind"]).unwrap();
+        assert_eq!(text, TEXT.replace("= 1", "= 0").replace("= 3", "= 0"));
     }
 
     #[test]
     fn a_place_outside_of_blocks_is_refused() {
-        for path in ["resource.x", "resource.x.b.mode", "mode"] {
-            let error = edited(&[path], "kind").unwrap_err();
+        for path in ["resource.x", "resource.x.c.mode", "mode"] {
+            let error = set_to_0(&[path]).unwrap_err();
             assert!(matches!(error, EditError::NoSuchPlace(_)), "{path}: {error}");
         }
     }
 
     #[test]
     fn an_edit_that_changes_another_block_is_refused() {
-        for replacement in ["}\nresource \"x\" \"c\" {\n  mode", "/* mode", "mode = 1\n}\nlocals {\n  other"] {
-            let error = edited(&["resource.x.a.mode"], replacement).unwrap_err();
-            let expected = matches!(error, EditError::NotMinimal | EditError::Unreadable(_));
-            assert!(expected, "{replacement}: {error}");
+        for instead in ["}\nresource \"x\" \"c\" {\n  mode", "/* mode", "mode = 1\n}\nlocals {\n  other"] {
+            let edited = edit(TEXT, &edits(&["resource.x.a.mode"]), |block, _| Ok(block.replace("mode", instead)));
+            let error = edited.unwrap_err();
+            assert!(matches!(error, EditError::NotMinimal | EditError::Unreadable(_)), "{instead}: {error}");
         }
     }
 }

@@ -68,6 +68,8 @@ pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Find
         }
         fix_group(&mut state, &round, &mut repair);
     }
+    let open = open(&state.findings, &repair.left, &is_wanted);
+    repair.left.extend(open.into_iter().map(|finding| Left { finding, error: None }));
     repair.after = state.file;
     repair
 }
@@ -97,19 +99,25 @@ impl<'r> State<'r> {
 
     /// Whether this state is the expected result of fixing `fixed`.
     fn is_better_than(&self, before: &Self, fixed: &[Finding]) -> bool {
+        self.problems <= before.problems && self.lacks(fixed, before) && !self.has_new(fixed, before)
+    }
+
+    /// Whether each of `fixed` is gone. Of several equal findings, as many as were fixed.
+    fn lacks(&self, fixed: &[Finding], before: &Self) -> bool {
+        let (before, after) = (counts(&before.findings, Finding::identity), counts(&self.findings, Finding::identity));
         let count = |all: &HashMap<Identity<'_>, usize>, one: &Identity<'_>| all.get(one).copied().unwrap_or_default();
-        let (was, is) = (counts(&before.findings, Finding::identity), counts(&self.findings, Finding::identity));
-        let are_gone =
-            counts(fixed, Finding::identity).iter().all(|(one, fixed)| count(&is, one) + fixed <= count(&was, one));
-        // Messages are not compared: an edit may change the values in them.
-        let key = |one: &'_ Finding| (one.rule.id, one.subject.clone(), one.container.clone());
-        let (had, has) = (counts(&before.findings, key), counts(&self.findings, key));
+        let fixed = counts(fixed, Finding::identity);
+        fixed.iter().all(|(one, fixed)| count(&after, one) + fixed <= count(&before, one))
+    }
+
+    /// Whether there is a new finding that is not less severe than `fixed`. Messages are not compared: an edit may change the
+    /// values in them.
+    fn has_new(&self, fixed: &[Finding], before: &Self) -> bool {
+        let alike = |one: &'_ Finding| (one.rule.id, one.subject.clone(), one.container.clone());
+        let (before, after) = (counts(&before.findings, alike), counts(&self.findings, alike));
         let least = fixed.iter().map(|finding| finding.severity).min();
-        let is_new = |finding: &Finding| {
-            let key = key(finding);
-            Some(finding.severity) >= least && has.get(&key) > had.get(&key)
-        };
-        self.problems <= before.problems && are_gone && !self.findings.iter().any(is_new)
+        let grave = self.findings.iter().filter(|finding| Some(finding.severity) >= least);
+        grave.map(alike).any(|alike| after.get(&alike) > before.get(&alike))
     }
 }
 

@@ -78,12 +78,22 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
 
 fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditError> {
     let document = Document::new(text).map_err(notation)?;
-    let patch = Patch { route: Route::from(steps.iter().filter_map(component).collect::<Vec<_>>()), operation };
+    let route = Route::from(steps.iter().filter_map(component).collect::<Vec<_>>());
+    let place = document.query_exact(&route).map_err(notation)?;
+    if place.is_some_and(|place| has_tag(document.extract(&place))) {
+        return Err(EditError::Notation("a value with a tag".to_owned()));
+    }
+    let patch = Patch { route, operation };
     let edited = apply_yaml_patches(&document, &[patch]).map_err(notation)?;
     let edited = edited.source();
     // A file without a newline at its end is left without one.
     let edited = if text.ends_with('\n') { edited } else { edited.strip_suffix('\n').unwrap_or(edited) };
     Ok(edited.to_owned())
+}
+
+/// Whether a value has a tag, as in `! [a, b]`, at which the library panics.
+fn has_tag(value: &str) -> bool {
+    value.split_whitespace().find(|word| !word.starts_with('&')).is_some_and(|word| word.starts_with('!'))
 }
 
 /// Without its only item, the list would be null instead of empty.

@@ -1,8 +1,16 @@
 //! `# ecs-mesh: ignore[rule, …] why` and `# ecs-mesh: ignore-file[rule, …] why`; in JSON with `//`, in JSON and
 //! Terraform also `/* … */` on one line.
 
-use super::selection::unknown_rule;
-use crate::{document::Position, input::InputProblem, rules::rule, source::SourceFile};
+use super::{
+    lines::{Comment, Line, lines},
+    selection::unknown_rule,
+};
+use crate::{
+    document::Position,
+    input::{InputProblem, is_yaml},
+    rules::rule,
+    source::SourceFile,
+};
 
 const MARK: &str = "ecs-mesh:";
 
@@ -26,50 +34,62 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
     if !file.text.contains(MARK) {
         return Vec::new();
     }
-    let lines: Vec<&str> = file.text.lines().collect();
+    let lines = lines(&file.text, is_yaml(file));
     let meant = concerned_lines(&lines);
-    let first_content = lines.iter().position(|line| !is_beside_the_content(line)).unwrap_or(lines.len());
+    let first_content = lines.iter().position(|line| !line.is_blank && !line.is_comment).unwrap_or(lines.len());
     let mut directives = Vec::new();
     for (index, line) in lines.iter().enumerate() {
-        let Some((column, rest)) = marked(line) else { continue };
-        let position = Position { line: index + 1, column };
-        let mut problem = |reason: String| {
-            problems.push(InputProblem { file: file.name.clone(), position: Some(position), reason });
-        };
-        let Some(comment) = Comment::parse(rest) else {
-            problem(
-                "an ecs-mesh comment has the form ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned(),
-            );
-            continue;
-        };
-        if comment.is_for_file && index >= first_content {
-            problem("ignore-file must be at the top of the file, above its first value".to_owned());
-            continue;
-        }
-        let about = if comment.is_for_file { None } else { meant.get(index).map(|line| line + 1) };
-        for id in comment.rules {
-            match rule(id) {
-                Some(rule) => directives.push(Directive {
-                    rule: rule.id,
-                    line: about,
-                    reason: comment.reason.to_owned(),
-                    position,
-                    is_used: false,
-                }),
-                None => problem(unknown_rule(id)),
+        let texts =
+            line.comments.iter().flat_map(|comment| marked(comment).into_iter().map(move |text| (comment, text)));
+        for (comment, text) in texts {
+            let position = Position { line: index + 1, column: comment.column };
+            let mut problem = |reason: String| {
+                problems.push(InputProblem { file: file.name.clone(), position: Some(position), reason });
+            };
+            match Instruction::of(comment, text, index < first_content) {
+                Err(reason) => problem(reason.to_owned()),
+                Ok(Instruction { is_for_file, rules, reason }) => {
+                    let line = meant.get(index).filter(|_| !is_for_file).map(|line| line + 1);
+                    for id in rules {
+                        match rule(id) {
+                            Some(rule) => directives.push(Directive {
+                                rule: rule.id,
+                                line,
+                                reason: reason.to_owned(),
+                                position,
+                                is_used: false,
+                            }),
+                            None => problem(unknown_rule(id)),
+                        }
+                    }
+                }
             }
         }
     }
     directives
 }
 
-struct Comment<'l> {
+/// What a comment says behind the mark.
+struct Instruction<'l> {
     is_for_file: bool,
     rules: Vec<&'l str>,
     reason: &'l str,
 }
 
-impl<'l> Comment<'l> {
+impl<'l> Instruction<'l> {
+    /// The instruction in `text`, a part of `comment`.
+    fn of(comment: &Comment<'_>, text: &'l str, is_at_top: bool) -> Result<Self, &'static str> {
+        if !comment.is_closed {
+            return Err("an ecs-mesh comment must end on its line");
+        }
+        let found = Self::parse(text)
+            .ok_or("an ecs-mesh comment has the form ignore[rule, …] reason or ignore-file[rule, …] reason")?;
+        if found.is_for_file && !is_at_top {
+            return Err("ignore-file must be at the top of the file, above its first value");
+        }
+        Ok(found)
+    }
+
     fn parse(text: &'l str) -> Option<Self> {
         let (verb, rest) = text.trim_start().split_once('[')?;
         let (rules, reason) = rest.split_once(']')?;
@@ -85,55 +105,23 @@ impl<'l> Comment<'l> {
     }
 }
 
-/// The column of a comment with the mark, and the text after the mark.
-fn marked(line: &str) -> Option<(usize, &str)> {
-    let (before, rest) = line.trim_start_matches('\u{feff}').split_once(MARK)?;
-    let before = before.trim_end();
-    let (opener, rest) = match (before.strip_suffix("//"), before.strip_suffix("/*"), before.strip_suffix('#')) {
-        (Some(opener), ..) => (opener, rest),
-        (_, Some(opener), _) => (opener, rest.split_once("*/").map_or(rest, |(inside, _)| inside)),
-        // YAML's comments need a blank before them: `a#b` is text.
-        (.., Some(opener)) if opener.is_empty() || opener.ends_with(char::is_whitespace) => (opener, rest),
-        _ => return None,
-    };
-    (!ends_within_quotes(opener)).then(|| (opener.chars().count() + 1, rest))
-}
-
-/// Whether a line ends within a quoted string of JSON or YAML. A quote begins a string only where a value may begin: in
-/// `it's` it is an apostrophe.
-fn ends_within_quotes(line: &str) -> bool {
-    let (mut within, mut before) = (None, ' ');
-    let mut characters = line.chars().peekable();
-    while let Some(c) = characters.next() {
-        match (within, c) {
-            (Some('"'), '\\') => drop(characters.next()),
-            // Two single quotes are an escaped one.
-            (Some('\''), '\'') if characters.peek() == Some(&'\'') => drop(characters.next()),
-            (Some(quote), c) if c == quote => within = None,
-            (None, '"' | '\'') if before.is_whitespace() || "[{(,:".contains(before) => within = Some(c),
-            _ => {}
-        }
-        before = c;
-    }
-    within.is_some()
-}
-
-fn is_comment(line: &str) -> bool {
-    let line = line.trim_start_matches('\u{feff}').trim_start();
-    line.starts_with('#') || line.starts_with("//") || (line.starts_with("/*") && line.trim_end().ends_with("*/"))
-}
-
-fn is_beside_the_content(line: &str) -> bool {
-    line.trim().is_empty() || line.trim() == "---" || is_comment(line)
+/// The texts behind the marks of a comment. A mark is at the beginning of the comment, or of another one within it:
+/// `# noqa # ecs-mesh: …`.
+fn marked<'l>(comment: &Comment<'l>) -> Vec<&'l str> {
+    const OPENERS: [char; 3] = ['#', '/', '*'];
+    let parts: Vec<&str> = comment.text.split(MARK).map(str::trim_end).collect();
+    let is_marked = |before: &str| before.is_empty() || before.ends_with(OPENERS);
+    let texts = parts.iter().zip(parts.iter().skip(1)).filter(|(before, _)| is_marked(before));
+    texts.map(|(_, text)| text.trim_end_matches(OPENERS)).collect()
 }
 
 /// The line that a comment in each line concerns. A comment on a line of its own concerns the next line that is not a
 /// comment.
-fn concerned_lines(lines: &[&str]) -> Vec<usize> {
+fn concerned_lines(lines: &[Line<'_>]) -> Vec<usize> {
     let mut meant: Vec<usize> = (0..lines.len()).collect();
     let mut below = None;
     for (index, line) in meant.iter_mut().zip(lines).rev() {
-        if is_comment(line) {
+        if line.is_comment {
             *index = below.unwrap_or(*index);
         } else {
             below = Some(*index);
@@ -175,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_comment_on_the_last_line_concerns_itself() {
-        let lines = ["# a", "b: 2", "", "# c", "# d"];
-        assert_eq!(concerned_lines(&lines), [1, 1, 2, 3, 4]);
+        let text = "# a\nb: 2\n\n# c\n# d";
+        assert_eq!(concerned_lines(&lines(text, true)), [1, 1, 2, 3, 4]);
     }
 
     #[test]
@@ -188,13 +176,48 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
     }
 
+    /// The rules and lines of the directives in a Terraform source, and the problems.
+    fn in_terraform(text: &str) -> (Vec<(&'static str, Option<usize>)>, Vec<String>) {
+        let mut problems = Vec::new();
+        let directives = directives(&SourceFile::new("main.tf", text), &mut problems);
+        let directives = directives.into_iter().map(|directive| (directive.rule, directive.line)).collect();
+        (directives, problems.iter().map(ToString::to_string).collect())
+    }
+
     #[test]
     fn a_comment_may_end_on_its_line() {
-        let text = "/* ecs-mesh: ignore[consul-network-mode] lab */\nmode = 1 /* ecs-mesh: ignore[ecs-dependency-unknown] */\n";
-        let (directives, problems) = read(text);
-        assert_eq!(directives[0], ("consul-network-mode", Some(2), "lab".to_owned()));
-        assert_eq!(directives[1], ("ecs-dependency-unknown", Some(2), "no reason given".to_owned()));
-        assert_eq!(problems, Vec::<String>::new());
+        let (mode, unknown) = ("consul-network-mode", "ecs-dependency-unknown");
+        for (text, expected) in [
+            ("/* ecs-mesh: ignore[consul-network-mode] lab */\nmode = 1\n", vec![(mode, Some(2))]),
+            ("/** ecs-mesh: ignore[consul-network-mode] **/\nmode = 1\n", vec![(mode, Some(2))]),
+            ("mode = 1# ecs-mesh: ignore[consul-network-mode]\n", vec![(mode, Some(1))]),
+            ("/* ecs-mesh: ignore[consul-network-mode] */ mode = 1 /* why */\n", vec![(mode, Some(1))]),
+            ("# ecs-mesh: ignore[consul-network-mode]\n/* a */ mode = 1 /* b */\n", vec![(mode, Some(2))]),
+            ("# ecs-mesh: ignore[consul-network-mode]\n/* a\n b */\nmode = 1\n", vec![(mode, Some(4))]),
+            ("/*\n Licence\n*/\n# ecs-mesh: ignore-file[consul-network-mode]\n", vec![(mode, None)]),
+            (
+                "m = 1 /* ecs-mesh: ignore[consul-network-mode] a */ # ecs-mesh: ignore[ecs-dependency-unknown] b\n",
+                vec![(mode, Some(1)), (unknown, Some(1))],
+            ),
+        ] {
+            assert_eq!(in_terraform(text), (expected, Vec::new()), "{text}");
+        }
+        let (directives, problems) = in_terraform("a = 1 /* ecs-mesh: ignore[consul-network-mode]\n*/\n");
+        assert_eq!(
+            (directives, problems),
+            (vec![], vec!["main.tf:1:7: an ecs-mesh comment must end on its line".into()])
+        );
+    }
+
+    #[test]
+    fn a_comment_may_have_several_marks() {
+        let none = || "no reason given".to_owned();
+        let text =
+            "a: 1 # noqa # ecs-mesh: ignore[consul-network-mode] # ecs-mesh: ignore[ecs-dependency-unknown] why\n";
+        let found = [("consul-network-mode", Some(1), none()), ("ecs-dependency-unknown", Some(1), "why".to_owned())];
+        assert_eq!(read(text).0, found);
+        assert_eq!(read("a: 1 # not ecs-mesh: ignore[consul-network-mode]\n"), (Vec::new(), Vec::new()));
+        assert_eq!(read("a: ls /* ecs-mesh: ignore[consul-network-mode] */\n"), (Vec::new(), Vec::new()));
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! What a file says, without its comments.
 
-use std::path::Path;
-
 use hcl_edit::structure::Body;
 
 use crate::{
     document::{Node, Value},
-    input::{Notation, parse_all},
+    input::{Notation, is_native_terraform, parse_all},
     source::SourceFile,
 };
 
@@ -23,8 +21,7 @@ pub(super) enum Content {
 impl Content {
     /// `None` if the file cannot be read, or is JSON without comments, which its readers may require.
     pub(super) fn of(file: &SourceFile) -> Option<Self> {
-        let is_terraform = Path::new(&file.name).extension().is_some_and(|kind| kind == "tf" || kind == "tofu");
-        if is_terraform {
+        if is_native_terraform(file) {
             return hcl_edit::parser::parse_body(file.text.trim_start_matches('\u{feff}')).ok().map(Self::Terraform);
         }
         match parse_all(file).ok()? {

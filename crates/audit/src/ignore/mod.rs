@@ -7,6 +7,7 @@ mod config;
 mod config_error;
 mod content;
 mod glob;
+mod lines;
 mod nearest;
 mod schema;
 #[cfg(test)]

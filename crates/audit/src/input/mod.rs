@@ -26,4 +26,8 @@ pub use self::{
     problem::InputProblem,
     source::read_source,
 };
-pub(crate) use self::{notation::parse_all, source::read_edited, terraform_source::literals};
+pub(crate) use self::{
+    notation::{is_native_terraform, is_yaml, parse_all},
+    source::read_edited,
+    terraform_source::literals,
+};

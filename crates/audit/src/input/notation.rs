@@ -1,6 +1,6 @@
 //! Whether a text is JSON or YAML.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ffi::OsStr, path::Path};
 
 use crate::{
     document::{
@@ -62,6 +62,17 @@ pub(crate) fn parse_all(file: &SourceFile) -> Result<(Notation, Vec<Node>), Pars
 /// Reads one of several documents.
 pub(super) fn parse_one(file: &SourceFile, document: Span, index: usize) -> Result<Node, ParseError> {
     parse_yaml_document(&without_mark(&file.text, "##\n"), document, &Route::default().then(Step::Document(index)))
+}
+
+/// Whether a file is in Terraform's native syntax, by its name.
+pub(crate) fn is_native_terraform(file: &SourceFile) -> bool {
+    let kind = Path::new(&file.name).extension().and_then(OsStr::to_str).unwrap_or_default();
+    ["tf", "tofu"].iter().any(|native| kind.eq_ignore_ascii_case(native))
+}
+
+/// Whether a file is YAML, by its name and its first character.
+pub(crate) fn is_yaml(file: &SourceFile) -> bool {
+    !is_native_terraform(file) && !is_json_by_name(file) && !looks_like_json(&file.text)
 }
 
 fn is_json_by_name(file: &SourceFile) -> bool {

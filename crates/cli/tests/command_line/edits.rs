@@ -62,7 +62,7 @@ fn findings_without_a_fix_are_counted() {
     let main = "locals {\n  mode = \"bridge\"\n}\n\nresource \"aws_ecs_task_definition\" \"web\" {\n  family                = \"web\"\n  network_mode          = local.mode\n  tags                  = { \"consul.hashicorp.com/mesh\" = \"true\" }\n  container_definitions = jsonencode([\n    { name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" },\n  ])\n}\n";
     let workspace = Workspace::new("fix-by-hand", &[("main.tf", main)]);
     let shown = workspace.run(&["fix", "--select", "consul-network-mode"]);
-    let said = "info: 1 finding has to be fixed by hand: `ecs-mesh check` shows what is wrong\n";
+    let said = "info: 1 finding has no fix: `ecs-mesh check` shows what to do\n";
     assert_eq!((shown.status.code(), out(&shown), errors(&shown)), (Some(0), String::new(), said.to_owned()));
 }
 

@@ -1,7 +1,10 @@
 //! A directory of Terraform sources: all of its files are one module. Source:
 //! <https://developer.hashicorp.com/terraform/language/files>
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     read::read_body,
@@ -46,8 +49,19 @@ impl Directory {
             directory.files.push(file);
             body.unwrap_or_default()
         };
+        let (mut declared, mut twice) = (BTreeSet::new(), Vec::new());
         for file in sources {
-            let body = read(&mut directory, file);
+            let mut body = read(&mut directory, Arc::clone(&file));
+            body.blocks.retain(|block| match address(block) {
+                Some(address) if declared.contains(&address) => {
+                    twice.push(declared_twice(&file, block, &address));
+                    false
+                }
+                address => {
+                    declared.extend(address);
+                    true
+                }
+            });
             directory.declare(body);
         }
         for file in overrides {
@@ -58,6 +72,7 @@ impl Directory {
             let body = read(&mut directory, file);
             directory.values.extend(body.attributes.into_iter().map(|value| (value.name.clone(), value)));
         }
+        problems.extend(twice);
         directory
     }
 
@@ -105,6 +120,23 @@ impl Directory {
             }
         }
     }
+}
+
+/// The address of a block, which no other block of the module has: `aws_ecs_task_definition.web`, `module.web`, `var.mode`.
+fn address(block: &Block) -> Option<String> {
+    let name = block.label(0)?;
+    match block.kind.as_str() {
+        "resource" => Some(format!("{name}.{}", block.label(1)?)),
+        "variable" => Some(format!("var.{name}")),
+        kind @ ("module" | "output") => Some(format!("{kind}.{name}")),
+        _ => None,
+    }
+}
+
+fn declared_twice(file: &SourceFile, block: &Block, address: &str) -> InputProblem {
+    let reason =
+        format!("{address} is declared before, and Terraform refuses a second declaration; this one is not read");
+    InputProblem::at(file, block.name_span(), reason)
 }
 
 fn add(blocks: &mut BTreeMap<String, Block>, block: Block) {
