@@ -166,12 +166,19 @@ fn service_use(service: &RunningService, place: &Place) -> ServiceUse {
     };
     ServiceUse {
         name: service.name.clone(),
+        service_name: field(&Some(service.name.clone())),
         propagate_tags: field(&service.propagate_tags),
         launch_type: field(&service.launch_type),
+        // Only the inventory of files lists them.
+        capacity_providers: unread(place),
         // Its tags are copied to tasks only with SERVICE, which is in `propagate_tags`.
-        tags: List { items: Vec::new(), is_complete: false, place: place.clone(), is_present: false },
+        tags: unread(place),
         place: place.clone(),
     }
+}
+
+fn unread<T>(place: &Place) -> List<T> {
+    List { items: Vec::new(), is_complete: false, place: place.clone(), is_present: false }
 }
 
 fn known<T: Default>(answer: Result<T, EcsError>, subject: &str, problems: &mut Vec<InputProblem>) -> T {

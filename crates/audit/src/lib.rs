@@ -113,6 +113,7 @@ fn applies(applies: Applies, subject: &Subject<'_>) -> bool {
     match applies {
         Applies::EveryTask => true,
         Applies::Consul => generation.is_some(),
+        Applies::ConsulAndController => generation.is_some() || subject.controller.is_some(),
         Applies::ConsulClient => generation == Some(Generation::Client),
         Applies::ConsulDataplane => matches!(generation, Some(Generation::ControlPlane | Generation::Dataplane)),
         Applies::ConsulGateway => subject.consul.as_ref().is_some_and(|consul| consul.is_gateway),

@@ -57,6 +57,8 @@ pub enum Applies {
     EveryTask,
     /// Task definitions of Consul's mesh, in both generations.
     Consul,
+    /// Task definitions of Consul's mesh, and of consul-ecs's controller.
+    ConsulAndController,
     /// Those with a Consul client agent in the task (consul-ecs up to 0.6).
     ConsulClient,
     /// Those with Consul Dataplane (consul-ecs 0.7 and newer).
@@ -78,6 +80,7 @@ impl Applies {
         match self {
             Self::EveryTask => "every task definition",
             Self::Consul => "Consul, both generations",
+            Self::ConsulAndController => "Consul, both generations, and the controller of consul-ecs",
             Self::ConsulClient => "Consul, client generation (consul-ecs up to 0.6)",
             Self::ConsulDataplane => "Consul, dataplane generation (consul-ecs 0.7 and newer)",
             Self::ConsulGateway => "Consul gateways",

@@ -11,7 +11,7 @@ use crate::{
 };
 use audit::{
     Material, audit,
-    definition::TaskDefinition,
+    definition::{Dialect, TaskDefinition},
     finding::Severity,
     fix::apply,
     inject::{Images, Options, Target, TokenSecrets, Upstream, inject, log_configuration},
@@ -119,6 +119,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 fn chosen<'m>(arguments: &Arguments, material: &'m Material) -> Result<&'m TaskDefinition, Failure> {
     match material.chosen(arguments.family.as_deref()).as_slice() {
         [one] => Ok(one),
+        // None of them can be edited, whichever is chosen.
+        [first, ..] if material.definitions.iter().all(|one| one.dialect == Dialect::Terraform) => Ok(first),
         [] => Err(Failure::Message(format!("{}: no such task definition in it", arguments.file))),
         several => {
             let labels: Vec<String> = several.iter().map(|definition| definition.label()).collect();

@@ -160,7 +160,9 @@ async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> 
 /// The inventory of files.
 async fn of_files(arguments: &Arguments, gathered: Gathered) -> Result<InventoryReport, Failure> {
     let consul = ConsulVariables::read(|name| std::env::var(name).ok())?.client()?;
-    let mut problems: Vec<String> = gathered.problems.iter().map(ToString::to_string).collect();
+    // What only a plan tells may be a task definition that blocks an upgrade.
+    let unread = gathered.problems.iter().chain(&gathered.unchecked);
+    let mut problems: Vec<String> = unread.map(ToString::to_string).collect();
     let version = version(arguments, &consul).await.unwrap_or_else(|problem| {
         problems.push(problem);
         None

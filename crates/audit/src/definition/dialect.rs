@@ -14,6 +14,17 @@ pub enum Dialect {
 /// The maps whose keys are names that the user or a driver chooses: `awslogs-group`.
 const OWN_KEYS: [&str; 4] = ["dockerLabels", "driverOpts", "labels", "options"];
 
+/// The arguments around containers, as ECS and as Terraform spells them. Source:
+/// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>
+const ARGUMENTS: [(&str, &str); 6] = [
+    ("networkMode", "network_mode"),
+    ("requiresCompatibilities", "requires_compatibilities"),
+    ("taskRoleArn", "task_role_arn"),
+    ("executionRoleArn", "execution_role_arn"),
+    ("proxyConfiguration", "proxy_configuration"),
+    ("propagateTags", "propagate_tags"),
+];
+
 impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
     #[must_use]
@@ -44,6 +55,15 @@ impl Dialect {
         }
     }
 
+    /// `text`, which names arguments as ECS does, with Terraform's names in Terraform's language.
+    #[must_use]
+    pub fn spell_arguments(self, text: String) -> String {
+        match self {
+            Self::Terraform => ARGUMENTS.iter().fold(text, |text, (ecs, terraform)| text.replace(ecs, terraform)),
+            Self::Ecs | Self::CloudFormation => text,
+        }
+    }
+
     /// Whether numbers and booleans may be written as strings.
     #[must_use]
     pub fn is_lenient(self) -> bool {
@@ -56,6 +76,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn arguments_have_terraform_s_names_in_its_language() {
+        let spelled = |dialect: Dialect| dialect.spell_arguments("set networkMode to awsvpc".to_owned());
+        assert_eq!(spelled(Dialect::Terraform), "set network_mode to awsvpc");
+        assert_eq!(spelled(Dialect::Ecs), "set networkMode to awsvpc");
+    }
 
     #[test]
     fn keys_are_spelled_but_not_those_of_the_user() {

@@ -47,8 +47,10 @@ pub(crate) fn service_use(name: String, node: &Node, dialect: Dialect) -> Result
     let reader = MapReader::new(node, dialect, name.clone())?;
     Ok(super::ServiceUse {
         name,
+        service_name: reader.text("serviceName")?,
         propagate_tags: reader.text("propagateTags")?,
         launch_type: reader.text("launchType")?,
+        capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider"))?,
         tags: reader.maps("tags", tag)?,
         place: reader.place(),
     })

@@ -48,6 +48,13 @@ impl Draft {
         self.notes.push(Note { span, text: text.into() });
     }
 
+    /// Adds another relevant part of the file, unless the finding is there.
+    pub fn add_note_elsewhere(&mut self, span: Span, text: impl Into<String>) {
+        if span != self.span {
+            self.add_note(span, text);
+        }
+    }
+
     /// The edits that fix it.
     #[must_use]
     pub fn fix(mut self, fix: Option<Fix>) -> Self {

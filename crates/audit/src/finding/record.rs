@@ -48,7 +48,8 @@ pub struct Identity<'f> {
 impl Finding {
     /// A finding of `rule` about a task definition.
     #[must_use]
-    pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, draft: Draft) -> Self {
+    pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
+        draft.help = definition.dialect.spell_arguments(draft.help);
         Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
     }
 

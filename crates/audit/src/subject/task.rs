@@ -1,6 +1,6 @@
 //! A task definition and its roles in the meshes.
 
-use super::{app_mesh::AppMeshTask, consul::ConsulTask};
+use super::{app_mesh::AppMeshTask, consul::ConsulTask, roles::is_controller};
 use crate::{
     definition::{Container, TaskDefinition},
     deployment::Deployment,
@@ -13,6 +13,8 @@ pub struct Subject<'d> {
     pub definition: &'d TaskDefinition,
     /// Its containers of Consul's mesh, if it is part of it.
     pub consul: Option<ConsulTask<'d>>,
+    /// The container of consul-ecs's controller, if it is that.
+    pub controller: Option<&'d Container>,
     /// Its containers of App Mesh, if it is part of it.
     pub app_mesh: Option<AppMeshTask<'d>>,
     /// The deployment of the controller that it belongs to, if it is known.
@@ -23,13 +25,30 @@ impl<'d> Subject<'d> {
     /// Analyses `definition`.
     #[must_use]
     pub fn new(definition: &'d TaskDefinition) -> Self {
-        Self { definition, consul: ConsulTask::of(definition), app_mesh: AppMeshTask::of(definition), deployment: None }
+        Self {
+            definition,
+            consul: ConsulTask::of(definition),
+            controller: definition.containers.items.iter().find(|container| is_controller(container)),
+            app_mesh: AppMeshTask::of(definition),
+            deployment: None,
+        }
     }
 
     /// The same in a deployment.
     #[must_use]
     pub fn in_deployment(self, deployment: Option<&'d Deployment>) -> Self {
         Self { deployment, ..self }
+    }
+
+    /// The containers with programs of Consul, whose releases are judged: those of the mesh, if their images fit its
+    /// generation, or that of the controller.
+    #[must_use]
+    pub fn containers_of_consul(&self) -> Vec<&'d Container> {
+        match &self.consul {
+            Some(consul) if consul.has_images_of_its_generation() => consul.own_containers().collect(),
+            Some(_) => Vec::new(),
+            None => self.controller.into_iter().collect(),
+        }
     }
 
     /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.

@@ -152,7 +152,10 @@ pub struct Defect {
     pub action: String,
     /// The release that corrects it, if there is one.
     pub fixed_in: Option<Version>,
-    /// The rule that reports it, if the definition of a mesh task shows it.
+    /// Whether the controller of consul-ecs has it, and not the tasks of the mesh.
+    #[serde(default, rename = "of-controller")]
+    pub is_of_controller: bool,
+    /// The rule that reports it, if a task definition shows it.
     pub rule: Option<String>,
     /// The pages that say so.
     pub sources: Vec<String>,

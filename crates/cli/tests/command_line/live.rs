@@ -8,8 +8,11 @@ fn inventory_of_files_says_what_blocks_an_upgrade() {
     let outdated = CLEAN.replace("consul-ecs:0.10.1", "consul-ecs:0.8.1");
     let unknown = CLEAN.replace("dataplane:2.0.1", "dataplane:latest");
     let source = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = var.containers\n}\n";
-    let workspace =
-        Workspace::new("upgrade", &[("old.json", &outdated), ("unknown.json", &unknown), ("unknown.tf", source)]);
+    let call =
+        "module \"web\" {\n  source = \"git::https://example.com/service.git\"\n  container_image = \"web:1\"\n}\n";
+    let files =
+        [("old.json", outdated.as_str()), ("unknown.json", &unknown), ("unknown.tf", source), ("call.tf", call)];
+    let workspace = Workspace::new("upgrade", &files);
     let inventory = |arguments: &[&str]| {
         let mut command = workspace.command(&[&["inventory"], arguments].concat());
         command.env_remove("CONSUL_HTTP_ADDR").output().unwrap()
@@ -27,6 +30,10 @@ fn inventory_of_files_says_what_blocks_an_upgrade() {
 
     assert_eq!(upgrade("unknown.json").status.code(), Some(2), "a release that is not known may block it");
     assert_eq!(upgrade("unknown.tf").status.code(), Some(2), "containers that are not known may be of the mesh");
+    let unread = upgrade("call.tf");
+    assert_eq!(unread.status.code(), Some(2), "a module that is not read may have tasks that block it");
+    let document: Value = serde_json::from_str(&out(&unread)).unwrap();
+    assert!(document["problems"][0].as_str().unwrap().contains("module.web: its source is not in"), "{document:#}");
     let text = out(&inventory(&["old.json", "--target-consul", "2.0"]));
     assert!(text.contains("The order depends on what Consul's servers have now"), "{text}");
     let refused = errors(&inventory(&["old.json", "--consul", "2.0", "--target-consul", "1.21"]));

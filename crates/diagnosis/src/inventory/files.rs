@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use audit::{
     Material,
-    definition::{Container, Field, TaskDefinition, Text},
+    definition::{Container, Field, ServiceUse, TaskDefinition, Text},
     document::Position,
     subject::{self, Software, Subject},
 };
@@ -24,11 +24,18 @@ fn rows_of(definition: &TaskDefinition) -> Vec<InventoryRow> {
         return vec![row];
     }
     let services = definition.services.iter().map(|service| InventoryRow {
-        ecs_service: Some(service.name.clone()),
-        runs_on: row.runs_on.iter().cloned().chain(text(&service.launch_type)).collect(),
+        ecs_service: Some(text(&service.service_name).unwrap_or_else(|| service.name.clone())),
+        runs_on: runs_on(service).unwrap_or_else(|| row.runs_on.clone()),
         ..row.clone()
     });
     services.collect()
+}
+
+/// The launch type or capacity providers of a service, if they are known.
+fn runs_on(service: &ServiceUse) -> Option<BTreeSet<String>> {
+    let own: BTreeSet<String> =
+        service.capacity_providers.items.iter().chain([&service.launch_type]).filter_map(text).collect();
+    (!own.is_empty()).then_some(own)
 }
 
 fn row(definition: &TaskDefinition) -> InventoryRow {
@@ -96,13 +103,36 @@ mod tests {
 
     use super::*;
 
+    fn rows(name: &str, text: &str) -> Vec<InventoryRow> {
+        let mut material = Material::default();
+        read_source(Arc::new(SourceFile::new(name, text)), true, &mut material).unwrap();
+        rows_of_files(&material)
+    }
+
+    /// The services of a task definition with two compatibilities.
+    #[test]
+    fn a_service_runs_where_it_says() {
+        let template = "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      RequiresCompatibilities: [EC2, FARGATE]\n      ContainerDefinitions: []\n  A:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: web, LaunchType: FARGATE }\n  B:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, CapacityProviderStrategy: [{ CapacityProvider: FARGATE_SPOT }] }\n  C:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: !Ref Unknown }\n";
+        let resources = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  requires_compatibilities = [\"EC2\", \"FARGATE\"]\n  container_definitions = jsonencode([])\n}\nresource \"aws_ecs_service\" \"A\" {\n  name = \"web\"\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = \"FARGATE\"\n}\nresource \"aws_ecs_service\" \"B\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  capacity_provider_strategy {\n    capacity_provider = \"FARGATE_SPOT\"\n  }\n}\nresource \"aws_ecs_service\" \"C\" {\n  name = var.name\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = var.launch_type\n}\n";
+        for (name, text, prefix) in [("t.yaml", template, ""), ("main.tf", resources, "aws_ecs_service.")] {
+            let rows = rows(name, text);
+            let said: Vec<_> =
+                rows.iter().map(|row| (row.ecs_service.clone().unwrap(), joined(&row.runs_on))).collect();
+            let expected =
+                [("web", "FARGATE"), (&format!("{prefix}B"), "FARGATE_SPOT"), (&format!("{prefix}C"), "EC2 FARGATE")];
+            assert_eq!(said, expected.map(|(service, runs_on)| (service.to_owned(), runs_on.to_owned())), "{name}");
+        }
+    }
+
+    fn joined(names: &BTreeSet<String>) -> String {
+        names.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
     #[test]
     fn a_controller_is_in_no_mesh_and_has_a_release_of_consul_ecs() {
         let text = r#"{"family": "controller", "containerDefinitions": [
             {"name": "controller", "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.4", "command": ["controller"]}]}"#;
-        let mut material = Material::default();
-        read_source(Arc::new(SourceFile::new("controller.json", text)), true, &mut material).unwrap();
-        let rows = rows_of_files(&material);
+        let rows = rows("controller.json", text);
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.generation, row.images.consul_ecs.as_deref()), (Generation::None, Some("0.9.4")));
     }

@@ -13,7 +13,8 @@ const SAME_FORM: [(&str, &str); 6] = [
     ("volume", "volumes"),
 ];
 
-const SAME_FORM_OF_SERVICE: [(&str, &str); 2] = [("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
+const SAME_FORM_OF_SERVICE: [(&str, &str); 3] =
+    [("name", "serviceName"), ("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
 
 /// A task definition. `is_set` returns whether the source sets an attribute; `None` if the plan does not show it.
 pub(in crate::input) fn definition_node(
@@ -36,8 +37,19 @@ pub(in crate::input) fn definition_node(
 /// A service.
 pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
+    entries.extend(capacity_providers(values).map(|node| entry("capacityProviderStrategy", node)));
     entries.extend(tags(values).map(|node| entry("tags", node)));
     Node { value: Value::Map(entries), place: place.clone() }
+}
+
+fn capacity_providers(values: &Node) -> Option<Node> {
+    let mut strategy = values.get("capacity_provider_strategy")?.clone();
+    if let Value::List(items) = &mut strategy.value {
+        for item in items.iter_mut().filter(|item| !item.is_unknown()) {
+            item.value = Value::Map(renamed(item, &[("capacity_provider", "capacityProvider")]));
+        }
+    }
+    Some(strategy)
 }
 
 /// Attributes with ECS's names. The provider writes an empty string if an attribute is not set. A null stays, because

@@ -25,6 +25,8 @@ pub(super) enum Callee {
     Directory(PathBuf, String),
     /// A module that may declare task definitions, and why it is not read.
     Unread(String),
+    /// A module in another directory tree, which is not read: the source of the call.
+    Outside(String),
     /// A module that gets no containers.
     Irrelevant,
 }
@@ -51,9 +53,7 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
         Ok(_) if module.location.callers.len() >= MAX_CALLS => Callee::Unread("it is nested too deeply".to_owned()),
         Ok(path) if path.is_dir() => Callee::Directory(path, source.to_owned()),
         Ok(_) | Err(Refusal::Missing) => Callee::Unread(format!("its source {source} is no directory")),
-        Err(Refusal::Outside) => {
-            Callee::Unread(format!("its source {source} is outside of the directories that are checked"))
-        }
+        Err(Refusal::Outside) => Callee::Outside(source.to_owned()),
     }
 }
 

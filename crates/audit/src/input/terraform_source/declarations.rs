@@ -90,7 +90,13 @@ impl Declarations {
         let name = call.label(0).unwrap_or_default();
         match callee(module, call) {
             Callee::Irrelevant => {}
-            Callee::Unread(reason) => self.unread(module, call, &reason),
+            Callee::Unread(reason) => self.unread(module, call, &format!("{reason}; ")),
+            Callee::Outside(source) => {
+                let reason = format!(
+                    "its source {source} is outside of the directories that are checked; add its directory to them, or "
+                );
+                self.unread(module, call, &reason);
+            }
             Callee::ConsulEcs(kind, release) => {
                 for instance in instances(module, call, 0) {
                     let reader = Reader { module, block: call, instance: &instance, depth: 0 };
@@ -111,15 +117,11 @@ impl Declarations {
         }
     }
 
-    /// Says that a called module is not read.
+    /// Says that a called module is not read: why, and what else to do.
     fn unread(&mut self, module: &Module<'_>, call: &Block, reason: &str) {
         let address = module.address_of(&format!("module.{}", call.label(0).unwrap_or_default()));
         let file = module.directory.file(call.file);
-        self.unchecked.push(InputProblem::at(
-            &file,
-            call.name_span(),
-            format!("{address}: {reason}; {CHECK_THE_PLAN}"),
-        ));
+        self.unchecked.push(InputProblem::at(&file, call.name_span(), format!("{address}: {reason}{CHECK_THE_PLAN}")));
     }
 
     /// Reads what one of `HashiCorp`'s modules makes.

@@ -53,8 +53,8 @@ fn without_route(values: &mut Node, name: &str) {
 /// Reads an instance of a service.
 pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
     let reader = Reader { module, block, instance, depth: 0 };
-    let mut values = reader.values(&["propagate_tags", "launch_type", "tags"], &[]);
-    texts(&mut values, &["propagate_tags", "launch_type"]);
+    let mut values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy"]);
+    texts(&mut values, &["name", "propagate_tags", "launch_type"]);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory.file(block.file);

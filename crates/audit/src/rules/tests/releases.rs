@@ -35,7 +35,19 @@ const fn with(id: &'static str, base: Base, has: &'static str, given: &'static [
     Row { id, base, given, program: ECS, has, has_not: None }
 }
 
+/// A defect of the controller.
+const fn of_controller(id: &'static str, has: &'static str, has_not: &'static str) -> Row {
+    const GIVEN: &[(&str, &str)] = &[
+        ("containerDefinitions[report].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.4.0""#),
+        ("containerDefinitions[report].command", r#"["controller"]"#),
+    ];
+    Row { given: GIVEN, ..row(id, Base::Plain, ECS, has, has_not) }
+}
+
 const ROWS: &[Row] = &[
+    of_controller("ecs-token-cleanup", "0.4.2", "0.5.0"),
+    of_controller("ecs-anonymous-policy", "0.5.0", "0.5.1"),
+    of_controller("ecs-mesh-gateway-permissions", "0.7.1", "0.7.2"),
     row("ecs-shutdown", Base::ControlPlane, ECS, "0.7.0", "0.7.1"),
     with("ecs-first-fields", Base::ControlPlane, "0.7.3", &[("config.transparentProxy", r#"{ "enabled": false }"#)]),
     row("ecs-dataplane-check-alone", Base::Dataplane, ECS, "0.8.1", "0.9.0"),
@@ -119,6 +131,16 @@ fn every_defect_that_a_definition_shows_is_found() {
         };
         assert!(!is_found(defect, rule, &without), "{} not in {:?}", row.id, row.has_not);
     }
+}
+
+#[test]
+fn the_controller_has_its_own_defects_and_its_support_ends() {
+    let row = named("ecs-mesh-gateway-permissions");
+    let found = findings(&definition(row, row.given, "0.7.0"));
+    let rules: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
+    assert_eq!(rules, ["consul-end-of-support", "consul-release-defect"]);
+    assert!(!found[1].message.contains("consul-dataplane"), "a defect of tasks: {}", found[1].message);
+    assert_eq!(findings(&definition(row, row.given, "0.10.1")).len(), 0);
 }
 
 #[test]

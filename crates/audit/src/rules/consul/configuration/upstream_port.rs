@@ -65,8 +65,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let other = taken.iter().find(|(number, _)| *number == port).map(|(_, user)| user.clone());
         let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
         if let Some(user) = clash {
-            let name = upstream.get("destinationName").and_then(Node::text).unwrap_or("an upstream");
-            let message = format!("port {port} of the upstream {name} is also used by {user}");
+            let name = upstream.get("destinationName").and_then(Node::text);
+            let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
+            let message = format!("port {port} of {name} is also used by {user}");
             let draft = Draft::new(node.place.span, message, "give the upstream another port");
             findings.add(match earlier {
                 Some((first, ..)) => draft.note(first.place.span, "the other upstream"),

@@ -1,5 +1,6 @@
 use crate::{
-    definition::{Field, Text},
+    definition::{Field, TaskDefinition, Text},
+    document::Span,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -48,15 +49,18 @@ const GIVEN: &[(&str, &str)] = &[
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
-    let compatibilities = &subject.definition.requires_compatibilities;
-    let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");
-    let span = match compatibilities.items.iter().find(other) {
-        Some(item) => item.span(),
-        None if subject.definition.runs_on_fargate() => subject.definition.span(),
-        None => return,
-    };
+    let Some(span) = outside_of_ec2(subject.definition) else { return };
     let message = "transparent proxy is on, but the task may run outside of EC2";
     let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
     let place = consul.configuration.place_of("transparentProxy.enabled");
     findings.add(Draft::new(span, message, help).note(place.span, "on by default"));
+}
+
+/// What says that a task may run outside of EC2.
+pub(super) fn outside_of_ec2(definition: &TaskDefinition) -> Option<Span> {
+    let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");
+    match definition.requires_compatibilities.items.iter().find(other) {
+        Some(item) => Some(item.span()),
+        None => definition.runs_on_fargate().then(|| definition.span()),
+    }
 }

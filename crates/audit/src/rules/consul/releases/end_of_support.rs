@@ -9,7 +9,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-end-of-support",
     summary: "the releases of the mesh's programs are supported",
     severity: Severity::Info,
-    applies: Applies::Consul,
+    applies: Applies::ConsulAndController,
     effect: "defects and vulnerabilities of the release are no longer corrected",
     explanation: "\
 HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, only \
@@ -25,8 +25,7 @@ result is the same on every day. `ecs-mesh inventory --target-consul VERSION` sa
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.has_images_of_its_generation()) else { return };
-    let mut ended = consul.own_containers().filter_map(|container| {
+    let mut ended = subject.containers_of_consul().into_iter().filter_map(|container| {
         let (program, line) = line_of(container)?;
         has_ended(program, line)?.then_some((container, program, line))
     });
@@ -38,7 +37,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let help = "plan the update: ecs-mesh inventory --target-consul VERSION says what blocks it, and the order";
     let draft = Draft::new(container.image.span(), message, help).of(container);
-    findings.add(ended.fold(draft, |draft, (other, ..)| draft.note(other.image.span(), "this image as well")));
+    findings.add(ended.fold(draft, |mut draft, (other, ..)| {
+        draft.add_note_elsewhere(other.image.span(), "this image as well");
+        draft
+    }));
 }
 
 fn servers(program: Program, line: Line) -> String {

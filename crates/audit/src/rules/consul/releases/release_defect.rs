@@ -13,8 +13,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-release-defect",
     summary: "the releases of the mesh's programs have no known defects",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    effect: "the task does not start, gets requests that it cannot answer, or burdens Consul; the finding says which",
+    applies: Applies::ConsulAndController,
+    effect: "the task has these defects",
     explanation: "\
 Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
 lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
@@ -53,13 +53,13 @@ const fn consul_ecs(fails: &'static str) -> Example {
 }
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.has_images_of_its_generation()) else { return };
+    let is_controller = subject.controller.is_some();
     let mut drafts: Vec<((Program, Version), Draft)> = Vec::new();
-    for container in consul.own_containers() {
+    for container in subject.containers_of_consul() {
         let Some(found) = release_of(container) else { continue };
         if let Some((_, draft)) = drafts.iter_mut().find(|(known, _)| *known == found) {
-            draft.add_note(container.image.span(), "this image as well");
-        } else if let Some(draft) = draft(container, found.0, &found.1) {
+            draft.add_note_elsewhere(container.image.span(), "this image as well");
+        } else if let Some(draft) = draft(container, found.0, &found.1, is_controller) {
             drafts.push((found, draft));
         }
     }
@@ -67,8 +67,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The defects of a release in one finding: one update corrects all of them.
-fn draft(container: &Container, program: Program, release: &Version) -> Option<Draft> {
-    let is_reported = |defect: &&Defect| defect.rule.as_deref() == Some(RULE.id);
+fn draft(container: &Container, program: Program, release: &Version, is_controller: bool) -> Option<Draft> {
+    let is_reported =
+        |defect: &&Defect| defect.rule.as_deref() == Some(RULE.id) && defect.is_of_controller == is_controller;
     let defects: Vec<&Defect> = defects_of(program, release).into_iter().filter(is_reported).collect();
     let last = defects.iter().max_by_key(|defect| &defect.fixed_in)?;
     let what: Vec<&str> = defects.iter().map(|defect| defect.what.as_str()).collect();

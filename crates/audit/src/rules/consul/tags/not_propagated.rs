@@ -82,6 +82,13 @@ mod tests {
         let mut definition = ecs_definition(file, &node).unwrap();
         definition.services.push(ServiceUse {
             name: "web".to_owned(),
+            service_name: field(Maybe::Absent),
+            capacity_providers: List {
+                items: Vec::new(),
+                is_complete: true,
+                place: Place::default(),
+                is_present: false,
+            },
             propagate_tags: field(propagate_tags),
             launch_type: field(Maybe::Absent),
             tags,
