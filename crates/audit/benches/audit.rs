@@ -23,6 +23,7 @@ const YAML: &str = include_str!("../tests/audit_inputs/web.yaml");
 const TEMPLATE: &str = include_str!("../tests/audit_inputs/web.template");
 const SAM: &str = include_str!("../tests/audit_inputs/sam.yaml");
 const PLAN: &str = include_str!("../tests/audit_inputs/plan.tfplan.json");
+const MODULE: &str = include_str!("../tests/audit/terraform_source/modules/mesh-task-0.9-acls-tls.tf");
 
 fn main() -> ExitCode {
     if !env::args().any(|argument| argument == "--bench") {
@@ -74,7 +75,7 @@ struct Folder {
 }
 
 impl Folder {
-    /// A directory with `count` files of every format, each with one definition or more. Every third one has a defect.
+    /// A directory with `count` files of every format, each with one definition or more. Some have a defect.
     fn with(count: usize) -> Self {
         let path = env::temp_dir().join(format!("ecs-mesh-bench-{}-{count}", process::id()));
         fs::create_dir_all(&path).expect("a folder for temporary files");
@@ -86,10 +87,14 @@ impl Folder {
                 1 => ("stack.template", TEMPLATE),
                 2 => ("sam.yaml", SAM),
                 3 => ("tfplan.json", PLAN),
+                4 => ("main.tf", MODULE),
                 _ => ("task.json", base.json()),
             };
             let text = if index % 3 == 0 { text.replace("awsvpc", "bridge") } else { text.to_owned() };
-            fs::write(path.join(format!("{index:04}-{name}")), text).expect("a file");
+            // The files of a directory are one module of Terraform.
+            let directory = path.join(format!("{index:04}"));
+            fs::create_dir_all(&directory).expect("a folder for a file");
+            fs::write(directory.join(name), text).expect("a file");
         }
         Self { path }
     }

@@ -40,6 +40,8 @@ pub enum Base {
     ApiGateway,
     /// A terminating gateway with Consul Dataplane.
     TerminatingGateway,
+    /// The controller of consul-ecs.
+    Controller,
     /// A service with App Mesh's Envoy.
     AppMesh,
     /// A virtual gateway of App Mesh.
@@ -52,7 +54,7 @@ pub enum Base {
 
 impl Base {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Client,
         Self::ClientGateway,
         Self::ControlPlane,
@@ -60,6 +62,7 @@ impl Base {
         Self::MeshGateway,
         Self::ApiGateway,
         Self::TerminatingGateway,
+        Self::Controller,
         Self::AppMesh,
         Self::AppMeshGateway,
         Self::AppMeshResources,
@@ -77,6 +80,7 @@ impl Base {
             Self::MeshGateway => include_str!("bases/mesh-gateway.json"),
             Self::ApiGateway => include_str!("bases/api-gateway.json"),
             Self::TerminatingGateway => include_str!("bases/terminating-gateway.json"),
+            Self::Controller => include_str!("bases/controller.json"),
             Self::AppMesh => include_str!("bases/app-mesh.json"),
             Self::AppMeshGateway => include_str!("bases/app-mesh-gateway.json"),
             Self::AppMeshResources => include_str!("bases/app-mesh-resources.json"),

@@ -110,12 +110,15 @@ fn run_rule(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources
 
 fn applies(applies: Applies, subject: &Subject<'_>) -> bool {
     let generation = subject.consul.as_ref().map(|consul| consul.generation);
+    let has_dataplane = matches!(generation, Some(Generation::ControlPlane | Generation::Dataplane));
+    let is_controller = subject.controller.is_some();
     match applies {
         Applies::EveryTask => true,
         Applies::Consul => generation.is_some(),
-        Applies::ConsulAndController => generation.is_some() || subject.controller.is_some(),
+        Applies::ConsulAndController => generation.is_some() || is_controller,
+        Applies::ConsulDataplaneAndController => has_dataplane || is_controller,
         Applies::ConsulClient => generation == Some(Generation::Client),
-        Applies::ConsulDataplane => matches!(generation, Some(Generation::ControlPlane | Generation::Dataplane)),
+        Applies::ConsulDataplane => has_dataplane,
         Applies::ConsulGateway => subject.consul.as_ref().is_some_and(|consul| consul.is_gateway),
         Applies::AppMesh => subject.app_mesh.is_some(),
         Applies::AppMeshResources | Applies::AllTasks => false,

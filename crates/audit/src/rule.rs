@@ -63,6 +63,8 @@ pub enum Applies {
     ConsulClient,
     /// Those with Consul Dataplane (consul-ecs 0.7 and newer).
     ConsulDataplane,
+    /// The same, and the controller of consul-ecs.
+    ConsulDataplaneAndController,
     /// Gateways of Consul's mesh, in both generations.
     ConsulGateway,
     /// Task definitions with App Mesh's proxy.
@@ -83,6 +85,9 @@ impl Applies {
             Self::ConsulAndController => "Consul, both generations, and the controller of consul-ecs",
             Self::ConsulClient => "Consul, client generation (consul-ecs up to 0.6)",
             Self::ConsulDataplane => "Consul, dataplane generation (consul-ecs 0.7 and newer)",
+            Self::ConsulDataplaneAndController => {
+                "Consul, dataplane generation (consul-ecs 0.7 and newer), and the controller of consul-ecs"
+            }
             Self::ConsulGateway => "Consul gateways",
             Self::AppMesh => "App Mesh task definitions",
             Self::AppMeshResources => "App Mesh resources",

@@ -108,6 +108,7 @@ fn heading(example: &Example) -> String {
         Base::MeshGateway => "a mesh gateway",
         Base::ApiGateway => "an API gateway",
         Base::TerminatingGateway => "a terminating gateway",
+        Base::Controller => "the controller of consul-ecs",
         Base::AppMesh => "a service of App Mesh",
         Base::AppMeshGateway => "a virtual gateway of App Mesh",
         Base::AppMeshResources => "resources of App Mesh",

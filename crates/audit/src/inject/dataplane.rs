@@ -36,6 +36,10 @@ impl Plan<'_> {
         if let Some(map) = health_sync.as_object_mut() {
             map.insert("user".to_owned(), json!("5996"));
             map.insert("restartPolicy".to_owned(), restart_policy());
+            // health-sync writes no file. The proxy writes Envoy's configuration to its temporary directory. Sources:
+            // https://github.com/hashicorp/consul-ecs/blob/main/subcommand/health-sync/command.go and
+            // https://github.com/hashicorp/consul-dataplane/pull/253
+            map.insert("readonlyRootFilesystem".to_owned(), json!(true));
         }
         vec![mesh_init, dataplane, health_sync]
     }

@@ -143,12 +143,14 @@ containerDefinitions:
 }
 
 #[test]
-fn only_health_sync_is_restarted() {
+fn only_health_sync_is_restarted_and_has_a_read_only_root_file_system() {
     let text = injected("task.json", ECS, &options(Target::Dataplane));
     let json: Value = serde_json::from_str(&text).unwrap();
-    let containers = json["containerDefinitions"].as_array().unwrap().iter();
-    let restarted = containers.filter(|container| container.get("restartPolicy").is_some());
-    assert_eq!(restarted.map(|container| &container["name"]).collect::<Vec<_>>(), ["consul-ecs-health-sync"]);
+    for field in ["restartPolicy", "readonlyRootFilesystem"] {
+        let containers = json["containerDefinitions"].as_array().unwrap().iter();
+        let with = containers.filter(|container| container.get(field).is_some());
+        assert_eq!(with.map(|container| &container["name"]).collect::<Vec<_>>(), ["consul-ecs-health-sync"], "{field}");
+    }
 }
 
 #[test]

@@ -106,6 +106,11 @@ pub fn image_of(container: &Container) -> Option<Image> {
     (text.whole().is_some() || text.tail().contains('/')).then_some(image)
 }
 
+/// Whether a container has the image of consul-ecs.
+pub(super) fn is_consul_ecs(container: &Container) -> bool {
+    image_of(container).is_some_and(|image| image.name.starts_with("consul-ecs"))
+}
+
 /// The version of consul-ecs in the image of a container. All releases are 0.x: another number is not the version of a
 /// release.
 #[must_use]

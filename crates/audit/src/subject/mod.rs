@@ -4,6 +4,8 @@ mod agent_script;
 mod app_mesh;
 mod configuration;
 mod consul;
+mod consul_ecs;
+mod controller;
 mod credential;
 mod entry_point;
 mod generation;
@@ -20,6 +22,8 @@ pub use self::{
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     configuration::Configuration,
     consul::ConsulTask,
+    consul_ecs::ConsulEcs,
+    controller::{Controller, ControllerKind},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
     entry_point::EntryPoint,
     generation::Generation,

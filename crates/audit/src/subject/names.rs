@@ -12,5 +12,9 @@ pub const CLIENT: &str = "consul-client";
 pub const SIDECAR_PROXY: &str = "sidecar-proxy";
 /// Waits for the task of a Consul server, and then stops (before consul-ecs 0.2).
 pub const DISCOVER_SERVERS: &str = "discover-servers";
+/// The controller of consul-ecs from 0.7 on.
+pub const CONTROLLER: &str = "consul-ecs-controller";
+/// The ACL controller of consul-ecs up to 0.6.
+pub const ACL_CONTROLLER: &str = "consul-acl-controller";
 /// Consul Dataplane, which runs Envoy without a client agent.
 pub const DATAPLANE: &str = "consul-dataplane";

@@ -4,8 +4,9 @@ use semver::Version;
 
 use super::{
     configuration::Configuration,
+    controller::kind_of,
     generation::Generation,
-    image::{consul_ecs_version, image_of},
+    image::{consul_ecs_version, is_consul_ecs},
     names,
 };
 use crate::definition::{Container, Maybe};
@@ -28,11 +29,11 @@ pub(super) struct Roles<'d> {
 impl<'d> Roles<'d> {
     pub(super) fn take(&mut self, container: &'d Container) {
         self.has_configuration |= matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
-        let command = container.command.texts().and_then(|words| words.first().copied());
-        if is_controller(container) {
+        if kind_of(container).is_some() {
             self.is_controller = true;
             return;
         }
+        let command = container.command.texts().and_then(|words| words.first().copied());
         let by_command = command.filter(|_| is_consul_ecs(container));
         let slot = match (container.name.text().unwrap_or_default(), by_command) {
             (names::MESH_INIT, _) => &mut self.mesh_init,
@@ -77,14 +78,4 @@ impl<'d> Roles<'d> {
             Some(_) | None => Generation::Dataplane,
         }
     }
-}
-
-/// Whether a container runs the controller of consul-ecs, or its ACL controller before 0.7.
-pub(super) fn is_controller(container: &Container) -> bool {
-    let command = container.command.texts().and_then(|words| words.first().copied());
-    is_consul_ecs(container) && matches!(command, Some("controller" | "acl-controller"))
-}
-
-fn is_consul_ecs(container: &Container) -> bool {
-    image_of(container).is_some_and(|image| image.name.starts_with("consul-ecs"))
 }

@@ -1,6 +1,6 @@
 //! A task definition and its roles in the meshes.
 
-use super::{app_mesh::AppMeshTask, consul::ConsulTask, roles::is_controller};
+use super::{app_mesh::AppMeshTask, consul::ConsulTask, consul_ecs::ConsulEcs, controller::Controller};
 use crate::{
     definition::{Container, TaskDefinition},
     deployment::Deployment,
@@ -13,8 +13,8 @@ pub struct Subject<'d> {
     pub definition: &'d TaskDefinition,
     /// Its containers of Consul's mesh, if it is part of it.
     pub consul: Option<ConsulTask<'d>>,
-    /// The container of consul-ecs's controller, if it is that.
-    pub controller: Option<&'d Container>,
+    /// The controller of consul-ecs, if it is that.
+    pub controller: Option<Controller<'d>>,
     /// Its containers of App Mesh, if it is part of it.
     pub app_mesh: Option<AppMeshTask<'d>>,
     /// The deployment of the controller that it belongs to, if it is known.
@@ -28,7 +28,7 @@ impl<'d> Subject<'d> {
         Self {
             definition,
             consul: ConsulTask::of(definition),
-            controller: definition.containers.items.iter().find(|container| is_controller(container)),
+            controller: Controller::of(definition),
             app_mesh: AppMeshTask::of(definition),
             deployment: None,
         }
@@ -40,14 +40,23 @@ impl<'d> Subject<'d> {
         Self { deployment, ..self }
     }
 
-    /// The containers with programs of Consul, whose releases are judged: those of the mesh, if their images fit its
-    /// generation, or that of the controller.
+    /// Where consul-ecs runs: in the mesh's containers, or as the controller.
+    #[must_use]
+    pub fn consul_ecs(&self) -> Option<ConsulEcs<'_, 'd>> {
+        let controller = || self.controller.as_ref().map(ConsulEcs::of_controller);
+        self.consul.as_ref().map(ConsulEcs::of_mesh).or_else(controller)
+    }
+
+    /// The containers with programs of Consul, whose releases are judged: those of the mesh or of the controller, if
+    /// their images have their commands.
     #[must_use]
     pub fn containers_of_consul(&self) -> Vec<&'d Container> {
         match &self.consul {
             Some(consul) if consul.has_images_of_its_generation() => consul.own_containers().collect(),
             Some(_) => Vec::new(),
-            None => self.controller.into_iter().collect(),
+            None => {
+                self.consul_ecs().filter(|program| program.fits).map_or_else(Vec::new, |program| program.containers)
+            }
         }
     }
 

@@ -35,19 +35,16 @@ const fn with(id: &'static str, base: Base, has: &'static str, given: &'static [
     Row { id, base, given, program: ECS, has, has_not: None }
 }
 
-/// A defect of the controller.
-const fn of_controller(id: &'static str, has: &'static str, has_not: &'static str) -> Row {
-    const GIVEN: &[(&str, &str)] = &[
-        ("containerDefinitions[report].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.4.0""#),
-        ("containerDefinitions[report].command", r#"["controller"]"#),
-    ];
-    Row { given: GIVEN, ..row(id, Base::Plain, ECS, has, has_not) }
+/// A defect of the ACL controller.
+const fn of_acl_controller(id: &'static str, has: &'static str, has_not: &'static str) -> Row {
+    const GIVEN: &[(&str, &str)] = &[("containerDefinitions[consul-ecs-controller].command", r#"["acl-controller"]"#)];
+    Row { given: GIVEN, ..row(id, Base::Controller, ECS, has, has_not) }
 }
 
 const ROWS: &[Row] = &[
-    of_controller("ecs-token-cleanup", "0.4.2", "0.5.0"),
-    of_controller("ecs-anonymous-policy", "0.5.0", "0.5.1"),
-    of_controller("ecs-mesh-gateway-permissions", "0.7.1", "0.7.2"),
+    of_acl_controller("ecs-token-cleanup", "0.4.2", "0.5.0"),
+    of_acl_controller("ecs-anonymous-policy", "0.5.0", "0.5.1"),
+    row("ecs-mesh-gateway-permissions", Base::Controller, ECS, "0.7.1", "0.7.2"),
     row("ecs-shutdown", Base::ControlPlane, ECS, "0.7.0", "0.7.1"),
     with("ecs-first-fields", Base::ControlPlane, "0.7.3", &[("config.transparentProxy", r#"{ "enabled": false }"#)]),
     row("ecs-dataplane-check-alone", Base::Dataplane, ECS, "0.8.1", "0.9.0"),

@@ -6,6 +6,7 @@
 mod app_mesh;
 mod client;
 mod control_plane;
+mod controller;
 mod dataplane;
 mod ecs;
 mod every_mesh_task;
@@ -28,6 +29,7 @@ fn tables() -> impl Iterator<Item = &'static Table> {
         client::TABLES,
         dataplane::TABLES,
         control_plane::TABLES,
+        controller::TABLES,
         gateways::TABLES,
         app_mesh::TABLES,
         exports::TABLES,

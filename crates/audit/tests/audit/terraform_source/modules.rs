@@ -111,6 +111,19 @@ fn calls_of_the_newest_modules_become_the_same_with_newer_images() {
     assert!(count > 5, "{count}");
 }
 
+/// Up to 0.6, the module syncs no container's health if there are checks. Source:
+/// <https://github.com/hashicorp/terraform-aws-consul-ecs/blob/v0.6.0/modules/mesh-task/main.tf>
+#[test]
+fn a_call_may_have_checks_beside_the_health_check_of_a_container() {
+    let (_, call, _) = calls().into_iter().find(|(name, ..)| name == "mesh-task-0.6-acls-tls-gossip").unwrap();
+    let checks = "  checks = [{ name = \"HTTP\", http = \"http://localhost:9090\", interval = \"10s\" }]\n";
+    for checks in [checks, "  checks = var.checks\n"] {
+        let call = call.replace("  upstreams = [{\n", &format!("{checks}  upstreams = [{{\n"));
+        assert!(call.contains("healthCheck = {") && call.contains(checks));
+        assert_eq!(shown(&findings_in("main.tf", &call)), Vec::<String>::new(), "{checks}");
+    }
+}
+
 fn container_differences(own: &Container, other: &Container) -> Vec<String> {
     let dependencies = |container: &Container| {
         sorted(

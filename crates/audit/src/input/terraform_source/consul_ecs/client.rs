@@ -22,7 +22,7 @@ pub(super) fn mesh_task(inputs: &Inputs) -> Node {
         {"containerName": "sidecar-proxy", "condition": "HEALTHY"}
     ]);
     let mut containers = apps(inputs, &awaited);
-    let synced = health_synced(inputs);
+    let synced = synced(inputs);
     let is_synced = match &synced.value {
         Value::List(names) => Some(!names.is_empty()),
         _ => None,
@@ -35,6 +35,16 @@ pub(super) fn mesh_task(inputs: &Inputs) -> Node {
     containers.push(proxy(inputs, false, &listener, mappings));
     containers.extend(health_sync(inputs, &environment, is_synced));
     inputs.list(containers)
+}
+
+/// With Consul's own checks, no container's health is synced.
+fn synced(inputs: &Inputs) -> Node {
+    let checks = inputs.or("checks", json!([]));
+    match &checks.value {
+        Value::List(items) if items.is_empty() => health_synced(inputs),
+        Value::List(_) => inputs.list(Vec::new()),
+        _ => unknown(checks.place.span),
+    }
 }
 
 /// The containers of gateway-task.

@@ -91,6 +91,9 @@ pub(super) fn health_synced(inputs: &Inputs) -> Node {
         }
         match item.get("healthCheck").map(|check| &check.value) {
             Some(Value::Unknown) if has("essential") => return unknown(item.place.span),
+            // Older modules take null for a health check.
+            Some(Value::Null) if inputs.release.minor < 7 => return unknown(item.place.span),
+            Some(Value::Null) => {}
             Some(_) if has("essential") => names.extend(item.get("name").cloned()),
             _ => {}
         }

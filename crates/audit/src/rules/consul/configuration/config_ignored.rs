@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-config-ignored",
     summary: "consul-ecs reads every field of the configuration",
     severity: Severity::Warning,
-    applies: Applies::Consul,
+    applies: Applies::ConsulAndController,
     effect: "the field is silently ignored, and the default is used instead",
     explanation: "\
 In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
@@ -37,13 +37,13 @@ default port 20000.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    for problem in problems(consul) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    for problem in problems(&consul_ecs) {
         let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
         let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("write {nearest}"));
         let draft = Draft::new(problem.span, message, help);
-        findings.add(match consul.holder() {
+        findings.add(match consul_ecs.holder {
             Some(holder) => draft.of(holder),
             None => draft,
         });

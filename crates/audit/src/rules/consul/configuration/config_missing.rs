@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-config-missing",
     summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
     severity: Severity::Error,
-    applies: Applies::Consul,
-    effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh",
+    applies: Applies::ConsulAndController,
+    effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and a task never joins the mesh, or the controller does not run",
     explanation: "\
-mesh-init, the control plane and health-sync read their settings from one environment variable, \
+mesh-init, the control plane, health-sync and the controller read their settings from one environment variable, \
 `CONSUL_ECS_CONFIG_JSON`: the name of the service, the addresses of the Consul servers, the login. Each of the \
 containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
 not reported.",
@@ -46,8 +46,8 @@ not reported.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    for container in consul.consul_ecs_containers().filter(|container| reads_a_configuration(container)) {
+    let Some(consul_ecs) = subject.consul_ecs().filter(|consul_ecs| consul_ecs.is_configured) else { return };
+    for container in consul_ecs.containers.into_iter().filter(|container| reads_a_configuration(container)) {
         let is_absent = matches!(container.variable(CONFIG_VARIABLE), Maybe::Absent)
             && matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent);
         if is_absent {

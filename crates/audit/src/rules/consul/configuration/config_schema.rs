@@ -10,8 +10,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-config-schema",
     summary: "the configuration has the fields, types and values that consul-ecs accepts",
     severity: Severity::Error,
-    applies: Applies::Consul,
-    effect: "consul-ecs refuses the configuration and fails, so that the task never joins the mesh",
+    applies: Applies::ConsulAndController,
+    effect: "consul-ecs refuses the configuration and fails, so that a task never joins the mesh, or the controller does not run",
     explanation: "\
 consul-ecs checks its configuration against a JSON schema before anything else. Keys are in camel case \
 (`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most \
@@ -76,8 +76,8 @@ image's release knows a field, and `consul-config-ignored` reports keys that con
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    for problem in problems(consul) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    for problem in problems(&consul_ecs) {
         let path = &problem.path;
         let (message, help) = match &problem.fault {
             Fault::Unknown { is_refused: true, nearest: Some(nearest) } => {
@@ -94,7 +94,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             Fault::Unknown { is_refused: false, .. } | Fault::OtherVersion { .. } => continue,
         };
         let draft = Draft::new(problem.span, message, help);
-        findings.add(match consul.holder() {
+        findings.add(match consul_ecs.holder {
             Some(holder) => draft.of(holder),
             None => draft,
         });

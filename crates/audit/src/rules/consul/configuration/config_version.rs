@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-config-version",
     summary: "the image's version of consul-ecs knows every field of the configuration",
     severity: Severity::Error,
-    applies: Applies::Consul,
+    applies: Applies::ConsulAndController,
     effect: "consul-ecs refuses the configuration and fails, or ignores the field",
     explanation: "\
 Each release of consul-ecs has its own schema of the configuration, in which a key of another release is unknown. \
@@ -60,14 +60,14 @@ image's tag; with `latest` or a digest alone, it reports nothing.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Some(version) = consul.version() else { return };
-    for problem in problems(consul) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let Some(version) = &consul_ecs.version else { return };
+    for problem in problems(&consul_ecs) {
         let Fault::OtherVersion { releases, is_refused } = &problem.fault else { continue };
         let does = if *is_refused { "refuses" } else { "ignores" };
         let message = format!("{} needs {releases}, and consul-ecs {version} {does} it", problem.path);
         let draft = Draft::new(problem.span, message, "remove it, or use an image that supports it");
-        findings.add(match consul.holder() {
+        findings.add(match consul_ecs.holder {
             Some(holder) => draft.of(holder),
             None => draft,
         });

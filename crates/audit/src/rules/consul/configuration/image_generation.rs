@@ -3,20 +3,21 @@ use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::{Subject, consul_ecs_version},
+    subject::{Controller, Subject, consul_ecs_version},
 };
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-image-generation",
     summary: "the version of consul-ecs belongs to the containers of the task",
     severity: Severity::Error,
-    applies: Applies::Consul,
-    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh",
+    applies: Applies::ConsulAndController,
+    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and a task never joins the mesh, or the controller does not run",
     explanation: "\
 consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
 Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one container with the command \
 `control-plane`, and has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and `control-plane` is \
-gone. An image of another generation than the containers usually results from an upgrade of the images alone.",
+gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An image of another \
+generation than the containers usually results from an upgrade of the images alone.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
@@ -58,6 +59,9 @@ const fn image(base: Base, container: &'static str, fails: &'static str, repaire
 }
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    if let Some(controller) = &subject.controller {
+        findings.extend(of_controller(controller));
+    }
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let mut strangers = consul
         .consul_ecs_containers()
@@ -69,4 +73,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let help = format!("use an image of consul-ecs {releases}, or the containers of the image's generation");
     let draft = Draft::new(container.image.span(), message, help).of(container);
     findings.add(strangers.fold(draft, |draft, other| draft.note(other.image.span(), "this image as well")));
+}
+
+fn of_controller(controller: &Controller<'_>) -> Option<Draft> {
+    consul_ecs_version(controller.container).filter(|version| !controller.kind.fits(version))?;
+    let image = controller.container.image.known().map(Text::shown).unwrap_or_default();
+    let (command, releases) = (controller.kind.command(), controller.kind.releases());
+    let message = format!("{image} does not have the command {command}, which consul-ecs {releases} has");
+    let help = format!("use an image of consul-ecs {releases}, or the controller of the image's release");
+    Some(Draft::new(controller.container.image.span(), message, help).of(controller.container))
 }

@@ -3,14 +3,14 @@ use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::{Configuration, ConsulTask, Subject},
+    subject::{Configuration, ConsulEcs, Subject},
 };
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-ca-certificates",
     summary: "a private CA's certificate is given for HTTPS and for gRPC, to every container of consul-ecs",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplane,
+    applies: Applies::ConsulDataplaneAndController,
     effect: "the container does not trust the Consul servers, and cannot connect to them",
     explanation: "\
 consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
@@ -65,10 +65,11 @@ const CONNECTIONS: [Connection; 2] = [
 ];
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Some(given) = given(consul) else { return };
-    for container in consul.consul_ecs_containers() {
-        for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(&consul.configuration))
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let Some(given) = given(&consul_ecs) else { return };
+    for &container in &consul_ecs.containers {
+        for connection in
+            CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(consul_ecs.configuration))
         {
             if is_without(container, connection.variable) {
                 let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
@@ -81,12 +82,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// A certificate that some container has.
-fn given(consul: &ConsulTask<'_>) -> Option<String> {
+fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
     let has = |container: &Container, connection: &Connection| {
         matches!(container.secret(connection.variable), Maybe::Known(_))
             || matches!(container.variable(connection.variable), Maybe::Known(_))
     };
-    consul.consul_ecs_containers().find_map(|container| {
+    consul_ecs.containers.iter().find_map(|container| {
         let connection = CONNECTIONS.iter().find(|connection| has(container, connection))?;
         Some(format!("{} on {}", connection.variable, container.label()))
     })

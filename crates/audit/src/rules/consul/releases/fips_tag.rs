@@ -11,7 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-fips-tag",
     summary: "the tag of a FIPS image of consul-ecs has the suffix of its release",
     severity: Severity::Error,
-    applies: Applies::Consul,
+    applies: Applies::ConsulAndController,
     effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
     explanation: "\
 The FIPS images of consul-ecs have tags that end in `-fips1402` up to 0.10.0, and in `-fips1403` from 0.10.1 on, where \
@@ -35,8 +35,8 @@ const NEW: &str = "-fips1403";
 const OF_HASHICORP: [&str; 3] = ["hashicorp/", "docker.io/hashicorp/", "public.ecr.aws/hashicorp/"];
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    findings.extend(consul.consul_ecs_containers().filter_map(draft));
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    findings.extend(consul_ecs.containers.into_iter().filter_map(draft));
 }
 
 fn draft(container: &Container) -> Option<Draft> {

@@ -9,10 +9,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-ecs-image",
     summary: "the containers of consul-ecs have its image",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    effect: "the container fails at once: what waits for it never starts, or the service's checks stay critical",
+    applies: Applies::ConsulAndController,
+    effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or no controller runs",
     explanation: "\
-`mesh-init`, `health-sync` and `control-plane` are commands of the program `consul-ecs`, which has its own image. The \
+`mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
 images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
 image of consul-ecs.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
@@ -43,8 +43,8 @@ image of consul-ecs.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    for container in consul.consul_ecs_containers() {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    for container in consul_ecs.containers {
         let Some(image) = image_of(container) else { continue };
         if image.software().is_some_and(|software| software != Software::ConsulEcs) {
             let message = format!("{} has the image {}", container.label(), image.name);

@@ -14,7 +14,7 @@ use semver::Version;
 use self::shape::{Choice, Fact, Kind, Releases, Shape};
 use crate::{
     document::{HOLE, Node, Span, Value},
-    subject::{ConsulTask, Generation},
+    subject::ConsulEcs,
 };
 
 /// A defect of the configuration.
@@ -54,19 +54,15 @@ pub(super) enum Fault {
 }
 
 /// The defects of a task's configuration, in the order of the file.
-pub(super) fn problems(consul: &ConsulTask<'_>) -> Vec<Problem> {
-    let Some(json) = consul.configuration.json() else { return Vec::new() };
+pub(super) fn problems(consul_ecs: &ConsulEcs<'_, '_>) -> Vec<Problem> {
+    let Some(json) = consul_ecs.configuration.json() else { return Vec::new() };
     // A tag such as 0.9 moves to the newest release of its line.
-    let newest = |version: Version| match consul.release() {
-        Some(release) => release,
+    let newest = |version: Version| match &consul_ecs.release {
+        Some(release) => release.clone(),
         None => Version { patch: u64::MAX, ..version },
     };
-    let image = consul.version().filter(|version| consul.generation.fits(version)).map(newest);
-    let presumed = image.clone().unwrap_or_else(|| match consul.generation {
-        Generation::Client => Version::new(0, 6, 0),
-        Generation::ControlPlane => Version::new(0, 7, 0),
-        Generation::Dataplane => Version::new(0, 8, 0),
-    });
+    let image = consul_ecs.version.clone().filter(|_| consul_ecs.fits).map(newest);
+    let presumed = image.clone().unwrap_or_else(|| consul_ecs.presumed.clone());
     let mut walk = Walk { image, presumed, problems: Vec::new() };
     match &json.value {
         Value::Map(_) => walk.map(json, &fields::ROOT, ""),

@@ -33,7 +33,7 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
         Fault::WrongValue(how) => how.clone(),
         Fault::OtherVersion { releases, .. } => format!("of {releases}"),
     };
-    let problems = problems(subject.consul.as_ref().unwrap());
+    let problems = problems(&subject.consul_ecs().unwrap());
     problems.iter().map(|problem| format!("{}: {}", problem.path, shown(&problem.fault))).collect()
 }
 

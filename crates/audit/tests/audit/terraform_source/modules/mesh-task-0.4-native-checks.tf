@@ -1,0 +1,54 @@
+locals {
+  log_config = {
+    logDriver = "awslogs"
+    options = {
+      awslogs-group         = "consul"
+      awslogs-region        = "us-east-1"
+      awslogs-stream-prefix = "app"
+    }
+  }
+}
+
+module "example_client_app" {
+  source  = "hashicorp/consul-ecs/aws//modules/mesh-task"
+  version = "0.4.1"
+
+  family            = "example_client_app"
+  cpu               = 256
+  memory            = 512
+  log_configuration = local.log_config
+  container_definitions = [{
+    name             = "example-client-app"
+    image            = "docker.mirror.hashicorp.services/nicholasjackson/fake-service:v0.21.0"
+    essential        = true
+    portMappings     = [{ containerPort = 9090, hostPort = 9090, protocol = "tcp" }]
+    logConfiguration = local.log_config
+    environment      = [{ name = "NAME", value = "example-client-app" }]
+    cpu              = 0
+    mountPoints      = []
+    volumesFrom      = []
+  }]
+  retry_join = ["consul.example.internal"]
+  port       = 9090
+
+  checks = [{
+    checkId  = "server-http"
+    name     = "HTTP health check on port 9090"
+    http     = "http://localhost:9090/health"
+    method   = "GET"
+    timeout  = "10s"
+    interval = "2s"
+  }]
+
+  upstreams = [{
+    destinationName = "example_server_app"
+    localBindPort   = 1234
+  }]
+}
+
+resource "aws_ecs_service" "example_client_app" {
+  name            = "example_client_app"
+  task_definition = module.example_client_app.task_definition_arn
+  launch_type     = var.launch_type
+  propagate_tags  = "TASK_DEFINITION"
+}
