@@ -117,6 +117,7 @@ fn applies(applies: Applies, subject: &Subject<'_>) -> bool {
         Applies::Consul => generation.is_some(),
         Applies::ConsulAndController => generation.is_some() || is_controller,
         Applies::ConsulDataplaneAndController => has_dataplane || is_controller,
+        Applies::Controller => is_controller,
         Applies::ConsulClient => generation == Some(Generation::Client),
         Applies::ConsulDataplane => has_dataplane,
         Applies::ConsulGateway => subject.consul.as_ref().is_some_and(|consul| consul.is_gateway),

@@ -59,6 +59,8 @@ pub enum Applies {
     Consul,
     /// Task definitions of Consul's mesh, and of consul-ecs's controller.
     ConsulAndController,
+    /// Task definitions of consul-ecs's controller.
+    Controller,
     /// Those with a Consul client agent in the task (consul-ecs up to 0.6).
     ConsulClient,
     /// Those with Consul Dataplane (consul-ecs 0.7 and newer).
@@ -83,6 +85,7 @@ impl Applies {
             Self::EveryTask => "every task definition",
             Self::Consul => "Consul, both generations",
             Self::ConsulAndController => "Consul, both generations, and the controller of consul-ecs",
+            Self::Controller => "the controller of consul-ecs",
             Self::ConsulClient => "Consul, client generation (consul-ecs up to 0.6)",
             Self::ConsulDataplane => "Consul, dataplane generation (consul-ecs 0.7 and newer)",
             Self::ConsulDataplaneAndController => {

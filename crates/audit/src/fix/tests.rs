@@ -196,12 +196,19 @@ fn a_list_in_brackets_keeps_its_lines_and_comments() {
 }
 
 #[test]
-fn a_list_or_map_with_a_tag_is_not_added_to() {
-    for text in ["a: ! [x]\n", "a: &b !!seq [x]\n", "a: !!seq\n  - x\n"] {
+fn a_list_or_map_behind_a_tag_or_a_comment_is_not_added_to() {
+    for text in [
+        "a: &b # c\n  - x\n",
+        "a: &b # c\n  [x]\n",
+        "a: &b # c\n  ! [x]\n",
+        "a: ! [x]\n",
+        "a: &b !!seq [x]\n",
+        "a: !!seq\n  - x\n",
+    ] {
         let error = append(text, &[key("a")], json!("z")).unwrap_err();
         assert!(matches!(error, EditError::Notation(_)), "{text}: {error}");
     }
-    for text in ["a: ! {x: 1}\n", "a: !!map &c {x: 1}\n", "a: !!map\n  x: 1\n"] {
+    for text in ["a: &b # c\n  x: 1\n", "a: ! {x: 1}\n", "a: !!map &c {x: 1}\n", "a: !!map\n  x: 1\n"] {
         let error = set(text, &[key("a"), key("y")], json!("z")).unwrap_err();
         assert!(matches!(error, EditError::Notation(_)), "{text}: {error}");
     }

@@ -80,8 +80,8 @@ fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditEr
     let document = Document::new(text).map_err(notation)?;
     let route = Route::from(steps.iter().filter_map(component).collect::<Vec<_>>());
     let place = document.query_exact(&route).map_err(notation)?;
-    if place.is_some_and(|place| has_tag(document.extract(&place))) {
-        return Err(EditError::Notation("a value with a tag".to_owned()));
+    if place.is_some_and(|place| has_tag_or_comment(document.extract(&place))) {
+        return Err(EditError::Notation("a value behind a tag, or behind an anchor and a comment".to_owned()));
     }
     let patch = Patch { route, operation };
     let edited = apply_yaml_patches(&document, &[patch]).map_err(notation)?;
@@ -91,9 +91,10 @@ fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditEr
     Ok(edited.to_owned())
 }
 
-/// Whether a value has a tag, as in `! [a, b]`, at which the library panics.
-fn has_tag(value: &str) -> bool {
-    value.split_whitespace().find(|word| !word.starts_with('&')).is_some_and(|word| word.starts_with('!'))
+/// Whether a tag, or a comment behind an anchor, is before a value: `! [a, b]`, `&a # comment`. The library panics at
+/// both.
+fn has_tag_or_comment(value: &str) -> bool {
+    value.split_whitespace().find(|word| !word.starts_with('&')).is_some_and(|word| word.starts_with(['!', '#']))
 }
 
 /// Without its only item, the list would be null instead of empty.

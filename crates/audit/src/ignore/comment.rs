@@ -79,8 +79,8 @@ struct Instruction<'l> {
 impl<'l> Instruction<'l> {
     /// The instruction in `text`, a part of `comment`.
     fn of(comment: &Comment<'_>, text: &'l str, is_at_top: bool) -> Result<Self, &'static str> {
-        if !comment.is_closed {
-            return Err("an ecs-mesh comment must end on its line");
+        if !comment.is_whole {
+            return Err("an ecs-mesh comment must begin and end on its line");
         }
         let found = Self::parse(text)
             .ok_or("an ecs-mesh comment has the form ignore[rule, …] reason or ignore-file[rule, …] reason")?;
@@ -205,7 +205,7 @@ mod tests {
         let (directives, problems) = in_terraform("a = 1 /* ecs-mesh: ignore[consul-network-mode]\n*/\n");
         assert_eq!(
             (directives, problems),
-            (vec![], vec!["main.tf:1:7: an ecs-mesh comment must end on its line".into()])
+            (vec![], vec!["main.tf:1:7: an ecs-mesh comment must begin and end on its line".into()])
         );
     }
 

@@ -18,8 +18,8 @@ pub(super) struct Comment<'t> {
     pub(super) column: usize,
     /// Its text in the line, without what opens and closes it.
     pub(super) text: &'t str,
-    /// Whether it ends in the line.
-    pub(super) is_closed: bool,
+    /// Whether it begins and ends in the line.
+    pub(super) is_whole: bool,
 }
 
 /// What a line begins in.
@@ -28,6 +28,8 @@ enum Within<'t> {
     Comment,
     /// A string of Terraform that ends with this line.
     Heredoc(&'t str),
+    /// A block scalar of YAML: its lines begin behind this column, counted from 0.
+    Scalar(usize),
 }
 
 /// The lines of a text.
@@ -43,31 +45,42 @@ fn read<'t>(line: &'t str, is_yaml: bool, within: &mut Within<'t>) -> Line<'t> {
         }
         return Line::default();
     }
+    if let Within::Scalar(column) = within {
+        let is_blank = line.trim().is_empty();
+        if is_blank || indent(line) > *column {
+            return Line { is_blank, ..Line::default() };
+        }
+        *within = Within::Code;
+    }
     let mut comments = Vec::new();
     let (mut has_code, mut is_part) = (false, false);
     let mut rest = line.trim_start_matches('\u{feff}');
     loop {
         if matches!(within, Within::Comment) {
             is_part = true;
-            let Some((_, behind)) = rest.split_once("*/") else { break };
+            let end = rest.split_once("*/");
+            if comments.is_empty() {
+                let text = end.map_or(rest, |(text, _)| text);
+                comments.push(Comment { column: indent(line) + 1, text, is_whole: false });
+            }
+            let Some((_, behind)) = end else { break };
             (rest, *within) = (behind, Within::Code);
         }
         let Some((code, opener, behind)) = next_comment(rest, is_yaml) else {
             has_code |= !rest.trim().is_empty();
-            if let Some(end) = heredoc(rest).filter(|_| !is_yaml) {
-                *within = Within::Heredoc(end);
-            }
+            *within = opened(line, rest, is_yaml).unwrap_or(Within::Code);
             break;
         };
         has_code |= !code.trim().is_empty();
         let before = line.get(..line.len() - rest.len() + code.len()).unwrap_or_default();
         let column = before.trim_start_matches('\u{feff}').chars().count() + 1;
         if opener != "/*" {
-            comments.push(Comment { column, text: behind, is_closed: true });
+            comments.push(Comment { column, text: behind, is_whole: true });
+            *within = opened(before, code, is_yaml).unwrap_or(Within::Code);
             break;
         }
         let text = behind.split_once("*/").map(|(text, _)| text);
-        comments.push(Comment { column, text: text.unwrap_or(behind), is_closed: text.is_some() });
+        comments.push(Comment { column, text: text.unwrap_or(behind), is_whole: text.is_some() });
         (rest, *within) = (behind, Within::Comment);
     }
     let is_comment = !has_code && (is_part || !comments.is_empty());
@@ -111,6 +124,37 @@ fn next_comment(rest: &str, is_yaml: bool) -> Option<(&str, &'static str, &str)>
     None
 }
 
+/// The string of several lines that begins at the end of `line`, whose last part is `code`.
+fn opened<'t>(line: &str, code: &'t str, is_yaml: bool) -> Option<Within<'t>> {
+    if is_yaml { block_scalar(line).map(Within::Scalar) } else { heredoc(code).map(Within::Heredoc) }
+}
+
+/// The characters before the first one that is no blank.
+fn indent(line: &str) -> usize {
+    line.chars().take_while(|c| c.is_whitespace()).count()
+}
+
+/// The column of the key or dash whose value is a block scalar that begins at the end of this line, as in `key: |`. Source:
+/// <https://yaml.org/spec/1.2.2/#81-block-scalar-styles>
+fn block_scalar(line: &str) -> Option<usize> {
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    let indicators = words.pop()?.strip_prefix(['|', '>'])?;
+    if !indicators.chars().all(|c| c.is_ascii_digit() || "+-".contains(c)) {
+        return None;
+    }
+    while words.pop_if(|word| word.starts_with(['!', '&'])).is_some() {}
+    let dashes = words.iter().take_while(|word| **word == "-").count();
+    let mut dash_columns = line.char_indices().filter(|(_, c)| *c == '-').map(|(at, _)| at);
+    match words.last()? {
+        word if dashes == words.len() && *word == "-" => dash_columns.nth(dashes - 1),
+        word if word.ends_with(':') => {
+            let first = words.get(dashes)?;
+            line.find(first)
+        }
+        _ => None,
+    }
+}
+
 /// The line that ends the string that begins at the end of this code: `EOT` after `<<-EOT`. Source:
 /// <https://developer.hashicorp.com/terraform/language/expressions/strings#heredoc-strings>
 fn heredoc(code: &str) -> Option<&str> {
@@ -151,8 +195,27 @@ mod tests {
     #[test]
     fn comment_may_have_several_lines() {
         let text = "a = 1 /* b\n c */ d = 2\n/*\n# e\n*/\nf = 3\n";
-        assert_eq!(read_all(text, false), (vec![(1, 7, " b"), (3, 1, "")], vec![3, 4, 5]));
-        assert!(!lines(text, false)[0].comments[0].is_closed);
+        assert_eq!(
+            read_all(text, false),
+            (vec![(1, 7, " b"), (2, 2, " c "), (3, 1, ""), (4, 1, "# e"), (5, 1, "")], vec![3, 4, 5])
+        );
+        assert!(lines(text, false).iter().flat_map(|line| &line.comments).all(|comment| !comment.is_whole));
+    }
+
+    #[test]
+    fn block_scalars_have_no_comments() {
+        for text in [
+            "a: |\n  # b\n\n  c\nd: 1 # e\n",
+            "a: !Sub &x >-2 # f\n  # b\n#g: 1\n",
+            "- - |\n   # b\n  # e\n",
+            "- a: |+\n    # b\n  c: 1 # e\n",
+        ] {
+            let (comments, _) = read_all(text, true);
+            assert!(comments.iter().all(|(_, _, text)| !text.contains('b')), "{text}: {comments:?}");
+            assert!(!comments.is_empty(), "{text}");
+        }
+        let (comments, _) = read_all("a: b |\n  # c\nd: 'x |'\n # e\n", true);
+        assert_eq!(comments.len(), 2, "no block scalars");
     }
 
     #[test]

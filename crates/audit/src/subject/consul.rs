@@ -53,9 +53,9 @@ impl<'d> ConsulTask<'d> {
         let containers = &definition.containers;
         let mut roles = Roles::default();
         for container in &containers.items {
-            roles.take(container);
+            roles.take(definition, container);
         }
-        if roles.is_controller || !roles.is_mesh() {
+        if !roles.is_mesh() {
             return None;
         }
         let holder = roles.control_plane.or(roles.mesh_init).or(roles.health_sync);

@@ -18,8 +18,8 @@ pub struct ConsulEcs<'s, 'd> {
     pub containers: Vec<&'d Container>,
     /// The container with the configuration.
     pub holder: Option<&'d Container>,
-    /// The configuration.
-    pub configuration: &'s Configuration,
+    /// The configuration, if its commands certainly read one.
+    pub configuration: Option<&'s Configuration>,
     /// The version in the tag of the image.
     pub version: Option<Version>,
     /// The release, if the tag names a single one.
@@ -28,8 +28,6 @@ pub struct ConsulEcs<'s, 'd> {
     pub fits: bool,
     /// Some version that has these commands.
     pub presumed: Version,
-    /// Whether its commands read `CONSUL_ECS_CONFIG_JSON`, in some releases at least.
-    pub is_configured: bool,
 }
 
 impl<'s, 'd> ConsulEcs<'s, 'd> {
@@ -39,7 +37,7 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
         Self {
             containers: consul.consul_ecs_containers().collect(),
             holder: consul.holder(),
-            configuration: &consul.configuration,
+            configuration: Some(&consul.configuration),
             fits: version.as_ref().is_none_or(|version| consul.generation.fits(version)),
             version,
             release: consul.release(),
@@ -48,25 +46,21 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
                 Generation::ControlPlane => Version::new(0, 7, 0),
                 Generation::Dataplane => Version::new(0, 8, 0),
             },
-            is_configured: true,
         }
     }
 
     /// As the controller.
     pub(super) fn of_controller(controller: &'s Controller<'d>) -> Self {
         let version = consul_ecs_version(controller.container);
+        let fits = |version: &Version| controller.kind.is_none_or(|kind| kind.fits(version));
         Self {
             containers: vec![controller.container],
             holder: Some(controller.container),
-            configuration: &controller.configuration,
-            fits: version.as_ref().is_none_or(|version| controller.kind.fits(version)),
+            configuration: (controller.kind == Some(ControllerKind::Controller)).then_some(&controller.configuration),
+            fits: version.as_ref().is_none_or(fits),
             version,
             release: release_of(controller.container).map(|(_, release)| release),
-            presumed: match controller.kind {
-                ControllerKind::AclController => Version::new(0, 6, 0),
-                ControllerKind::Controller => Version::new(0, 7, 0),
-            },
-            is_configured: controller.kind == ControllerKind::Controller,
+            presumed: Version::new(0, 7, 0),
         }
     }
 }

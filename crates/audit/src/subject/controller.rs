@@ -2,9 +2,9 @@
 
 use semver::Version;
 
-use super::{configuration::Configuration, image::is_consul_ecs, names};
+use super::{configuration::Configuration, image::is_consul_ecs, names, subcommand::subcommand};
 use crate::{
-    definition::{Container, TaskDefinition},
+    definition::{Container, Maybe, TaskDefinition},
     versions::{FIRST_WITH_DATAPLANE, Line},
 };
 
@@ -13,8 +13,8 @@ use crate::{
 pub struct Controller<'d> {
     /// Its container.
     pub container: &'d Container,
-    /// Which controller it is.
-    pub kind: ControllerKind,
+    /// Which controller it is, if its command says so.
+    pub kind: Option<ControllerKind>,
     /// Its configuration. The ACL controller has flags instead.
     pub configuration: Configuration,
 }
@@ -29,16 +29,35 @@ pub enum ControllerKind {
 }
 
 impl<'d> Controller<'d> {
-    /// The controller in `definition`, if it is that of one.
+    /// The controller in a definition that is not of the mesh.
     #[must_use]
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
-        let with_kind = |container| Some((container, kind_of(container)?));
-        let (container, kind) = definition.containers.items.iter().find_map(with_kind)?;
-        Some(Self { container, kind, configuration: Configuration::of(definition, container) })
+        definition.containers.items.iter().find_map(|container| Self::in_container(definition, container))
+    }
+
+    /// The controller, if a container runs it: by its name, its configuration, or its command. Programs of others have a
+    /// command `controller` too, so that the command is not enough.
+    pub(super) fn in_container(definition: &TaskDefinition, container: &'d Container) -> Option<Self> {
+        let configuration = Configuration::of(definition, container);
+        let kind = ControllerKind::of(container);
+        let is_absent = |section: &str| matches!(configuration.at(section), Maybe::Absent);
+        let is_configured = matches!(configuration.at("controller"), Maybe::Known(_));
+        let is_named = matches!(container.name.text(), Some(names::CONTROLLER | names::ACL_CONTROLLER));
+        let has_configuration = !matches!(configuration.content, Maybe::Absent);
+        let is_controller = is_named
+            || (is_configured && is_absent("service") && is_absent("gateway"))
+            || (kind.is_some() && (is_consul_ecs(container) || has_configuration));
+        is_controller.then_some(Self { container, kind, configuration })
     }
 }
 
 impl ControllerKind {
+    /// The controller that a container's command runs, if the command is known.
+    fn of(container: &Container) -> Option<Self> {
+        let command = subcommand(container);
+        [Self::Controller, Self::AclController].into_iter().find(|kind| command == Maybe::Known(kind.command()))
+    }
+
     /// The subcommand of consul-ecs.
     #[must_use]
     pub fn command(self) -> &'static str {
@@ -63,18 +82,4 @@ impl ControllerKind {
             Self::Controller => "0.7 and newer",
         }
     }
-}
-
-/// The controller that a container runs, by its command if it has consul-ecs's image or a controller's name, otherwise by
-/// its name.
-pub(super) fn kind_of(container: &Container) -> Option<ControllerKind> {
-    let named = match container.name.text() {
-        Some(names::CONTROLLER) => Some(ControllerKind::Controller),
-        Some(names::ACL_CONTROLLER) => Some(ControllerKind::AclController),
-        _ => None,
-    };
-    let command = container.command.texts().and_then(|words| words.first().copied());
-    let kinds = [ControllerKind::Controller, ControllerKind::AclController];
-    let commanded = kinds.into_iter().find(|kind| command == Some(kind.command()));
-    commanded.filter(|_| named.is_some() || is_consul_ecs(container)).or(named)
 }

@@ -108,14 +108,14 @@ pub fn image_of(container: &Container) -> Option<Image> {
 
 /// Whether a container has the image of consul-ecs.
 pub(super) fn is_consul_ecs(container: &Container) -> bool {
-    image_of(container).is_some_and(|image| image.name.starts_with("consul-ecs"))
+    image_of(container).and_then(|image| image.software()) == Some(Software::ConsulEcs)
 }
 
 /// The version of consul-ecs in the image of a container. All releases are 0.x: another number is not the version of a
 /// release.
 #[must_use]
 pub fn consul_ecs_version(container: &Container) -> Option<Version> {
-    let image = image_of(container).filter(|image| image.name.starts_with("consul-ecs"))?;
+    let image = image_of(container).filter(|image| image.software() == Some(Software::ConsulEcs))?;
     image.version().filter(|version| version.major == 0)
 }
 

@@ -15,6 +15,7 @@ pub mod names;
 mod observer;
 mod roles;
 mod settings;
+mod subcommand;
 mod task;
 
 pub use self::{
@@ -29,5 +30,6 @@ pub use self::{
     generation::Generation,
     image::{Image, Software, consul_ecs_version, image_of, line_of, release_of, version_in},
     observer::{is_observer, workloads},
+    subcommand::subcommand,
     task::Subject,
 };

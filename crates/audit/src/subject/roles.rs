@@ -4,12 +4,13 @@ use semver::Version;
 
 use super::{
     configuration::Configuration,
-    controller::kind_of,
+    controller::Controller,
     generation::Generation,
     image::{consul_ecs_version, is_consul_ecs},
     names,
+    subcommand::subcommand,
 };
-use crate::definition::{Container, Maybe};
+use crate::definition::{Container, Maybe, TaskDefinition};
 use mesh::ecs_config::CONFIG_VARIABLE;
 
 #[derive(Default)]
@@ -21,21 +22,20 @@ pub(super) struct Roles<'d> {
     pub(super) sidecar_proxy: Option<&'d Container>,
     pub(super) dataplane: Option<&'d Container>,
     pub(super) apps: Vec<&'d Container>,
+    /// Whether a container that is none of these has a configuration.
     has_configuration: bool,
-    /// Whether the task is the controller of consul-ecs, which has a configuration but is not part of the mesh.
-    pub(super) is_controller: bool,
 }
 
 impl<'d> Roles<'d> {
-    pub(super) fn take(&mut self, container: &'d Container) {
-        self.has_configuration |= matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
-        if kind_of(container).is_some() {
-            self.is_controller = true;
-            return;
-        }
-        let command = container.command.texts().and_then(|words| words.first().copied());
-        let by_command = command.filter(|_| is_consul_ecs(container));
-        let slot = match (container.name.text().unwrap_or_default(), by_command) {
+    pub(super) fn take(&mut self, definition: &TaskDefinition, container: &'d Container) {
+        let command = subcommand(container);
+        let by_command = match &command {
+            Maybe::Known(command) if is_consul_ecs(container) => Some(*command),
+            _ => None,
+        };
+        let name = container.name.text().unwrap_or_default();
+        let by_command = by_command.filter(|_| ![names::CONTROLLER, names::ACL_CONTROLLER].contains(&name));
+        let slot = match (name, by_command) {
             (names::MESH_INIT, _) => &mut self.mesh_init,
             (names::CONTROL_PLANE, _) => &mut self.control_plane,
             (names::HEALTH_SYNC, _) => &mut self.health_sync,
@@ -46,7 +46,14 @@ impl<'d> Roles<'d> {
             (_, Some("mesh-init")) => &mut self.mesh_init,
             (_, Some("control-plane")) => &mut self.control_plane,
             (_, Some("health-sync")) => &mut self.health_sync,
-            _ => return self.apps.push(container),
+            _ => {
+                // The controller has a configuration too, and a container with an unknown command may be one.
+                let may_be_controller =
+                    command == Maybe::Unknown || Controller::in_container(definition, container).is_some();
+                let has_configuration = matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
+                self.has_configuration |= has_configuration && !may_be_controller;
+                return self.apps.push(container);
+            }
         };
         slot.get_or_insert(container);
     }

@@ -13,7 +13,7 @@ pub struct Subject<'d> {
     pub definition: &'d TaskDefinition,
     /// Its containers of Consul's mesh, if it is part of it.
     pub consul: Option<ConsulTask<'d>>,
-    /// The controller of consul-ecs, if it is that.
+    /// The controller of consul-ecs, if it is that and not part of the mesh.
     pub controller: Option<Controller<'d>>,
     /// Its containers of App Mesh, if it is part of it.
     pub app_mesh: Option<AppMeshTask<'d>>,
@@ -25,10 +25,11 @@ impl<'d> Subject<'d> {
     /// Analyses `definition`.
     #[must_use]
     pub fn new(definition: &'d TaskDefinition) -> Self {
+        let consul = ConsulTask::of(definition);
         Self {
             definition,
-            consul: ConsulTask::of(definition),
-            controller: Controller::of(definition),
+            controller: if consul.is_none() { Controller::of(definition) } else { None },
+            consul,
             app_mesh: AppMeshTask::of(definition),
             deployment: None,
         }

@@ -8,6 +8,7 @@ mod baseline;
 mod cdk;
 mod combinations;
 mod configuration_fields;
+mod controllers;
 mod documents;
 mod folder;
 mod inputs;

@@ -31,11 +31,17 @@ fn rows_of(definition: &TaskDefinition) -> Vec<InventoryRow> {
     services.collect()
 }
 
-/// The launch type or capacity providers of a service, if they are known.
+/// The launch type or capacity providers of a service, if it has any that are known.
 fn runs_on(service: &ServiceUse) -> Option<BTreeSet<String>> {
-    let own: BTreeSet<String> =
-        service.capacity_providers.items.iter().chain([&service.launch_type]).filter_map(text).collect();
-    (!own.is_empty()).then_some(own)
+    let providers = &service.capacity_providers;
+    let mut own: BTreeSet<String> = providers.items.iter().chain([&service.launch_type]).filter_map(text).collect();
+    if own.is_empty() {
+        return None;
+    }
+    if !providers.is_complete || providers.items.iter().any(|provider| provider.text().is_none()) {
+        own.insert(UNKNOWN.to_owned());
+    }
+    Some(own)
 }
 
 fn row(definition: &TaskDefinition) -> InventoryRow {
@@ -112,14 +118,18 @@ mod tests {
     /// The services of a task definition with two compatibilities.
     #[test]
     fn a_service_runs_where_it_says() {
-        let template = "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      RequiresCompatibilities: [EC2, FARGATE]\n      ContainerDefinitions: []\n  A:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: web, LaunchType: FARGATE }\n  B:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, CapacityProviderStrategy: [{ CapacityProvider: FARGATE_SPOT }] }\n  C:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: !Ref Unknown }\n";
-        let resources = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  requires_compatibilities = [\"EC2\", \"FARGATE\"]\n  container_definitions = jsonencode([])\n}\nresource \"aws_ecs_service\" \"A\" {\n  name = \"web\"\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = \"FARGATE\"\n}\nresource \"aws_ecs_service\" \"B\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  capacity_provider_strategy {\n    capacity_provider = \"FARGATE_SPOT\"\n  }\n}\nresource \"aws_ecs_service\" \"C\" {\n  name = var.name\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = var.launch_type\n}\n";
+        let template = "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      RequiresCompatibilities: [EC2, FARGATE]\n      ContainerDefinitions: []\n  A:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: web, LaunchType: FARGATE }\n  B:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, CapacityProviderStrategy: [{ CapacityProvider: FARGATE_SPOT }] }\n  C:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: !Ref Unknown }\n  D:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, CapacityProviderStrategy: [{ CapacityProvider: !Ref P }, { CapacityProvider: FARGATE }] }\n";
+        let resources = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  requires_compatibilities = [\"EC2\", \"FARGATE\"]\n  container_definitions = jsonencode([])\n}\nresource \"aws_ecs_service\" \"A\" {\n  name = \"web\"\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = \"FARGATE\"\n}\nresource \"aws_ecs_service\" \"B\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  capacity_provider_strategy {\n    capacity_provider = \"FARGATE_SPOT\"\n  }\n}\nresource \"aws_ecs_service\" \"C\" {\n  name = var.name\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = var.launch_type\n}\nresource \"aws_ecs_service\" \"D\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  capacity_provider_strategy {\n    capacity_provider = var.provider\n  }\n  capacity_provider_strategy {\n    capacity_provider = \"FARGATE\"\n  }\n}\n";
         for (name, text, prefix) in [("t.yaml", template, ""), ("main.tf", resources, "aws_ecs_service.")] {
             let rows = rows(name, text);
             let said: Vec<_> =
                 rows.iter().map(|row| (row.ecs_service.clone().unwrap(), joined(&row.runs_on))).collect();
-            let expected =
-                [("web", "FARGATE"), (&format!("{prefix}B"), "FARGATE_SPOT"), (&format!("{prefix}C"), "EC2 FARGATE")];
+            let expected = [
+                ("web", "FARGATE"),
+                (&format!("{prefix}B"), "FARGATE_SPOT"),
+                (&format!("{prefix}C"), "EC2 FARGATE"),
+                (&format!("{prefix}D"), "FARGATE unknown"),
+            ];
             assert_eq!(said, expected.map(|(service, runs_on)| (service.to_owned(), runs_on.to_owned())), "{name}");
         }
     }

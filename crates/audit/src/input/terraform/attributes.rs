@@ -90,7 +90,17 @@ fn tags(values: &Node) -> Option<Node> {
     }
 }
 
-/// A map as a list of names and values, as in ECS's API.
+/// A value of a map of strings, which Terraform makes of numbers and booleans as well.
+fn as_text(value: &Node) -> Node {
+    let text = match &value.value {
+        Value::Number(number) => Value::Text(number.clone()),
+        Value::Bool(flag) => Value::Text(flag.to_string()),
+        other => other.clone(),
+    };
+    Node { value: text, place: value.place.clone() }
+}
+
+/// A map of strings as a list of names and values, as in ECS's API.
 fn listed(map: &Node, name_key: &str) -> Node {
     let Value::Map(entries) = &map.value else { return map.clone() };
     let items = entries.iter().map(|Entry { key, key_span, node }| {
@@ -99,7 +109,7 @@ fn listed(map: &Node, name_key: &str) -> Node {
         if key.contains(HOLE) {
             return Node { value: Value::Unknown, place: Place::fixed(*key_span) };
         }
-        let pair = Value::Map(vec![entry(name_key, name), entry("value", node.clone())]);
+        let pair = Value::Map(vec![entry(name_key, name), entry("value", as_text(node))]);
         Node { value: pair, place: Place::fixed(*key_span) }
     });
     Node { value: Value::List(items.collect()), place: map.place.clone() }

@@ -20,6 +20,19 @@ const CONTROLLER: &[Mutation] = &[
         ("consul-ecs-controller / image", r#""hashicorp/consul-ecs:0.6.0""#),
     ]),
     without("consul-ecs-controller / environment", "consul-config-missing"),
+    without("consul-ecs-controller / command", "consul-controller-command"),
+    with("consul-ecs-controller / command", r#"["mesh-init"]"#, "consul-controller-command"),
+    with("consul-ecs-controller / entryPoint", r#"["/bin/sh", "-c", "consul-ecs controller"]"#, ""),
+    without("consul-ecs-controller / command", "")
+        .given(&[("consul-ecs-controller / entryPoint", r#"["/bin/consul-ecs", "controller"]"#)]),
+    // Without the module's name, its configuration and command show what it is.
+    with("consul-ecs-controller / name", r#""controller""#, "")
+        .given(&[("consul-ecs-controller / image", r#""registry.example.com/mesh/controller:5""#)]),
+    with(
+        "consul-ecs-controller / environment[CONSUL_HTTP_TOKEN]",
+        r#"{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }"#,
+        "consul-credential-in-plain",
+    ),
     without("config.consulServers.hosts", "consul-config-schema"),
     with("config.controller.partitionsEnabled", r#""true""#, "consul-config-schema"),
     with("config.consulServers.http.httpz", "true", "consul-config-ignored"),

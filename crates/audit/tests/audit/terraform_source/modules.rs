@@ -124,6 +124,45 @@ fn a_call_may_have_checks_beside_the_health_check_of_a_container() {
     }
 }
 
+/// The modules' inputs and the provider's arguments are maps and lists of strings, into which Terraform converts.
+#[test]
+fn numbers_and_booleans_become_strings() {
+    let (_, call, _) = calls().into_iter().find(|(name, ..)| name == "mesh-task-0.9-acls-tls").unwrap();
+    let inputs = "  consul_service_meta = { version = 2, canary = true }\n  consul_service_tags = [1, true]\n  \
+                  tags = { terraform = true, cost = 7 }\n";
+    let with_inputs = call.replace("  upstreams = [{\n", &format!("{inputs}  upstreams = [{{\n"));
+    assert!(with_inputs.contains(inputs));
+    assert_eq!(shown(&findings_in("main.tf", &with_inputs)), Vec::<String>::new());
+    let resource = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  tags = { terraform = true }\n  \
+                    container_definitions = jsonencode([{ name = \"web\", image = \"web:1\" }])\n}\n";
+    let read = definition("main.tf", resource);
+    assert_eq!(read.tags.items.iter().map(|tag| text(&tag.value)).collect::<Vec<_>>(), ["true"]);
+}
+
+/// Source: the changelogs of 0.6.0, 0.7.1 and 0.8.0.
+#[test]
+fn releases_differ_in_what_they_make() {
+    let call = |name: &str| calls().into_iter().find(|(known, ..)| known == name).unwrap().1;
+    let rules = |text: &str| crate::reading::ids(&findings_in("main.tf", text));
+
+    let first = call("mesh-task-0.7-acls-tls").replace("\"0.7.1\"", "\"0.7.0\"");
+    assert_eq!(rules(&first), ["consul-control-plane-health-check"]);
+
+    let by_default = call("mesh-task-0.9-acls-tls").replace("  enable_transparent_proxy = false\n", "");
+    assert_eq!(rules(&by_default), ["consul-transparent-proxy-launch-type"]);
+
+    for (name, expected) in [
+        ("mesh-task-0.5-acls-tls-gossip", &["consul-health-sync-containers"][..]),
+        ("mesh-task-0.6-acls-tls-gossip", &[]),
+        ("mesh-task-0.9-acls-tls", &[]),
+    ] {
+        let call = call(name);
+        let (before, rest) = call.split_once("    healthCheck = {").unwrap();
+        let (_, behind) = rest.split_once("\n    }\n").unwrap();
+        assert_eq!(rules(&format!("{before}    healthCheck = null\n{behind}")), expected, "{name}");
+    }
+}
+
 fn container_differences(own: &Container, other: &Container) -> Vec<String> {
     let dependencies = |container: &Container| {
         sorted(

@@ -71,8 +71,8 @@ fn mesh_configuration(inputs: &Inputs, synced: Node) -> Node {
     let service = inputs.map([
         ("name", service_name(inputs, Kind::MeshTask)),
         ("port", inputs.number("port", 0)),
-        ("tags", inputs.or("consul_service_tags", json!([]))),
-        ("meta", inputs.or("consul_service_meta", json!({}))),
+        ("tags", inputs.texts("consul_service_tags", json!([]))),
+        ("meta", inputs.texts("consul_service_meta", json!({}))),
         ("checks", inputs.or("checks", json!([]))),
         ("namespace", inputs.text("consul_namespace", "")),
         ("partition", inputs.text("consul_partition", "")),

@@ -25,9 +25,9 @@ pub(super) fn environment(inputs: &Inputs, configuration: &Node) -> Node {
 pub(super) fn mesh_task(inputs: &Inputs, health_sync_containers: Node) -> Node {
     let service = inputs.map([
         ("name", service_name(inputs, Kind::MeshTask)),
-        ("tags", inputs.or("consul_service_tags", json!([]))),
+        ("tags", inputs.texts("consul_service_tags", json!([]))),
         ("port", inputs.number("port", 0)),
-        ("meta", inputs.or("consul_service_meta", json!({}))),
+        ("meta", inputs.texts("consul_service_meta", json!({}))),
         ("namespace", namespace(inputs, Kind::MeshTask)),
         ("partition", inputs.text("consul_partition", "")),
     ]);
@@ -54,7 +54,7 @@ pub(super) fn gateway_task(inputs: &Inputs) -> Node {
     let gateway = inputs.map([
         ("kind", inputs.text("kind", "")),
         ("name", service_name(inputs, Kind::GatewayTask)),
-        ("tags", inputs.or("consul_service_tags", json!([]))),
+        ("tags", inputs.texts("consul_service_tags", json!([]))),
         ("meta", gateway_meta(inputs)),
         ("namespace", namespace(inputs, Kind::GatewayTask)),
         ("partition", inputs.text("consul_partition", "")),
@@ -113,7 +113,7 @@ pub(super) fn wan_address(inputs: &Inputs) -> Node {
 }
 
 pub(super) fn gateway_meta(inputs: &Inputs) -> Node {
-    let own = inputs.or("consul_service_meta", json!({}));
+    let own = inputs.texts("consul_service_meta", json!({}));
     match inputs.is("enable_mesh_gateway_wan_federation") {
         Some(true) => inputs.merge(&[own, inputs.made(json!({"consul-wan-federation": "1"}))]),
         Some(false) => own,
@@ -166,7 +166,7 @@ fn with_transparent_proxy(inputs: &Inputs, configuration: Node) -> Node {
         return configuration;
     }
     let own = inputs.map([
-        ("enabled", inputs.flag("enable_transparent_proxy")),
+        ("enabled", inputs.transparent_proxy()),
         ("excludeInboundPorts", inputs.or("exclude_inbound_ports", json!([]))),
         ("excludeOutboundPorts", inputs.or("exclude_outbound_ports", json!([]))),
         ("excludeOutboundCIDRs", inputs.or("exclude_outbound_cidrs", json!([]))),

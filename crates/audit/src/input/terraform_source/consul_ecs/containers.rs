@@ -89,11 +89,12 @@ pub(super) fn health_synced(inputs: &Inputs) -> Node {
         if !matches!(item.value, Value::Map(_)) || is_open(item) {
             return unknown(item.place.span);
         }
-        match item.get("healthCheck").map(|check| &check.value) {
+        // A null counts as a key.
+        let check = item.entries().iter().find(|entry| entry.key == "healthCheck");
+        match check.map(|check| &check.node.value) {
             Some(Value::Unknown) if has("essential") => return unknown(item.place.span),
-            // Older modules take null for a health check.
-            Some(Value::Null) if inputs.release.minor < 7 => return unknown(item.place.span),
-            Some(Value::Null) => {}
+            // Before 0.6, null counts as a health check. Source: the changelog of 0.6.0
+            Some(Value::Null) if inputs.release.minor >= 6 => {}
             Some(_) if has("essential") => names.extend(item.get("name").cloned()),
             _ => {}
         }

@@ -24,11 +24,12 @@ pub(super) fn values(inputs: &Inputs, kind: Kind) -> Node {
         Value::Text(prefix_text) => text(format!("{prefix_text}-{}", name(kind)), prefix.place.span),
         _ => text(format!("{HOLE}-{}", name(kind)), prefix.place.span),
     };
+    let compatibilities = if kind == Kind::Controller { json!(["EC2", "FARGATE"]) } else { json!(["FARGATE"]) };
     let role = || text(format!("arn:{HOLE}"), inputs.label);
     inputs.map([
         ("family", family),
         ("network_mode", inputs.made("awsvpc".into())),
-        ("requires_compatibilities", inputs.or("requires_compatibilities", json!(["FARGATE"]))),
+        ("requires_compatibilities", inputs.or("requires_compatibilities", compatibilities)),
         ("task_role_arn", role()),
         ("execution_role_arn", role()),
     ])
@@ -55,7 +56,8 @@ pub(super) fn containers(inputs: &Inputs, kind: Kind) -> Node {
             ("value", inputs.text("consul_server_http_addr", "")),
         ]);
         // The flags contain the ARN of a secret that the module creates.
-        made(inputs, fixed, [("command", unknown(inputs.label)), ("environment", inputs.list(vec![address]))])
+        let command = inputs.list(vec![inputs.made("acl-controller".into()), unknown(inputs.label)]);
+        made(inputs, fixed, [("command", command), ("environment", inputs.list(vec![address]))])
     };
     let given = [("image", inputs.consul_ecs_image()), ("secrets", inputs.list(secrets))];
     inputs.list(vec![inputs.merge(&[container, inputs.map(given)])])

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     document::{Node, Value},
-    input::terraform_source::values::unknown,
+    input::terraform_source::values::{as_bool, unknown},
 };
 
 /// The container that prepares the others.
@@ -69,7 +69,7 @@ fn initial(inputs: &Inputs, configuration: &Node) -> Node {
             "name": name, "essential": false, "command": ["control-plane"], "mountPoints": init_mounts(), "cpu": 0,
             "volumesFrom": [], "linuxParameters": {"initProcessEnabled": true},
             "healthCheck": {
-                "command": ["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"],
+                "command": ["CMD-SHELL", control_plane_check(inputs)],
                 "interval": 30, "retries": 10, "timeout": 5
             },
         })
@@ -88,7 +88,7 @@ fn initial(inputs: &Inputs, configuration: &Node) -> Node {
             ("secrets", inputs.list(inputs.when(inputs.is("tls"), || certificates(inputs)))),
         ],
     );
-    match inputs.is("enable_transparent_proxy").filter(|_| inputs.release.minor >= 8) {
+    match as_bool(&inputs.transparent_proxy()) {
         _ if inputs.release.minor < 8 => container,
         Some(false) => container,
         Some(true) => {
@@ -99,6 +99,14 @@ fn initial(inputs: &Inputs, configuration: &Node) -> Node {
             inputs.merge(&[container, inputs.made(capabilities)])
         }
         None => made_unknown(inputs, container, ["user", "linuxParameters"]),
+    }
+}
+
+/// Only 0.7.0 takes any answer for health. Source: the changelog of 0.7.1
+fn control_plane_check(inputs: &Inputs) -> &'static str {
+    match inputs.release.patch {
+        Some(0) => "curl localhost:10000/consul-ecs/health",
+        Some(_) | None => "curl -f localhost:10000/consul-ecs/health",
     }
 }
 

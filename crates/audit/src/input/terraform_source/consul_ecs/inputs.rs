@@ -11,7 +11,7 @@ use crate::{
         blocks::Reader,
         equality::equal,
         maps::merged,
-        values::{as_bool, entry, is_open, list, map, node, text, unknown},
+        values::{as_bool, as_text, entry, is_open, list, map, node, text, unknown},
     },
 };
 
@@ -57,18 +57,40 @@ impl Inputs {
         }
     }
 
-    /// A flag as the module reads it.
+    /// A flag as the module reads it; false by default.
     pub(super) fn flag(&self, name: &str) -> Node {
-        let value = self.or(name, false.into());
+        self.flag_or(name, false)
+    }
+
+    /// Whether a flag is set; `None` if that is not known.
+    pub(super) fn is(&self, name: &str) -> Option<bool> {
+        as_bool(&self.flag(name))
+    }
+
+    /// Transparent proxy, which is on by default since 0.8. Source: the changelog of 0.8.0.
+    pub(super) fn transparent_proxy(&self) -> Node {
+        self.flag_or("enable_transparent_proxy", self.release.minor >= 8)
+    }
+
+    fn flag_or(&self, name: &str, default: bool) -> Node {
+        let value = self.or(name, default.into());
         match as_bool(&value) {
             Some(flag) => node(Value::Bool(flag), value.place.span),
             None => unknown(value.place.span),
         }
     }
 
-    /// Whether a flag is set; `None` if that is not known.
-    pub(super) fn is(&self, name: &str) -> Option<bool> {
-        as_bool(&self.flag(name))
+    /// A list or map of strings, which the module's type makes of numbers and booleans as well.
+    pub(super) fn texts(&self, name: &str, default: Json) -> Node {
+        let mut given = self.or(name, default);
+        for item in given.children_mut() {
+            if let Value::Number(_) | Value::Bool(_) = item.value
+                && let Some(text) = as_text(item)
+            {
+                item.value = Value::Text(text);
+            }
+        }
+        given
     }
 
     /// A value that the module makes by itself.

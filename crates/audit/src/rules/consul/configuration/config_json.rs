@@ -11,7 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "CONSUL_ECS_CONFIG_JSON is JSON",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
-    effect: "the container ends at once with \"invalid config\", and a task never joins the mesh, or the controller does not run",
+    effect: "the container ends at once with \"invalid config\", and the task never joins the mesh, or never runs the controller",
     explanation: "\
 The configuration of consul-ecs is one JSON text in an environment variable. Lost quotes in a template, a trailing \
 comma, an unescaped line break or a comment make it invalid. Generate it with a tool: `jsonencode` in Terraform, \
@@ -40,7 +40,7 @@ comma, an unescaped line break or a comment make it invalid. Generate it with a 
 const CONFIGURATION: &str = r#""{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}""#;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
     for container in consul_ecs.containers {
         let Maybe::Known(Err(error)) = Configuration::of(subject.definition, container).content else { continue };
         let message = format!("the configuration of {} cannot be read: {}", container.label(), error.reason);

@@ -12,11 +12,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
-    effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and a task never joins the mesh, or the controller does not run",
+    effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh, or never runs the controller",
     explanation: "\
 mesh-init, the control plane, health-sync and the controller read their settings from one environment variable, \
-`CONSUL_ECS_CONFIG_JSON`: the name of the service, the addresses of the Consul servers, the login. Each of the \
-containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
+`CONSUL_ECS_CONFIG_JSON`: the addresses of the Consul servers, and in tasks of the mesh the service and its login. Each of \
+a task's containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
 not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
@@ -41,12 +41,19 @@ not reported.",
             fails: Some(r#""CONSUL_ECS_CONFIG""#),
             repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
         },
+        Example {
+            base: Base::Controller,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-controller].environment[CONSUL_ECS_CONFIG_JSON].name",
+            fails: Some(r#""CONSUL_ECS_CONFIG""#),
+            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
+        },
     ],
     check: Check::Task(check),
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul_ecs) = subject.consul_ecs().filter(|consul_ecs| consul_ecs.is_configured) else { return };
+    let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
     for container in consul_ecs.containers.into_iter().filter(|container| reads_a_configuration(container)) {
         let is_absent = matches!(container.variable(CONFIG_VARIABLE), Maybe::Absent)
             && matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent);

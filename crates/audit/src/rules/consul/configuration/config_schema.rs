@@ -11,7 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the configuration has the fields, types and values that consul-ecs accepts",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
-    effect: "consul-ecs refuses the configuration and fails, so that a task never joins the mesh, or the controller does not run",
+    effect: "consul-ecs refuses the configuration and fails, so that the task never joins the mesh, or never runs the controller",
     explanation: "\
 consul-ecs checks its configuration against a JSON schema before anything else. Keys are in camel case \
 (`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most \

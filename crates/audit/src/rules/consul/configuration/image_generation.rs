@@ -11,7 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the version of consul-ecs belongs to the containers of the task",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
-    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and a task never joins the mesh, or the controller does not run",
+    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh, or never runs the controller",
     explanation: "\
 consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
 Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one container with the command \
@@ -42,6 +42,12 @@ generation than the containers usually results from an upgrade of the images alo
             r#""public.ecr.aws/hashicorp/consul-ecs:0.8.4""#,
             r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#,
         ),
+        image(
+            Base::Controller,
+            "consul-ecs-controller",
+            r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+            DATAPLANE_IMAGE,
+        ),
     ],
     check: Check::Task(check),
 };
@@ -52,6 +58,7 @@ const DATAPLANE_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#;
 const fn image(base: Base, container: &'static str, fails: &'static str, repaired: &'static str) -> Example {
     let at = match container.as_bytes() {
         b"consul-ecs-mesh-init" => "containerDefinitions[consul-ecs-mesh-init].image",
+        b"consul-ecs-controller" => "containerDefinitions[consul-ecs-controller].image",
         b"consul-ecs-health-sync" => "containerDefinitions[consul-ecs-health-sync].image",
         _ => "containerDefinitions[consul-ecs-control-plane].image",
     };
@@ -76,9 +83,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 fn of_controller(controller: &Controller<'_>) -> Option<Draft> {
-    consul_ecs_version(controller.container).filter(|version| !controller.kind.fits(version))?;
+    let kind = controller.kind?;
+    consul_ecs_version(controller.container).filter(|version| !kind.fits(version))?;
     let image = controller.container.image.known().map(Text::shown).unwrap_or_default();
-    let (command, releases) = (controller.kind.command(), controller.kind.releases());
+    let (command, releases) = (kind.command(), kind.releases());
     let message = format!("{image} does not have the command {command}, which consul-ecs {releases} has");
     let help = format!("use an image of consul-ecs {releases}, or the controller of the image's release");
     Some(Draft::new(controller.container.image.span(), message, help).of(controller.container))

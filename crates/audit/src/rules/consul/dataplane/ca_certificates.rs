@@ -66,11 +66,9 @@ const CONNECTIONS: [Connection; 2] = [
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
-    let Some(given) = given(&consul_ecs) else { return };
+    let (Some(configuration), Some(given)) = (consul_ecs.configuration, given(&consul_ecs)) else { return };
     for &container in &consul_ecs.containers {
-        for connection in
-            CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(consul_ecs.configuration))
-        {
+        for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(configuration)) {
             if is_without(container, connection.variable) {
                 let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
                 let help =

@@ -1,4 +1,5 @@
 use crate::{
+    definition::Maybe,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -38,10 +39,16 @@ listeners cannot share a port. The Terraform module refuses equal ports as well.
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return };
-    if public == readiness {
-        let path = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
-        let message = format!("the public listener and the readiness check both have port {public}");
-        let help = "use two different ports; the defaults are 20000 (gateways: 8443) and 22000";
-        findings.add(Draft::new(consul.configuration.place_of(path).span, message, help));
+    if public != readiness {
+        return;
     }
+    let section = if consul.is_gateway { "gateway" } else { "proxy" };
+    let listener = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
+    let message = format!("the public listener and the readiness check both have port {public}");
+    let help = "use two different ports; the defaults are 20000 (gateways: 8443) and 22000";
+    let mut draft = Draft::new(consul.configuration.place_of(listener).span, message, help);
+    if let Maybe::Known(port) = consul.configuration.at(&format!("{section}.healthCheckPort")) {
+        draft.add_note_elsewhere(port.place.span, "the readiness check");
+    }
+    findings.add(draft);
 }

@@ -1,5 +1,5 @@
 use crate::{
-    definition::{Field, TaskDefinition, Text},
+    definition::{Field, Maybe, TaskDefinition, Text},
     document::Span,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -52,8 +52,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(span) = outside_of_ec2(subject.definition) else { return };
     let message = "transparent proxy is on, but the task may run outside of EC2";
     let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
+    let is_default = matches!(consul.configuration.at("transparentProxy.enabled"), Maybe::Absent);
+    let note = if is_default { "on by default" } else { "transparent proxy is on" };
     let place = consul.configuration.place_of("transparentProxy.enabled");
-    findings.add(Draft::new(span, message, help).note(place.span, "on by default"));
+    findings.add(Draft::new(span, message, help).note(place.span, note));
 }
 
 /// What says that a task may run outside of EC2.

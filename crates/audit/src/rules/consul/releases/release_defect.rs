@@ -14,7 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the releases of the mesh's programs have no known defects",
     severity: Severity::Warning,
     applies: Applies::ConsulAndController,
-    effect: "the task has these defects",
+    effect: "the task does not start, gets requests that it cannot answer, or burdens Consul, or the controller fails at its work; the finding says which",
     explanation: "\
 Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
 lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \

@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the containers of consul-ecs have its image",
     severity: Severity::Warning,
     applies: Applies::ConsulAndController,
-    effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or no controller runs",
+    effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or the controller never runs",
     explanation: "\
 `mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
 images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \

@@ -3,7 +3,7 @@ use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::{AgentScript, CREDENTIALS, Subject},
+    subject::{AgentScript, CREDENTIALS, ConsulTask, Subject},
 };
 
 /// The names of the agent's tokens in its configuration.
@@ -22,7 +22,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-credential-in-plain",
     summary: "no credential of Consul is in plain text",
     severity: Severity::Warning,
-    applies: Applies::Consul,
+    applies: Applies::ConsulAndController,
     effect: "everyone with the permission to describe task definitions can read the credential, and this revision cannot be changed",
     explanation: "\
 Values under `environment` are part of the task definition: they are visible to everyone with the permission \
@@ -30,7 +30,7 @@ Values under `environment` are part of the task definition: they are visible to 
 Under `secrets`, the definition contains only a reference to Secrets Manager or the Parameter Store, and ECS reads the \
 value when the container starts. Replace a credential that was in a definition; to move it is not enough. This rule \
 checks the well-known variables in each container of the task, the gossip key in the agent's script, and tokens in the \
-commands of the mesh's containers.",
+commands of the mesh's containers and of consul-ecs's controller.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
         "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
@@ -91,6 +91,13 @@ commands of the mesh's containers.",
             repaired: Some(r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#),
         },
         Example {
+            base: Base::Controller,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-controller].environment[CONSUL_HTTP_TOKEN]",
+            fails: Some(r#"{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }"#),
+            repaired: None,
+        },
+        Example {
             base: Base::ControlPlane,
             given: &[],
             at: "containerDefinitions[consul-ecs-control-plane].command",
@@ -111,12 +118,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             }
         }
     }
-    let Some(consul) = &subject.consul else { return };
-    if let Some(draft) = consul.client.and_then(key_in_script) {
+    let consul = subject.consul.as_ref();
+    if let Some(draft) = consul.and_then(|consul| consul.client).and_then(key_in_script) {
         findings.add(draft);
     }
-    let proxies = [consul.client, consul.sidecar_proxy, consul.dataplane];
-    for container in consul.consul_ecs_containers().chain(proxies.into_iter().flatten()) {
+    let of_mesh = consul.into_iter().flat_map(ConsulTask::own_containers);
+    for container in of_mesh.chain(subject.controller.as_ref().map(|controller| controller.container)) {
         let words = container.entry_point.items.iter().chain(&container.command.items);
         let known: Vec<_> = words.filter_map(|word| Some((word, word.known()?.0.as_str()))).collect();
         let before = |at: usize| at.checked_sub(1).and_then(|at| known.get(at)).map_or("", |(_, text)| *text);

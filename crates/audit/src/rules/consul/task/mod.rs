@@ -5,6 +5,7 @@ mod app_essential;
 mod app_order;
 mod app_shutdown_delay;
 mod consul_ecs_image;
+mod controller_command;
 mod credential_in_plain;
 mod health_native_and_synced;
 mod health_sync_command;
@@ -38,6 +39,7 @@ pub(in crate::rules) static RULES: &[&Rule] = &[
     &volumes::RULE,
     &mesh_init_missing::RULE,
     &consul_ecs_image::RULE,
+    &controller_command::RULE,
     &mesh_init_command::RULE,
     &mesh_init_essential::RULE,
     &mesh_init_mounts::RULE,

@@ -26,6 +26,8 @@ const MADE: &[&str] = &[
     "consul-config-json",
     "consul-config-missing",
     "consul-config-version",
+    "consul-controller-command",
+    "consul-credential-in-plain",
     "consul-mesh-tag-alone",
     "ecs-container-name-duplicate",
     "ecs-dependency-condition",
@@ -52,9 +54,13 @@ const TOKEN: &str = "\"arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-
 const CA: &str = "\"arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-ca-cert-AbCdEf\"";
 
 const OF_CONTROLLER: &[Mistake] = &[
-    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:1.20.0\"\n"),
+    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:latest\"\n"),
     added("consul-image-generation", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.6.0\"\n"),
-    added("consul-release-defect", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.7.1\"\n"),
+    added(
+        "consul-release-defect consul-end-of-support",
+        INPUTS,
+        "  consul_ecs_image = \"hashicorp/consul-ecs:0.7.1\"\n",
+    ),
     added("consul-end-of-support", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.8.0\"\n"),
     added("consul-fips-tag", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.10.1-fips1402\"\n"),
     added("consul-config-schema", INPUTS, "  http_config = { port = 0.5 }\n"),
@@ -66,11 +72,15 @@ const OF_CONTROLLER: &[Mistake] = &[
 ];
 
 const OF_ACL_CONTROLLER: &[Mistake] = &[
-    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:1.15.3\"\n"),
+    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:latest\"\n"),
     added("consul-image-generation", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.7.1\"\n"),
     added("consul-release-defect", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.4.0\"\n"),
     added("consul-end-of-support", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.6.0\"\n"),
-    added("consul-fips-tag", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.6.0-fips1403\"\n"),
+    added(
+        "consul-fips-tag consul-end-of-support",
+        INPUTS,
+        "  consul_ecs_image = \"hashicorp/consul-ecs:0.6.0-fips1403\"\n",
+    ),
     replaced("ecs-secret-reference", TOKEN, "\"arn:aws:s3:::tokens\"", "consul_bootstrap_token_secret_arn"),
     replaced("ecs-secret-reference", CA, "\"arn:aws:s3:::certificates\"", "consul_server_ca_cert_arn"),
 ];

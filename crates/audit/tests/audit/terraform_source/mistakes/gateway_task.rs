@@ -6,7 +6,7 @@ use super::{MADE, MADE_WITH_DATAPLANE, Mistake, Module, Planted, added, replaced
 
 pub(super) const TODAY: Module = Module {
     name: "gateway-task 0.9",
-    foreign: &[Applies::ConsulClient],
+    foreign: &[Applies::Controller, Applies::ConsulClient],
     planted: &[
         Planted { call: "gateway-task-0.9-mesh-gateway", mistakes: MESH },
         Planted { call: "gateway-task-0.9-api-gateway", mistakes: API },
@@ -33,8 +33,8 @@ const OF_SERVICES: &[&str] = &[
     "consul-upstream-port",
 ];
 
-/// The module makes the roles, the proxy with the port mapping, the namespace `default`, and a service that propagates tags. The image of consul-ecs knows
-/// all fields that the inputs become. mesh-init sets up no transparent proxy for a gateway.
+/// The module makes the roles, the proxy with the port mapping, the namespace `default`, and a service that propagates
+/// tags. The image of consul-ecs knows all fields that the inputs become. mesh-init sets up no transparent proxy for a gateway.
 const MADE_FOR_GATEWAYS: &[&str] = &[
     "consul-config-version",
     "consul-gateway-lan-port",
@@ -62,15 +62,18 @@ const MESH: &[Mistake] = &[
     added("consul-readiness-port", INPUTS, "  lan_port = 22000\n"),
     added("consul-config-schema", INPUTS, "  lan_port = 70000\n"),
     added("consul-config-json", INPUTS, "  wan_port = \"https\"\n"),
-    added("consul-config-schema", INPUTS, "  consul_service_tags = [1]\n"),
+    added("consul-config-schema", INPUTS, "  consul_service_tags = [[]]\n"),
     added("consul-config-schema", INPUTS, "  consul_ecs_config = { consulLogin = { method = 7 } }\n"),
     added("consul-config-ignored", INPUTS, "  grpc_config = { https = true }\n"),
-    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:1.20.0\"\n"),
+    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:latest\"\n"),
     added("consul-image-generation", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.6.0\"\n"),
     added("consul-release-defect", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.9.1\"\n"),
     added("consul-fips-tag", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.10.1-fips1402\"\n"),
-    added("consul-release-pair", INPUTS, "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n"),
-    added("consul-end-of-support", INPUTS, "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n"),
+    added(
+        "consul-release-pair consul-end-of-support",
+        INPUTS,
+        "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n",
+    ),
     replaced("consul-ca-certificates", CA, "consul_https_ca_cert_arn = ", "module \"gateway\""),
     replaced("ecs-secret-reference", CA_ARN, "\"arn:aws:s3:::certificates\"", CA),
     added("consul-tenancy-tags", INPUTS, "  tags = { \"consul.hashicorp.com/namespace\" = \"default\" }\n"),
@@ -112,7 +115,7 @@ const API: &[Mistake] = &[
     ),
     beside!("ecs-health-check-command", "healthCheck = { command = [\"CMD-SHELL\", \"curl\", \"localhost\"] }"),
     beside!("ecs-health-check-range", "healthCheck = { command = [\"CMD\", \"true\"], interval = 3000 }"),
-    beside!("ecs-host-port", "portMappings = [{ containerPort = 80, hostPort = 81 }]"),
+    beside!("ecs-host-port consul-gateway-app", "portMappings = [{ containerPort = 80, hostPort = 81 }]"),
     beside!("ecs-secret-reference", "secrets = [{ name = \"KEY\", valueFrom = \"arn:aws:s3:::keys\" }]"),
     beside!("ecs-shell-entry-point", "entryPoint = [\"sh\", \"-c\", \"prepare && serve\"]"),
     beside!("ecs-start-timeout-unused", "startTimeout = 30"),
@@ -128,15 +131,20 @@ const API: &[Mistake] = &[
     added(
         "ecs-container-name-duplicate",
         INPUTS,
-        "  extra_container_definitions = [{ name = \"consul-dataplane\", image = \"example/logs:1\" }]\n",
+        "  extra_container_definitions = [\n    { name = \"logs\", image = \"example/logs:1\" },\n    \
+         { name = \"logs\", image = \"example/logs:1\" }]\n",
     )
-    .at("module \"gateway\""),
+    .at("{ name = \"logs\""),
     added(
         "consul-mixed-generations",
         INPUTS,
-        "  extra_container_definitions = [{ name = \"consul-client\", image = \"hashicorp/consul:1.15.3\" }]\n",
+        "  extra_container_definitions = [{ name = \"consul-client\", image = \"c:1\", essential = false }]\n",
     ),
 ];
 
-const TERMINATING: &[Mistake] =
-    &[replaced("consul-dns-without-transparent-proxy", "  enable_transparent_proxy = true\n", "", "enable_consul_dns")];
+const TERMINATING: &[Mistake] = &[replaced(
+    "consul-dns-without-transparent-proxy",
+    "  enable_transparent_proxy = true\n",
+    "  enable_transparent_proxy = false\n",
+    "enable_consul_dns",
+)];

@@ -6,7 +6,7 @@ use super::{MADE, MADE_WITH_DATAPLANE, Mistake, Module, Planted, added, replaced
 
 pub(super) const WITH_DATAPLANE: Module = Module {
     name: "mesh-task 0.9",
-    foreign: &[Applies::ConsulClient, Applies::ConsulGateway],
+    foreign: &[Applies::Controller, Applies::ConsulClient, Applies::ConsulGateway],
     planted: &[
         Planted { call: "mesh-task-0.9-acls-tls", mistakes: OF_BOTH },
         Planted { call: "mesh-task-0.9-acls-tls", mistakes: DATAPLANE },
@@ -16,7 +16,12 @@ pub(super) const WITH_DATAPLANE: Module = Module {
 
 pub(super) const WITH_CLIENT: Module = Module {
     name: "mesh-task 0.6",
-    foreign: &[Applies::ConsulDataplane, Applies::ConsulDataplaneAndController, Applies::ConsulGateway],
+    foreign: &[
+        Applies::Controller,
+        Applies::ConsulDataplane,
+        Applies::ConsulDataplaneAndController,
+        Applies::ConsulGateway,
+    ],
     planted: &[
         Planted { call: "mesh-task-0.6-acls-tls-gossip", mistakes: OF_BOTH },
         Planted { call: "mesh-task-0.6-acls-tls-gossip", mistakes: CLIENT },
@@ -38,6 +43,8 @@ const MADE_WITH_CLIENT: &[&str] = &[
     "consul-client-shell",
     "consul-health-native-and-synced",
     "consul-health-sync-needless",
+    "consul-helper-essential",
+    "consul-mixed-generations",
     "consul-service-secret",
     "consul-service-token",
     "consul-sidecar-proxy-command",
@@ -71,8 +78,13 @@ const OF_BOTH: &[Mistake] = &[
         .at("mountPoints      = []"),
     // The module syncs the health of the containers that say whether they are essential.
     replaced("consul-health-unsynced", ESSENTIAL, "", "module \"example_client_app\""),
-    replaced("consul-helper-essential", NAME, "    name = \"consul-client\"", "essential        = true"),
     replaced("consul-credential-in-plain", ENVIRONMENT, "{ name = \"CONSUL_HTTP_TOKEN\", value", "CONSUL_HTTP_TOKEN"),
+    replaced(
+        "ecs-container-name-duplicate",
+        APPS,
+        "  container_definitions = [\n    { name = \"db\", image = \"db:1\" },\n    { name = \"db\", image = \"db:1\" }, {\n",
+        "{ name = \"db\"",
+    ),
     added("ecs-dependency-unknown", APP, "    dependsOn = [{ containerName = \"db\", condition = \"START\" }]\n"),
     added(
         "ecs-dependency-cycle",
@@ -126,28 +138,35 @@ const OF_BOTH: &[Mistake] = &[
 ];
 
 const DATAPLANE: &[Mistake] = &[
-    replaced("consul-mixed-generations", NAME, "    name = \"consul-client\"", "name = \"consul-client\""),
-    replaced("ecs-container-name-duplicate", NAME, "    name = \"consul-dataplane\"", "module \"example_client_app\""),
+    replaced(
+        "consul-mixed-generations consul-app-essential consul-helper-essential",
+        NAME,
+        "    name = \"consul-client\"",
+        "name = \"consul-client\"",
+    ),
     added(
         "ecs-dependency-condition",
         APP,
         "    dependsOn = [{ containerName = \"consul-dataplane\", condition = \"READY\" }]\n",
     ),
-    added("ecs-timeout-range", APP, "    startTimeout = 5000\n"),
+    added("ecs-timeout-range ecs-start-timeout-unused", APP, "    startTimeout = 5000\n"),
     // The images.
-    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:1.20.0\"\n"),
+    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:latest\"\n"),
     added("consul-image-generation", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.4.1\"\n"),
     added("consul-release-defect", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.9.1\"\n"),
     added("consul-fips-tag", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.10.1-fips1402\"\n"),
-    added("consul-release-pair", INPUTS, "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n"),
-    added("consul-end-of-support", INPUTS, "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n"),
+    added(
+        "consul-release-pair consul-end-of-support",
+        INPUTS,
+        "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n",
+    ),
     replaced("consul-service-port", "port = \"9090\"", "port = 0", "port = 0"),
     replaced("consul-upstream-port", UPSTREAM, "localBindPort   = 22000", "localBindPort   = 22000"),
     replaced("consul-upstream-port", UPSTREAM, "localBindPort   = 9090", "localBindPort   = 9090"),
     replaced("consul-config-schema", UPSTREAM, "localBindPort   = \"1234\"", "localBindPort   = \"1234\""),
     replaced("consul-config-schema", "port = \"9090\"", "port = 70000", "port = 70000"),
     replaced("consul-config-json", "port = \"9090\"", "port = \"http\"", "port = \"http\""),
-    added("consul-config-schema", INPUTS, "  consul_service_tags = [1]\n"),
+    added("consul-config-schema", INPUTS, "  consul_service_tags = [[]]\n"),
     added("consul-config-schema", INPUTS, "  http_config = { port = 0.5 }\n"),
     added("consul-config-schema", INPUTS, "  consul_ecs_config = { consulLogin = { method = 7 } }\n"),
     added("consul-config-ignored", INPUTS, "  http_config = { httpz = true }\n"),
@@ -166,10 +185,15 @@ const DATAPLANE: &[Mistake] = &[
     )
     .at("networkResilienceConfig"),
     added("consul-readiness-port", INPUTS, "  envoy_readiness_port = 20000\n").at("module \"example_client_app\""),
-    added("consul-transparent-proxy-launch-type", INPUTS, "  enable_transparent_proxy = true\n")
-        .at("requires_compatibilities"),
+    // It is on by default.
+    replaced(
+        "consul-transparent-proxy-launch-type",
+        "  enable_transparent_proxy = false\n",
+        "",
+        "requires_compatibilities",
+    ),
     added("consul-dns-without-transparent-proxy", INPUTS, "  enable_consul_dns = true\n"),
-    added("consul-tenancy-pair", INPUTS, "  consul_namespace = \"team\"\n"),
+    added("consul-tenancy-pair consul-tenancy-tags", INPUTS, "  consul_namespace = \"team\"\n"),
     // Roles, secrets and tags.
     replaced(
         "consul-task-role-shared",
@@ -185,26 +209,24 @@ const DATAPLANE: &[Mistake] = &[
 
 const CLIENT: &[Mistake] = &[
     replaced("consul-client-ports", PORTS, "containerPort = 8500, hostPort = 8500", "containerPort = 8500"),
-    replaced("consul-mixed-generations", NAME, "    name = \"consul-dataplane\"", "module \"example_client_app\""),
-    replaced("ecs-container-name-duplicate", NAME, "    name = \"consul-client\"", "module \"example_client_app\""),
     added(
         "ecs-dependency-condition",
         APP,
         "    dependsOn = [{ containerName = \"sidecar-proxy\", condition = \"READY\" }]\n",
     ),
-    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:1.15.3\"\n"),
+    added("consul-ecs-image", INPUTS, "  consul_ecs_image = \"hashicorp/consul:latest\"\n"),
     added("consul-image-generation", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.9.1\"\n"),
     added("consul-fips-tag", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.6.0-fips1403\"\n"),
     added("consul-client-image", INPUTS, "  consul_image = \"hashicorp/consul-ecs:0.6.0\"\n"),
     added("consul-release-defect", INPUTS, "  consul_image = \"hashicorp/consul:1.15.1\"\n"),
     added("consul-release-pair", INPUTS, "  consul_image = \"hashicorp/consul:1.10.4\"\n"),
     added("consul-end-of-support", INPUTS, "  consul_ecs_image = \"hashicorp/consul-ecs:0.5.0\"\n"),
-    added("consul-sidecar-proxy-image", INPUTS, "  envoy_image = \"hashicorp/consul:1.15.3\"\n"),
+    added("consul-sidecar-proxy-image", INPUTS, "  envoy_image = \"hashicorp/consul:latest\"\n"),
     replaced("consul-service-port", "port = 9090\n", "port = 0\n", "port = 0"),
     replaced("consul-config-json", "port = 9090\n", "port = \"http\"\n", "port = \"http\""),
     added("consul-config-schema", INPUTS, "  checks = [{ id = \"http\" }]\n"),
     added("consul-config-ignored", INPUTS, "  consul_ecs_config = { proxy = { local_address = \"::1\" } }\n"),
-    added("consul-tenancy-pair", INPUTS, "  consul_partition = \"a\"\n"),
+    added("consul-tenancy-pair consul-tenancy-tags", INPUTS, "  consul_partition = \"a\"\n"),
     replaced(
         "consul-task-role-shared",
         "  family            = \"example_client_app\"\n",

@@ -13,6 +13,7 @@ module "gateway" {
       awslogs-stream-prefix = "app"
     }
   }
+  enable_transparent_proxy = false
   consul_server_hosts = "consul.example.internal"
   acls                = true
   tls                 = true

@@ -28,6 +28,7 @@ module "example_client_app" {
     volumesFrom      = []
   }]
 
+  enable_transparent_proxy = false
   consul_server_hosts = "consul.example.internal"
   outbound_only = true
   application_shutdown_delay_seconds = 20

@@ -35,6 +35,7 @@ module "example_client_app" {
     }
   }]
 
+  enable_transparent_proxy = false
   consul_server_hosts = "consul.example.internal"
   port = "9090"
   requires_compatibilities = ["FARGATE"]

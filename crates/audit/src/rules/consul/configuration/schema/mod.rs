@@ -14,7 +14,7 @@ use semver::Version;
 use self::shape::{Choice, Fact, Kind, Releases, Shape};
 use crate::{
     document::{HOLE, Node, Span, Value},
-    subject::ConsulEcs,
+    subject::{Configuration, ConsulEcs},
 };
 
 /// A defect of the configuration.
@@ -55,7 +55,7 @@ pub(super) enum Fault {
 
 /// The defects of a task's configuration, in the order of the file.
 pub(super) fn problems(consul_ecs: &ConsulEcs<'_, '_>) -> Vec<Problem> {
-    let Some(json) = consul_ecs.configuration.json() else { return Vec::new() };
+    let Some(json) = consul_ecs.configuration.and_then(Configuration::json) else { return Vec::new() };
     // A tag such as 0.9 moves to the newest release of its line.
     let newest = |version: Version| match &consul_ecs.release {
         Some(release) => release.clone(),
