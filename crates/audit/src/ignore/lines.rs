@@ -28,8 +28,12 @@ enum Within<'t> {
     Comment,
     /// A string of Terraform that ends with this line.
     Heredoc(&'t str),
-    /// A block scalar of YAML: its lines begin behind this column, counted from 0.
-    Scalar(usize),
+    /// A block scalar of YAML, whose lines begin behind the column of its key, if that is known, and in that of its first
+    /// line. Columns are counted from 0.
+    Scalar {
+        key: Option<usize>,
+        text: Option<usize>,
+    },
 }
 
 /// The lines of a text.
@@ -45,9 +49,14 @@ fn read<'t>(line: &'t str, is_yaml: bool, within: &mut Within<'t>) -> Line<'t> {
         }
         return Line::default();
     }
-    if let Within::Scalar(column) = within {
+    if let Within::Scalar { key, text } = within {
         let is_blank = line.trim().is_empty();
-        if is_blank || indent(line) > *column {
+        let is_inside = match text {
+            Some(column) => indent(line) >= *column,
+            None => key.is_none_or(|key| indent(line) > key),
+        };
+        if is_blank || (is_inside && line.trim() != "---") {
+            *text = text.or((!is_blank).then(|| indent(line)));
             return Line { is_blank, ..Line::default() };
         }
         *within = Within::Code;
@@ -126,7 +135,7 @@ fn next_comment(rest: &str, is_yaml: bool) -> Option<(&str, &'static str, &str)>
 
 /// The string of several lines that begins at the end of `line`, whose last part is `code`.
 fn opened<'t>(line: &str, code: &'t str, is_yaml: bool) -> Option<Within<'t>> {
-    if is_yaml { block_scalar(line).map(Within::Scalar) } else { heredoc(code).map(Within::Heredoc) }
+    if is_yaml { block_scalar(line) } else { heredoc(code).map(Within::Heredoc) }
 }
 
 /// The characters before the first one that is no blank.
@@ -134,25 +143,25 @@ fn indent(line: &str) -> usize {
     line.chars().take_while(|c| c.is_whitespace()).count()
 }
 
-/// The column of the key or dash whose value is a block scalar that begins at the end of this line, as in `key: |`. Source:
+/// A block scalar that begins at the end of this line, as in `key: |`. Source:
 /// <https://yaml.org/spec/1.2.2/#81-block-scalar-styles>
-fn block_scalar(line: &str) -> Option<usize> {
+fn block_scalar(line: &str) -> Option<Within<'static>> {
     let mut words: Vec<&str> = line.split_whitespace().collect();
     let indicators = words.pop()?.strip_prefix(['|', '>'])?;
     if !indicators.chars().all(|c| c.is_ascii_digit() || "+-".contains(c)) {
         return None;
     }
     while words.pop_if(|word| word.starts_with(['!', '&'])).is_some() {}
-    let dashes = words.iter().take_while(|word| **word == "-").count();
-    let mut dash_columns = line.char_indices().filter(|(_, c)| *c == '-').map(|(at, _)| at);
-    match words.last()? {
-        word if dashes == words.len() && *word == "-" => dash_columns.nth(dashes - 1),
-        word if word.ends_with(':') => {
-            let first = words.get(dashes)?;
-            line.find(first)
-        }
-        _ => None,
-    }
+    let marks = words.iter().take_while(|word| ["-", "?"].contains(word)).count();
+    let mut columns = line.char_indices().filter(|(_, c)| "-?".contains(*c)).map(|(at, _)| at);
+    let key = match words.last() {
+        // The key is on a line before, or the scalar is the whole document.
+        None | Some(&"---") => None,
+        Some(_) if marks == words.len() => columns.nth(marks - 1),
+        Some(word) if word.ends_with(':') => line.find(words.get(marks)?),
+        Some(_) => return None,
+    };
+    Some(Within::Scalar { key, text: None })
 }
 
 /// The line that ends the string that begins at the end of this code: `EOT` after `<<-EOT`. Source:
@@ -209,6 +218,10 @@ mod tests {
             "a: !Sub &x >-2 # f\n  # b\n#g: 1\n",
             "- - |\n   # b\n  # e\n",
             "- a: |+\n    # b\n  c: 1 # e\n",
+            "a: |\n    # b\n  # e\n",
+            "a: !Sub\n  |\n  # b\nc: 1 # e\n",
+            "--- |\n# b\n---\nc: 1 # e\n",
+            "- ? |\n    # b\n  : 1 # e\n",
         ] {
             let (comments, _) = read_all(text, true);
             assert!(comments.iter().all(|(_, _, text)| !text.contains('b')), "{text}: {comments:?}");

@@ -43,11 +43,19 @@ impl<'d> Controller<'d> {
         let is_absent = |section: &str| matches!(configuration.at(section), Maybe::Absent);
         let is_configured = matches!(configuration.at("controller"), Maybe::Known(_));
         let is_named = matches!(container.name.text(), Some(names::CONTROLLER | names::ACL_CONTROLLER));
-        let has_configuration = !matches!(configuration.content, Maybe::Absent);
+        let has_configuration = matches!(configuration.content, Maybe::Known(_));
         let is_controller = is_named
             || (is_configured && is_absent("service") && is_absent("gateway"))
             || (kind.is_some() && (is_consul_ecs(container) || has_configuration));
         is_controller.then_some(Self { container, kind, configuration })
+    }
+
+    /// Whether a container may run the controller, as far as its command and its configuration are known.
+    pub(super) fn may_be_in(definition: &TaskDefinition, container: &Container) -> bool {
+        let configuration = Configuration::of(definition, container);
+        let has = |section: &str| matches!(configuration.at(section), Maybe::Known(_));
+        let may_run_it = subcommand(container) == Maybe::Unknown || ControllerKind::of(container).is_some();
+        may_run_it && !has("service") && !has("gateway")
     }
 }
 

@@ -106,8 +106,9 @@ pub fn image_of(container: &Container) -> Option<Image> {
     (text.whole().is_some() || text.tail().contains('/')).then_some(image)
 }
 
-/// Whether a container has the image of consul-ecs.
-pub(super) fn is_consul_ecs(container: &Container) -> bool {
+/// Whether a container has the image of consul-ecs, by its name.
+#[must_use]
+pub fn is_consul_ecs(container: &Container) -> bool {
     image_of(container).and_then(|image| image.software()) == Some(Software::ConsulEcs)
 }
 

@@ -28,7 +28,7 @@ pub use self::{
     credential::{CREDENTIALS, secrets_in, sounds_secret},
     entry_point::EntryPoint,
     generation::Generation,
-    image::{Image, Software, consul_ecs_version, image_of, line_of, release_of, version_in},
+    image::{Image, Software, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, version_in},
     observer::{is_observer, workloads},
     subcommand::subcommand,
     task::Subject,

@@ -28,13 +28,14 @@ pub(super) struct Roles<'d> {
 
 impl<'d> Roles<'d> {
     pub(super) fn take(&mut self, definition: &TaskDefinition, container: &'d Container) {
-        let command = subcommand(container);
-        let by_command = match &command {
-            Maybe::Known(command) if is_consul_ecs(container) => Some(*command),
-            _ => None,
-        };
         let name = container.name.text().unwrap_or_default();
-        let by_command = by_command.filter(|_| ![names::CONTROLLER, names::ACL_CONTROLLER].contains(&name));
+        // With a wrapper as entry point, the command is usually still that of consul-ecs.
+        let command = match subcommand(container) {
+            Maybe::Known(command) => Some(command),
+            _ => container.command.texts().and_then(|words| words.first().copied()),
+        };
+        let is_named = [names::CONTROLLER, names::ACL_CONTROLLER].contains(&name);
+        let by_command = command.filter(|_| is_consul_ecs(container) && !is_named);
         let slot = match (name, by_command) {
             (names::MESH_INIT, _) => &mut self.mesh_init,
             (names::CONTROL_PLANE, _) => &mut self.control_plane,
@@ -48,8 +49,8 @@ impl<'d> Roles<'d> {
             (_, Some("health-sync")) => &mut self.health_sync,
             _ => {
                 // The controller has a configuration too, and a container with an unknown command may be one.
-                let may_be_controller =
-                    command == Maybe::Unknown || Controller::in_container(definition, container).is_some();
+                let may_be_controller = Controller::in_container(definition, container).is_some()
+                    || Controller::may_be_in(definition, container);
                 let has_configuration = matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
                 self.has_configuration |= has_configuration && !may_be_controller;
                 return self.apps.push(container);

@@ -16,16 +16,15 @@ fn controller(changes: &[(&str, Value)]) -> Value {
 
 #[test]
 fn a_controller_is_known_by_its_name_its_configuration_or_its_command() {
-    let mirror = ("image", json!("registry.example.com/mesh/controller:5"));
+    let mirror = || ("image", json!("registry.example.com/mesh/controller:5"));
+    let name = || ("name", json!("controller"));
     for changes in [
-        vec![mirror.clone()],
-        vec![("name", json!("controller")), mirror.clone()],
-        vec![("name", json!("controller")), mirror, ("entryPoint", json!(["/bin/sh", "-c", "consul-ecs controller"]))],
-        vec![
-            ("name", json!("controller")),
-            ("entryPoint", json!(["/bin/consul-ecs", "controller"])),
-            ("command", json!([])),
-        ],
+        vec![mirror()],
+        vec![mirror(), name()],
+        vec![mirror(), name(), ("entryPoint", json!(["/bin/sh", "-c", "consul-ecs controller"]))],
+        vec![mirror(), ("command", json!(["/bin/consul-ecs", "controller"]))],
+        vec![mirror(), ("command", json!(["/start.sh", "controller"]))],
+        vec![name(), ("entryPoint", json!(["/bin/consul-ecs", "controller"])), ("command", json!([]))],
     ] {
         let definition = controller(&changes);
         assert_eq!(shown(&findings(&definition)), Vec::<String>::new(), "{definition}");
@@ -44,6 +43,7 @@ fn a_controller_with_unknown_values_is_taken_for_no_task_of_the_mesh() {
             configuration,
         ),
         ("controller", "!Sub '${Registry}/consul-ecs:0.9.1'", "[controller, !Ref Flag]", configuration),
+        ("consul-ecs-controller", "hashicorp/consul-ecs:0.9.4", "[!If [A, tini, !Ref AWS::NoValue], x]", configuration),
         ("!Ref Name", "!Ref Image", "[controller]", "!Ref Configuration"),
         ("!Ref Name", "!Ref Image", "!Ref Command", "!Ref Configuration"),
         ("consul-acl-controller", "public.ecr.aws/hashicorp/consul-ecs:0.9.4", "!Ref Command", "!Ref Configuration"),
@@ -95,4 +95,15 @@ fn the_acl_controller_has_no_configuration() {
         ("environment", environment),
     ];
     assert_eq!(shown(&findings(&controller(&old))), Vec::<String>::new());
+}
+
+/// With a wrapper as entry point, the command still shows what a container of consul-ecs is.
+#[test]
+fn a_wrapper_hides_no_container_of_the_mesh() {
+    let mut wrapped: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    let containers = wrapped["containerDefinitions"].as_array_mut().unwrap();
+    let mesh_init = containers.iter_mut().find(|container| container["name"] == "consul-ecs-mesh-init").unwrap();
+    mesh_init["entryPoint"] = json!(["/usr/local/bin/wait-for-consul"]);
+    let text = wrapped.to_string().replace("\"consul-ecs-mesh-init\"", "\"init\"");
+    assert_eq!(shown(&findings_in("task.json", &text)), Vec::<String>::new());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use audit::{
     Material,
-    definition::{Container, Field, ServiceUse, TaskDefinition, Text},
+    definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
     document::Position,
     subject::{self, Software, Subject},
 };
@@ -31,17 +31,14 @@ fn rows_of(definition: &TaskDefinition) -> Vec<InventoryRow> {
     services.collect()
 }
 
-/// The launch type or capacity providers of a service, if it has any that are known.
+/// The launch type or capacity providers of a service, if it has any.
 fn runs_on(service: &ServiceUse) -> Option<BTreeSet<String>> {
     let providers = &service.capacity_providers;
     let mut own: BTreeSet<String> = providers.items.iter().chain([&service.launch_type]).filter_map(text).collect();
-    if own.is_empty() {
-        return None;
-    }
-    if !providers.is_complete || providers.items.iter().any(|provider| provider.text().is_none()) {
+    if !providers.is_complete || providers.items.iter().any(|provider| matches!(provider.value, Maybe::Unknown)) {
         own.insert(UNKNOWN.to_owned());
     }
-    Some(own)
+    (!own.is_empty()).then_some(own)
 }
 
 fn row(definition: &TaskDefinition) -> InventoryRow {

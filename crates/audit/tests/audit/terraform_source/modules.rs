@@ -248,5 +248,5 @@ fn same(own: &Field<Text>, other: &Field<Text>) -> bool {
 }
 
 fn same_texts(own: &List<Field<Text>>, other: &List<Field<Text>>) -> bool {
-    !own.is_complete || own.texts() == other.texts()
+    !own.is_complete || own.texts().is_none_or(|texts| Some(texts) == other.texts())
 }

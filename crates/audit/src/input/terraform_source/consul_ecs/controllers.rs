@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     document::{HOLE, Node, Value},
-    input::terraform_source::values::{text, unknown},
+    input::terraform_source::values::text,
 };
 
 fn name(kind: Kind) -> &'static str {
@@ -55,8 +55,8 @@ pub(super) fn containers(inputs: &Inputs, kind: Kind) -> Node {
             ("name", inputs.made("CONSUL_HTTP_ADDR".into())),
             ("value", inputs.text("consul_server_http_addr", "")),
         ]);
-        // The flags contain the ARN of a secret that the module creates.
-        let command = inputs.list(vec![inputs.made("acl-controller".into()), unknown(inputs.label)]);
+        // An unknown word stands for the flags, which contain the ARN of a secret that the module creates.
+        let command = inputs.made(json!(["acl-controller", HOLE.to_string()]));
         made(inputs, fixed, [("command", command), ("environment", inputs.list(vec![address]))])
     };
     let given = [("image", inputs.consul_ecs_image()), ("secrets", inputs.list(secrets))];

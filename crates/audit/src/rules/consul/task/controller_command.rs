@@ -3,7 +3,7 @@ use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::{ControllerKind, Subject, names, subcommand},
+    subject::{ControllerKind, Subject, is_consul_ecs, names, subcommand},
 };
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -15,7 +15,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     explanation: "\
 The controller of consul-ecs is its subcommand `controller`, up to 0.6 `acl-controller` with flags. The rule looks at \
 containers named `consul-ecs-controller` or `consul-acl-controller`, as HashiCorp's Terraform modules name them, and at those \
-with a section `controller` in their configuration.",
+with a section `controller` in their configuration, if they have the image of consul-ecs.",
     sources: &[
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/controller/main.tf",
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
@@ -42,6 +42,10 @@ with a section `controller` in their configuration.",
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(controller) = subject.controller.as_ref().filter(|controller| controller.kind.is_none()) else { return };
     let container = controller.container;
+    // The entry point of another image is not known.
+    if !is_consul_ecs(container) {
+        return;
+    }
     let message = match subcommand(container) {
         Maybe::Known(_) => format!("{} runs {}", container.label(), container.command.shown_program()),
         Maybe::Absent => format!("{} has no command", container.label()),
