@@ -17,11 +17,14 @@ use crate::{
 /// # Errors
 /// One of the edits cannot be made; then none of them is.
 pub fn apply(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
-    let manners = [Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE];
-    let count = if is_native_terraform(text, dialect) { 1 } else { manners.len() };
+    let manners: &[Manner] = if is_native_terraform(text, dialect) {
+        &[Manner::PART_BY_PART]
+    } else {
+        &[Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE]
+    };
     let mut first_error = None;
-    for manner in manners.into_iter().take(count) {
-        match try_apply(text, dialect, edits, manner) {
+    for manner in manners {
+        match try_apply(text, dialect, edits, *manner) {
             Ok(edited) => return Ok(edited),
             Err(error) => first_error = first_error.or(Some(error)),
         }

@@ -9,7 +9,7 @@ use super::{
     generation::Generation,
     image::{consul_ecs_version, release_of},
 };
-use crate::definition::Container;
+use crate::{definition::Container, finding::Draft};
 
 /// The containers of a task that run consul-ecs, and their configuration.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct ConsulEcs<'s, 'd> {
     /// The containers.
     pub containers: Vec<&'d Container>,
     /// The container with the configuration.
-    pub holder: Option<&'d Container>,
+    holder: Option<&'d Container>,
     /// The configuration, if its commands certainly read one.
     pub configuration: Option<&'s Configuration>,
     /// The version in the tag of the image.
@@ -46,6 +46,15 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
                 Generation::ControlPlane => Version::new(0, 7, 0),
                 Generation::Dataplane => Version::new(0, 8, 0),
             },
+        }
+    }
+
+    /// A finding in the configuration is one of the container that has it.
+    #[must_use]
+    pub fn of_holder(&self, draft: Draft) -> Draft {
+        match self.holder {
+            Some(holder) => draft.of(holder),
+            None => draft,
         }
     }
 

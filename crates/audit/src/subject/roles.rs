@@ -49,10 +49,12 @@ impl<'d> Roles<'d> {
             (_, Some("health-sync")) => &mut self.health_sync,
             _ => {
                 // The controller has a configuration too, and a container with an unknown command may be one.
-                let may_be_controller = Controller::in_container(definition, container).is_some()
-                    || Controller::may_be_in(definition, container);
+                let may_be_controller = || {
+                    Controller::in_container(definition, container).is_some()
+                        || Controller::may_be_in(definition, container)
+                };
                 let has_configuration = matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
-                self.has_configuration |= has_configuration && !may_be_controller;
+                self.has_configuration |= has_configuration && !may_be_controller();
                 return self.apps.push(container);
             }
         };

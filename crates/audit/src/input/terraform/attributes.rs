@@ -90,8 +90,8 @@ fn tags(values: &Node) -> Option<Node> {
     }
 }
 
-/// A value of a map of strings, which Terraform makes of numbers and booleans as well.
-fn as_text(value: &Node) -> Node {
+/// A value of a map or list of strings, which Terraform makes of numbers and booleans as well.
+pub(in crate::input) fn string_of(value: &Node) -> Node {
     let text = match &value.value {
         Value::Number(number) => Value::Text(number.clone()),
         Value::Bool(flag) => Value::Text(flag.to_string()),
@@ -109,7 +109,7 @@ fn listed(map: &Node, name_key: &str) -> Node {
         if key.contains(HOLE) {
             return Node { value: Value::Unknown, place: Place::fixed(*key_span) };
         }
-        let pair = Value::Map(vec![entry(name_key, name), entry("value", as_text(node))]);
+        let pair = Value::Map(vec![entry(name_key, name), entry("value", string_of(node))]);
         Node { value: pair, place: Place::fixed(*key_span) }
     });
     Node { value: Value::List(items.collect()), place: map.place.clone() }

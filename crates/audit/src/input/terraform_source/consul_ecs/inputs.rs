@@ -7,11 +7,14 @@ use serde_json::Value as Json;
 use super::release::Release;
 use crate::{
     document::{Entry, HOLE, Node, Span, Value},
-    input::terraform_source::{
-        blocks::Reader,
-        equality::equal,
-        maps::merged,
-        values::{as_bool, as_text, entry, is_open, list, map, node, text, unknown},
+    input::{
+        terraform::string_of,
+        terraform_source::{
+            blocks::Reader,
+            equality::equal,
+            maps::merged,
+            values::{as_bool, entry, is_open, list, map, node, text, unknown},
+        },
     },
 };
 
@@ -84,11 +87,7 @@ impl Inputs {
     pub(super) fn texts(&self, name: &str, default: Json) -> Node {
         let mut given = self.or(name, default);
         for item in given.children_mut() {
-            if let Value::Number(_) | Value::Bool(_) = item.value
-                && let Some(text) = as_text(item)
-            {
-                item.value = Value::Text(text);
-            }
+            *item = string_of(item);
         }
         given
     }

@@ -43,9 +43,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let message = format!("consul-ecs ignores {}", problem.path);
         let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("write {nearest}"));
         let draft = Draft::new(problem.span, message, help);
-        findings.add(match consul_ecs.holder {
-            Some(holder) => draft.of(holder),
-            None => draft,
-        });
+        findings.add(consul_ecs.of_holder(draft));
     }
 }

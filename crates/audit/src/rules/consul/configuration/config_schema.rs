@@ -94,9 +94,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             Fault::Unknown { is_refused: false, .. } | Fault::OtherVersion { .. } => continue,
         };
         let draft = Draft::new(problem.span, message, help);
-        findings.add(match consul_ecs.holder {
-            Some(holder) => draft.of(holder),
-            None => draft,
-        });
+        findings.add(consul_ecs.of_holder(draft));
     }
 }

@@ -67,9 +67,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let does = if *is_refused { "refuses" } else { "ignores" };
         let message = format!("{} needs {releases}, and consul-ecs {version} {does} it", problem.path);
         let draft = Draft::new(problem.span, message, "remove it, or use an image that supports it");
-        findings.add(match consul_ecs.holder {
-            Some(holder) => draft.of(holder),
-            None => draft,
-        });
+        findings.add(consul_ecs.of_holder(draft));
     }
 }
