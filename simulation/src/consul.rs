@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use consul::{Grant, NewToken, Token, login_mark};
+use consul::{Grant, NewToken, Token, grants_of, login_mark};
 use mesh::{
     catalog::HealthCheck,
     mark::HolderMark,
@@ -29,6 +29,8 @@ pub(crate) struct Record {
     pub(crate) secret: String,
     pub(crate) description: String,
     pub(crate) grants: Map<String, Value>,
+    /// The auth method of the login.
+    pub(crate) auth_method: Option<String>,
     pub(crate) created: u64,
     pub(crate) tenancy: Tenancy,
     /// Whether it belongs to another owner.
@@ -44,12 +46,6 @@ impl Record {
             description: self.description.clone(),
             grants: self.grants.clone(),
         }
-    }
-
-    /// The names of its policies.
-    fn policies(&self) -> Vec<String> {
-        let links = self.grants.get("Policies").and_then(Value::as_array).into_iter().flatten();
-        links.filter_map(|link| link["Name"].as_str().map(str::to_owned)).collect()
     }
 }
 
@@ -110,7 +106,17 @@ impl World {
         let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
         let grants = json!({ "Policies": [{ "Name": "some" }] }).as_object().cloned().unwrap();
         let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
-        Record { accessor, secret, description, grants, created: self.now, tenancy, foreign, creator: None }
+        Record {
+            accessor,
+            secret,
+            description,
+            grants,
+            auth_method: None,
+            created: self.now,
+            tenancy,
+            foreign,
+            creator: None,
+        }
     }
 
     /// A task logs in at the auth method.
@@ -164,6 +170,7 @@ impl World {
             secret,
             description: new.description.clone(),
             grants: grants.as_object().cloned().unwrap_or_default(),
+            auth_method: None,
             created: self.now,
             tenancy: new.tenancy.clone(),
             foreign: false,
@@ -188,7 +195,7 @@ impl World {
     /// Deletes a policy and every token's link to it.
     pub(crate) fn delete_policy(&mut self, name: &str) -> Result<(), Answer> {
         for record in &mut self.consul.tokens {
-            if record.policies().iter().any(|linked| linked == name) {
+            if grants_of(&record.grants).policies.iter().any(|linked| linked == name) {
                 record.grants.remove("Policies");
             }
         }
@@ -259,7 +266,9 @@ impl World {
             accessor: record.accessor,
             login: login_mark(&record.description),
             description: record.description.clone(),
-            policies: record.policies(),
+            auth_method: record.auth_method.clone(),
+            is_local: record.auth_method.is_some(),
+            grants: grants_of(&record.grants),
             created_at: Some(self.consul_time(record.created)),
             tenancy: record.tenancy.clone(),
         };

@@ -120,10 +120,10 @@ impl Acl for ConsulEdge {
         }
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         let tenancy = tenancy.clone();
         let all = self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await?;
-        Ok(all.into_iter().filter(|token| keep(token)).collect())
+        Ok(Some(all.into_iter().filter(|token| keep(token)).collect()))
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

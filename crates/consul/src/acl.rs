@@ -9,6 +9,7 @@ use crate::{
     array::ArrayReader,
     client::HttpConsul,
     error::ConsulError,
+    grants::GrantsAnswer,
     object::{Object, fields},
     request::Request,
     token::{Grant, NewToken, Token, login_mark},
@@ -47,9 +48,9 @@ pub trait Acl: Send + Sync {
     /// Deletes a token. A missing token is not an error.
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
 
-    /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; none if ACLs are off. The
+    /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
     /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept.
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError>;
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError>;
 
     /// Creates a policy, if none has its name.
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError>;
@@ -91,7 +92,7 @@ impl Acl for HttpConsul {
         }
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         // Without the filters of the API. `authmethod` needs the name of every auth method of the tasks, and answers an
         // unknown name with an empty list. `servicename` leaves out logins without a service identity, and old
         // servers ignore it.
@@ -101,8 +102,9 @@ impl Acl for HttpConsul {
         // An entry that cannot be parsed has no mark of the controller.
         let select = |entry| listed(entry, tenancy).filter(keep);
         match self.http.read(&request, || ArrayReader::new(select)).await {
-            Err(ConsulError::AclsDisabled { .. }) => Ok(Vec::new()),
-            tokens => tokens,
+            Ok(tokens) => Ok(Some(tokens)),
+            Err(ConsulError::AclsDisabled { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -157,16 +159,13 @@ struct TokenEntry {
     accessor_id: String,
     #[serde(default)]
     description: String,
-    policies: Option<Vec<PolicyLink>>,
+    auth_method: Option<String>,
+    #[serde(default)]
+    local: bool,
+    #[serde(flatten)]
+    grants: GrantsAnswer,
     namespace: Option<String>,
     create_time: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct PolicyLink {
-    #[serde(default)]
-    name: String,
 }
 
 #[derive(Deserialize)]
@@ -221,12 +220,13 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         }
         (tenancy, _) => tenancy.clone(),
     };
-    let policies = entry.policies.unwrap_or_default().into_iter().map(|policy| policy.name).collect();
     Some(ListedToken {
         accessor: entry.accessor_id.parse().ok()?,
         login: login_mark(&entry.description),
         description: entry.description,
-        policies,
+        auth_method: entry.auth_method.filter(|name| !name.is_empty()),
+        is_local: entry.local,
+        grants: entry.grants.into(),
         created_at: entry.create_time.and_then(|at| at.parse().ok()),
         tenancy,
     })

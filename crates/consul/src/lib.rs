@@ -23,6 +23,7 @@ mod connector;
 mod credential;
 mod endpoints;
 mod error;
+mod grants;
 mod health;
 mod http;
 mod lookup;
@@ -45,6 +46,7 @@ pub use self::{
     connector::{ConnectorError, TlsSettings, choose_tls_backend},
     credential::{CredentialError, CredentialSource},
     error::{ConsulError, Refusal, classify},
+    grants::grants_of,
     health::Health,
     object::{Fields, Kind, Object, fields},
     permissions::{OwnToken, Permissions},

@@ -195,7 +195,8 @@ impl Cleanup {
     async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
         let name = self.tasks.scope.names.client_policy();
         // Tokens of all owners: an operator may have created one with this policy.
-        let using = self.acl.tokens(partition, &|token| token.policies.contains(&name)).await?;
+        let using =
+            self.acl.tokens(partition, &|token| token.grants.policies.contains(&name)).await?.unwrap_or_default();
         if using.is_empty() && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
             info!(action = "delete_policy", outcome = self.tasks.scope.operation.done(), policy = name);
         }

@@ -148,7 +148,8 @@ impl Observer {
             concurrently_in_order(agents)
         );
         for found in tokens {
-            observed.tokens.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
+            let found = found.unwrap_or_else(|failed| record_failures(failed, &mut failures));
+            observed.tokens.extend(found.into_iter().flatten());
         }
         for found in catalogs {
             let (instances, checks) = found.unwrap_or_else(|failed| record_failures(failed, &mut failures));

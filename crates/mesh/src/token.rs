@@ -137,6 +137,36 @@ impl TokenPair {
     }
 }
 
+/// What a token or an ACL role grants, as far as Consul's lists show it: the rules of policies are not in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Service identities, and uses of the templated policy `builtin/service`.
+    pub services: Vec<ServiceGrant>,
+    /// The names of the linked roles.
+    pub roles: Vec<String>,
+    /// The names of the linked policies.
+    pub policies: Vec<String>,
+}
+
+/// Write on a service and its sidecar proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceGrant {
+    /// The name of the service.
+    pub service: String,
+    /// The datacenters in which it is valid; empty: all.
+    pub datacenters: Vec<String>,
+}
+
+impl Grants {
+    /// Whether the identity of `service` is granted in `datacenter`.
+    pub fn has_service(&self, service: &str, datacenter: &str) -> bool {
+        self.services.iter().any(|grant| {
+            grant.service == service
+                && (grant.datacenters.is_empty() || grant.datacenters.iter().any(|name| name == datacenter))
+        })
+    }
+}
+
 /// A token in Consul's list of tokens, without its secret ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedToken {
@@ -144,10 +174,15 @@ pub struct ListedToken {
     pub accessor: AccessorId,
     /// Its description.
     pub description: String,
-    /// The task that logged in for it; `None` if it is not the login token of a task.
+    /// The task that its description names: what the task said when it logged in, which its author can choose. `None` if it
+    /// names none.
     pub login: Option<LoginMark>,
-    /// The names of its policies.
-    pub policies: Vec<String>,
+    /// The auth method of the login; `None` if the token was not created by a login.
+    pub auth_method: Option<String>,
+    /// Whether it is valid in this datacenter only.
+    pub is_local: bool,
+    /// What it grants.
+    pub grants: Grants,
     /// When it was created; `None` if the time cannot be parsed.
     pub created_at: Option<Timestamp>,
     /// Its tenancy.

@@ -12,7 +12,7 @@ use mesh::{
     registration::Registration,
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
-    token::{AccessorId, ListedToken},
+    token::{AccessorId, Grants, ListedToken},
 };
 
 use super::{CLUSTER, RUNNING, STOPPED, World, is_ours, task};
@@ -47,7 +47,9 @@ fn login(accessor: &str, id: &str) -> ListedToken {
         accessor: accessor.parse().expect("a UUID"),
         login: consul::login_mark(&description),
         description,
-        policies: Vec::new(),
+        auth_method: None,
+        is_local: true,
+        grants: Grants::default(),
         created_at: None,
         tenancy: Tenancy::Community,
     }
@@ -78,14 +80,14 @@ impl Acl for World {
         Ok(())
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         let hand_made = ListedToken { description: "by hand".to_owned(), login: None, ..login(MADE_BY_HAND, STOPPED) };
         let mut tokens = vec![login(RUNNING_LOGIN, RUNNING), login(STOPPED_LOGIN, STOPPED), hand_made];
         for token in &mut tokens {
             token.tenancy = tenancy.clone();
         }
         tokens.retain(|token| keep(token));
-        Ok(tokens)
+        Ok(Some(tokens))
     }
 
     async fn create_policy(&self, _: &Object) -> Result<(), ConsulError> {

@@ -57,11 +57,11 @@ async fn read(consul: &dyn Consul, number: usize) -> Result<Option<String>, Cons
 }
 
 async fn listed(consul: &dyn Consul) -> Result<Vec<String>, ConsulError> {
-    let tokens = consul.tokens(&HOME, &|_| true).await?;
+    let tokens = consul.tokens(&HOME, &|_| true).await?.unwrap_or_default();
     let ours = tokens.iter().filter(|token| token.description.starts_with("conformance"));
     let line = |token: &mesh::token::ListedToken| {
         let (dated, tenancy) = (token.created_at.is_some(), &token.tenancy);
-        format!("{} {:?} {:?} {dated} {tenancy:?}", token.accessor, token.description, token.policies)
+        format!("{} {:?} {:?} {dated} {tenancy:?}", token.accessor, token.description, token.grants)
     };
     let mut lines: Vec<String> = ours.map(line).collect();
     lines.sort();

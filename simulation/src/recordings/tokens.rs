@@ -50,6 +50,7 @@ fn with_built_in_tokens(world: &mut World) {
             secret,
             description: description.to_owned(),
             grants: grants.as_object().cloned().unwrap(),
+            auth_method: None,
             created: 0,
             tenancy: HOME,
             foreign: true,
@@ -70,8 +71,8 @@ fn listed(world: &World) -> Value {
     let tokens = world.listed_tokens(&HOME);
     let entry = |token: &mesh::token::ListedToken| {
         let mut entry = json!({ "AccessorID": token.accessor.to_string(), "Description": token.description });
-        if !token.policies.is_empty() {
-            let policies: Vec<Value> = token.policies.iter().map(|name| json!({ "Name": name })).collect();
+        if !token.grants.policies.is_empty() {
+            let policies: Vec<Value> = token.grants.policies.iter().map(|name| json!({ "Name": name })).collect();
             entry["Policies"] = Value::Array(policies);
         }
         entry

@@ -56,8 +56,8 @@ async fn a_rotated_credential_is_read_again() {
         .await;
         let credential = Rotating::new(&["old", "new"]);
         let consul = client(&server.url, &credential);
-        assert!(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().is_empty());
-        assert!(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().is_empty());
+        assert!(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().unwrap().is_empty());
+        assert!(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().unwrap().is_empty());
         assert_eq!(credential.reads(), 2);
     }
 }

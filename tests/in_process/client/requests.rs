@@ -84,8 +84,37 @@ async fn lists_of_all_versions_are_read() {
     ])
     .to_string();
     let server = Recorder::start(move |_, _| Answer::ok(list.clone())).await;
-    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise(), &|_| true).await.unwrap();
+    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise(), &|_| true).await.unwrap().unwrap();
     assert_eq!(tokens.len(), 2);
     assert_eq!(tokens[1].tenancy.namespace().unwrap().as_str(), "shop");
     assert!(!format!("{tokens:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn a_listed_token_has_its_auth_method_and_its_grants() {
+    // Given the login tokens of a service and a mesh gateway of consul-ecs 0.10, as Consul 1.22 lists them
+    let recorded: Value = serde_json::from_str(include_str!("../../recordings/login-tokens.json")).unwrap();
+    let of = |case: &str| {
+        let mut logins = recorded["logins"].as_array().unwrap().iter();
+        logins.find(|login| login["case"] == case).unwrap()["token"].clone()
+    };
+    // And one with the templated policy behind a service identity, in one datacenter
+    let templated = json!({
+        "AccessorID": ACCESSOR, "Description": "templated", "Policies": [{ "ID": "1", "Name": "read-all" }],
+        "TemplatedPolicies": [
+            { "TemplateName": "builtin/service", "TemplateVariables": { "Name": "stock" }, "Datacenters": ["dc2"] },
+            { "TemplateName": "builtin/node", "TemplateVariables": { "Name": "a-node" } },
+        ],
+    });
+    let list = json!([of("service"), of("mesh-gateway"), templated]).to_string();
+    let server = Recorder::start(move |_, _| Answer::ok(list.clone())).await;
+    let read = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await;
+    let [service, gateway, templated] = read.unwrap().unwrap().try_into().unwrap();
+    assert_eq!(service.auth_method.as_deref(), Some("iam-ecs-service-token"));
+    assert!(service.is_local && service.grants.has_service("orders", "dc1"));
+    assert_eq!(gateway.grants.roles, ["consul-ecs-mesh-gateway-role"]);
+    assert!(gateway.grants.has_service("mesh-gw", "dc1"));
+    assert_eq!((templated.auth_method, templated.is_local), (None, false));
+    assert!(templated.grants.has_service("stock", "dc2") && !templated.grants.has_service("stock", "dc1"));
+    assert_eq!((templated.grants.services.len(), templated.grants.policies), (1, vec!["read-all".to_owned()]));
 }

@@ -76,8 +76,11 @@ async fn a_listed_token_has_its_creation_time() {
     ] {
         let answer = json!([{ "AccessorID": ACCESSOR, "Description": "d", "CreateTime": said }]).to_string();
         let server = Recorder::start(move |_, _| Answer::ok(answer.clone())).await;
-        let tokens =
-            client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await.unwrap();
+        let tokens = client(&server.url, &Rotating::new(&["own"]))
+            .tokens(&Tenancy::Community, &|_| true)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(tokens[0].created_at, read.map(|at| at.parse().unwrap()));
     }
 }

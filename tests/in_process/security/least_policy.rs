@@ -71,7 +71,7 @@ impl<'a> Objects<'a> {
     /// The requests of both token modes, and whether each succeeds. Each prepares the next.
     async fn duties_of_both_modes(&self) -> Vec<(&'static str, bool)> {
         let (client, tasks) = (&self.client, std::slice::from_ref(&self.task));
-        let tokens = client.tokens(&HOME, &|_| true).await.unwrap_or_default();
+        let tokens = client.tokens(&HOME, &|_| true).await.ok().flatten().unwrap_or_default();
         let members = client.members(&HOME).await.unwrap_or_default();
         let node = client.node(self.cluster.as_str(), &HOME).await.ok().flatten().unwrap_or_default();
         let service = self.name.parse().unwrap();

@@ -37,7 +37,7 @@ impl Acl for Observing {
         Ok(())
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         self.0.consul.tokens(tenancy, keep).await
     }
 

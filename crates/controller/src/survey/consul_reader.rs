@@ -44,7 +44,8 @@ impl ConsulReader {
             self.nodes(tenancy, clusters, deadline),
         );
         match tokens {
-            Ok(tokens) => survey.observed.tokens.extend(tokens),
+            Ok(Some(tokens)) => survey.observed.tokens.extend(tokens),
+            Ok(None) => survey.are_acls_off = true,
             Err(error) => survey.mark_unread(clusters, None, error),
         }
         match agents {

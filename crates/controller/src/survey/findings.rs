@@ -17,6 +17,8 @@ pub(crate) struct Survey {
     /// When it started, by the clock of the function: every read is later.
     pub(crate) began: Timestamp,
     pub(crate) observed: Observed,
+    /// Whether ACLs are off in Consul: then there are no tokens.
+    pub(crate) are_acls_off: bool,
     pub(crate) readings: Vec<Reading>,
     /// One tenancy for each partition of Consul that was read.
     pub(crate) partitions: Vec<Tenancy>,

@@ -4,7 +4,7 @@ use aws::logs::LogLine;
 use jiff::SignedDuration;
 use mesh::{
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken},
+    token::{AccessorId, Grants, ListedToken},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -101,7 +101,9 @@ fn tokens_are_compared_by_accessor_and_by_holder() {
         accessor: AccessorId::new(Uuid::from_u128(number)),
         description: description.to_owned(),
         login: None,
-        policies: Vec::new(),
+        auth_method: None,
+        is_local: true,
+        grants: Grants::default(),
         created_at: None,
         tenancy: Tenancy::Community,
     };

@@ -12,7 +12,7 @@ use mesh::{
     phase::TaskPhase,
     task_end::{ContainerEnd, TaskEnd},
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken},
+    token::{AccessorId, Grants, ListedToken},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -35,7 +35,9 @@ fn login_token(number: u8) -> ListedToken {
         accessor: AccessorId::new(Uuid::from_u128(u128::from(number))),
         description: String::new(),
         login: Some(LoginMark { cluster: cluster().to_string(), task: id(number) }),
-        policies: Vec::new(),
+        auth_method: None,
+        is_local: true,
+        grants: Grants::default(),
         created_at: Some(minutes_ago(59)),
         tenancy: Tenancy::Community,
     }

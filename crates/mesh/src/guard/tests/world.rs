@@ -9,7 +9,7 @@ use crate::{
     lifecycle::Idle,
     secret::Retirement,
     tenancy::Tenancy,
-    token::TokenHolder,
+    token::{Grants, TokenHolder},
 };
 
 pub(super) fn token(accessor: u8, description: &str) -> ListedToken {
@@ -17,7 +17,9 @@ pub(super) fn token(accessor: u8, description: &str) -> ListedToken {
         accessor: uuid::Uuid::from_u128(accessor.into()).to_string().parse().unwrap(),
         description: description.to_owned(),
         login: None,
-        policies: Vec::new(),
+        auth_method: None,
+        is_local: true,
+        grants: Grants::default(),
         created_at: None,
         tenancy: Tenancy::Community,
     }

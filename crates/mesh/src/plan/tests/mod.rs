@@ -22,7 +22,7 @@ use crate::{
     secret_name::SecretNames,
     secret_reference::SecretReference,
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken, TokenPair},
+    token::{AccessorId, Grants, ListedToken, TokenPair},
     token_mode::TokenMode,
 };
 
@@ -73,7 +73,9 @@ fn token(accessor: u128, description: &str) -> ListedToken {
         accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
         description: description.to_owned(),
         login: None,
-        policies: Vec::new(),
+        auth_method: None,
+        is_local: true,
+        grants: Grants::default(),
         created_at: Some(seconds_ago(100_000)),
         tenancy: Tenancy::Community,
     }
