@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::{
     ecs::AwsEcs,
     events::DefaultBus,
+    iam::AwsIam,
     queue::SqsQueue,
     sdk,
     secrets::{AwsSecrets, SecretsError},
@@ -85,6 +86,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPo
         bootstrap: consul.clone(),
         consul,
         ecs,
+        iam: Arc::new(AwsIam::new(aws)),
         secrets,
         events: Arc::new(DefaultBus::new(aws)),
         queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),

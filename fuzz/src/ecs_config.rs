@@ -32,6 +32,7 @@ pub fn run(data: &[u8]) {
     let config = text.parse::<EcsConfig>();
     read_in_full(text);
     let definition = TaskDefinition {
+        task_role: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
         tags: Tags::from_iter([(MESH_TAG, "true")]),
         config_json: Some(text.to_owned()),

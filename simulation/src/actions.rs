@@ -233,7 +233,8 @@ impl Schedule {
     fn break_down(&mut self) {
         self.outages -= 1;
         self.with(|world| {
-            let service = [Service::Consul, Service::Consul, Service::Ecs, Service::Secrets, Service::Sqs];
+            let service =
+                [Service::Consul, Service::Consul, Service::Ecs, Service::Iam, Service::Secrets, Service::Sqs];
             let service = service[world.random.usize(..service.len())];
             let is_credential = service == Service::Consul && world.random.bool();
             let fault = if is_credential { Fault::Credential } else { Fault::Unavailable };
@@ -275,5 +276,9 @@ fn outcome(world: &mut World, service: Service) -> CallOutcome {
     if world.chance(lost) {
         return CallOutcome::AnswerLost;
     }
-    if service != Service::Ecs && world.chance(repeated) { CallOutcome::Repeated } else { CallOutcome::Served }
+    if ![Service::Ecs, Service::Iam].contains(&service) && world.chance(repeated) {
+        CallOutcome::Repeated
+    } else {
+        CallOutcome::Served
+    }
 }

@@ -22,6 +22,7 @@ use super::{
 pub(crate) enum Service {
     Consul,
     Ecs,
+    Iam,
     Secrets,
     Sqs,
 }

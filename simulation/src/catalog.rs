@@ -38,6 +38,7 @@ impl Instance {
             node: self.node.clone(),
             id: self.id.clone(),
             name: self.name.clone(),
+            kind: if self.name.ends_with("-sidecar-proxy") { "connect-proxy".to_owned() } else { String::new() },
             task: self.task.id().clone(),
             task_arn: Some(self.task.clone()),
             modify_index: self.modify_index,
@@ -139,9 +140,12 @@ impl World {
         Ok(vec![partition.clone()])
     }
 
-    /// A task registers its service and its sidecar proxy: `mesh-init` on the cluster's node, with critical checks, which
+    /// A task registers its service and its sidecar proxy, if this Consul lets it: `mesh-init` on the cluster's node, with critical checks, which
     /// `health-sync` then updates; a client agent on its own, with checks that pass.
     pub(crate) fn register(&mut self, index: usize) {
+        if !self.ecs.tasks[index].standing.is_admitted() {
+            return;
+        }
         let mut registrations = self.registrations(index);
         let arn = self.ecs.tasks[index].arn.clone();
         if self.ecs.tasks[index].has_agent {
@@ -181,7 +185,12 @@ impl World {
         let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
         let instances: Vec<ServiceInstance> = on_it.map(Instance::seen).collect();
         let others = self.consul.others.iter().filter(|(node, _)| node == name);
-        let others = others.map(|(_, id)| OtherService { id: id.clone(), tenancy: tenancy.clone() });
+        let others = others.map(|(_, id)| OtherService {
+            id: id.clone(),
+            name: id.clone(),
+            kind: String::new(),
+            tenancy: tenancy.clone(),
+        });
         Some(CatalogNode { is_synthetic: name.starts_with("arn:"), instances, others: others.collect() })
     }
 

@@ -15,10 +15,10 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
+    admission::login_description,
     agents::Agent,
     catalog::Instance,
     dialect::Answer,
-    world::note,
     world::{World, service_name},
 };
 
@@ -102,7 +102,7 @@ impl World {
         self.put_secret(&name, "first".to_owned(), text);
     }
 
-    fn new_record(&mut self, description: String, foreign: bool) -> Record {
+    pub(crate) fn new_record(&mut self, description: String, foreign: bool) -> Record {
         let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
         let grants = json!({ "Policies": [{ "Name": "some" }] }).as_object().cloned().unwrap();
         let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
@@ -117,15 +117,6 @@ impl World {
             foreign,
             creator: None,
         }
-    }
-
-    /// A task logs in at the auth method.
-    pub(crate) fn log_in(&mut self, index: usize) {
-        let task = &self.ecs.tasks[index];
-        let description = login_description(task.cluster.as_str(), task.arn.id().as_str());
-        let record = self.new_record(description, false);
-        note!(self, "task {index} logs in for token {}", record.accessor);
-        self.consul.tokens.push(record);
     }
 
     pub(crate) fn is_valid(&self, secret: &str) -> bool {
@@ -275,9 +266,4 @@ impl World {
         let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());
         in_partition.map(listed).collect()
     }
-}
-
-fn login_description(cluster: &str, task: &str) -> String {
-    let meta = json!({ "consul.hashicorp.com/cluster": cluster, "consul.hashicorp.com/task-id": task });
-    format!("token created via login: {meta}")
 }

@@ -48,7 +48,7 @@ impl ConsulEdge {
         self.connection.shared.world.lock().unwrap()
     }
 
-    async fn call<T: std::fmt::Debug + Send + 'static>(
+    pub(crate) async fn call<T: std::fmt::Debug + Send + 'static>(
         &self,
         label: impl FnOnce() -> String,
         effect: impl FnMut(&mut World) -> Result<T, Answer> + Send + 'static,
@@ -222,6 +222,7 @@ impl Catalog for ConsulEdge {
         let sweep_began = {
             let mut world = self.world();
             world.check_may_register(environment, registration);
+            world.check_admitted(&registration.id);
             world.sweep_reads.get(&environment).map(|sweep| sweep.began)
         };
         let effect = move |world: &mut World| {

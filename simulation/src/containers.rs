@@ -5,6 +5,7 @@
 use std::net::Ipv4Addr;
 
 use mesh::{
+    ecs_config::CONFIG_VARIABLE,
     program::{Programs, Registrar, RegistrarContainer},
     registration::{MeshConfig, Registration, TaskPlace, registrations},
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
@@ -13,9 +14,10 @@ use mesh::{
 use serde_json::{Value, json};
 
 use super::{
+    admission::{HOST, login_config},
     ecs::Task,
     task_lifecycle::TaskStatus,
-    world::{World, note, service_name},
+    world::{World, note, service_name, time_at},
 };
 
 pub(crate) const APP: &str = "app";
@@ -46,19 +48,22 @@ impl Containers {
     }
 }
 
-/// The configuration of a service's tasks.
-pub(crate) fn config_json(service: usize, tenancy: &Tenancy) -> String {
+/// The configuration of a service's tasks, with the hosts of their Consul.
+pub(crate) fn config_json(service: usize, tenancy: &Tenancy, hosts: &str) -> String {
     let mut service = json!({ "name": service_name(service).as_str(), "port": 8080 });
     if let Tenancy::Enterprise { partition, namespace } = tenancy {
         service["partition"] = partition.as_str().into();
         service["namespace"] = namespace.as_str().into();
     }
-    let config = json!({
+    let mut config = json!({
         "service": service,
         "proxy": {},
         "transparentProxy": { "enabled": false },
         "healthSyncContainers": [APP],
     });
+    for (field, value) in login_config(hosts) {
+        config[field] = value;
+    }
     config.to_string()
 }
 
@@ -85,9 +90,9 @@ impl Task {
         self.history.iter().any(|(since, status)| *since <= at && status.is_running())
     }
 
-    /// Whether it is of the dataplane generation, and all its containers that are to run have started.
+    /// Whether it is of the dataplane generation and admitted, and all its containers that are to run have started.
     pub(crate) fn runs_in_mesh(&self) -> bool {
-        !self.has_agent && self.status().is_some_and(TaskStatus::is_running)
+        !self.has_agent && self.standing.is_admitted() && self.status().is_some_and(TaskStatus::is_running)
     }
 
     /// Whether it is meant to run, and its proxy has stopped.
@@ -107,7 +112,7 @@ impl World {
     /// What `mesh-init` registers for a task: everything critical.
     pub(crate) fn registrations(&self, index: usize) -> Vec<Registration> {
         let task = &self.ecs.tasks[index];
-        let config = MeshConfig::parse(&config_json(task.service, &self.tenancy), Registrar::MeshInit).unwrap();
+        let config = MeshConfig::parse(&config_json(task.service, &self.tenancy, HOST), Registrar::MeshInit).unwrap();
         let place = TaskPlace {
             arn: task.arn.clone(),
             cluster: task.cluster.clone(),
@@ -229,8 +234,20 @@ pub(crate) fn reports_lost_proxy(event: &Value) -> bool {
 }
 
 /// Where a task runs, as ECS shows it with this status.
-pub(crate) fn placement(index: usize, status: TaskStatus) -> Placement {
-    Placement { is_running: status.last() == "RUNNING", address: Some(address(index)), ..Placement::default() }
+pub(crate) fn placement(index: usize, task: &Task, status: TaskStatus, tenancy: &Tenancy) -> Placement {
+    let mut placement = Placement {
+        is_running: status.last() == "RUNNING",
+        address: Some(address(index)),
+        created_at: task.created().map(time_at),
+        role: task.standing.own_role(),
+        ..Placement::default()
+    };
+    if task.standing.hosts() != HOST {
+        let config = config_json(task.service, tenancy, task.standing.hosts());
+        let own = [(CONFIG_VARIABLE.to_owned(), config)];
+        placement.overrides.insert(MESH_INIT.to_owned(), own.into());
+    }
+    placement
 }
 
 fn address(index: usize) -> Ipv4Addr {

@@ -61,7 +61,9 @@ impl World {
         let is_ours = |record: &&Record| {
             let login = login_mark(&record.description).map(|mark| mark.cluster);
             let named = login.or_else(|| HolderMark::parse(&record.description).map(|mark| mark.cluster));
-            !record.foreign && named.is_some() && !self.is_of_unknown_secret(record)
+            // A task may have named another cluster in its login.
+            let is_here = named.is_some_and(|name| self.clusters.iter().any(|cluster| cluster.is_named_by(&name)));
+            !record.foreign && is_here && !self.is_of_unknown_secret(record)
         };
         let left = self.consul.tokens.iter().filter(is_ours).count();
         let services = self.consul.instances.iter().filter(|instance| instance.node.starts_with("arn:")).count();

@@ -16,6 +16,7 @@ use mesh::{
 };
 
 use super::{
+    admission::{HOST, Standing, role_of},
     containers::{Containers, config_json, names, placement},
     health_sync::HealthSync,
     scenario::Scenario,
@@ -64,6 +65,7 @@ pub(crate) struct Task {
     pub(crate) start: Start,
     /// Whether it runs a Consul client agent.
     pub(crate) has_agent: bool,
+    pub(crate) standing: Standing,
     pub(crate) end: End,
     /// Its statuses, each with the time since which it had it.
     pub(crate) history: Vec<(u64, TaskStatus)>,
@@ -146,6 +148,7 @@ impl Ecs {
                 own_tags: kind == Kind::TaggedItself,
                 tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
+                standing: Standing::draw(random, scenario.has_liars && kind != Kind::WithAgent),
                 start: if random.u32(..1_000) < scenario.late {
                     let starts =
                         [Start::DuringIdleCheck, Start::AfterRevocation, Start::WhileHidden, Start::WhileDeleted];
@@ -200,7 +203,7 @@ impl World {
         let kind = arn.revision().parse::<usize>().ok()? % (FIRST_LOGIN - 1);
         let own_tags = kind == Kind::TaggedItself as usize;
         let agent = (kind == Kind::WithAgent as usize).then_some("consul-client");
-        let config_json = config_json(number, &self.tenancy);
+        let config_json = config_json(number, &self.tenancy, HOST);
         let definition = TaskDefinition {
             arn: arn.clone(),
             tags: if own_tags { Tags::default() } else { mesh_tags(number) },
@@ -208,6 +211,7 @@ impl World {
             config_json: Some(config_json),
             containers: names(agent),
             secrets: Vec::new(),
+            task_role: Some(role_of(number)),
         };
         Some((number, definition))
     }
@@ -311,7 +315,7 @@ impl World {
                 tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
                 stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
                 containers: self.shown_containers(index, at),
-                placement: placement(index, status),
+                placement: placement(index, task, status, &self.tenancy),
             });
         }
         described

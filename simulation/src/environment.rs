@@ -23,6 +23,7 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
+    admission::IamEdge,
     calls::{Connection, Shared},
     consul_edge::ConsulEdge,
     ecs_edge::EcsEdge,
@@ -117,6 +118,7 @@ pub(crate) fn edges(shared: &Arc<Shared>, number: usize) -> Edges {
         bootstrap: Arc::clone(&consul) as _,
         consul,
         ecs: Arc::new(EcsEdge { connection: connection.clone(), definitions: Mutex::new(BTreeMap::new()) }),
+        iam: Arc::new(IamEdge(connection.clone())),
         events: Arc::new(SimulatedBus(connection.clone())),
         secrets: Arc::new(SecretsEdge(connection.clone())),
         queue: Arc::new(QueueEdge(connection.clone())),

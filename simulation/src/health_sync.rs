@@ -134,7 +134,7 @@ impl World {
     /// What the task's `health-sync` wants the checks to be; `None` if it does not run.
     fn wanted(&self, task: &Task) -> Option<Statuses> {
         let (healing, containers) = (&self.scenario.healing, task.containers());
-        let is_over = task.is_stopped() || task.has_agent || containers.has_lost_sync;
+        let is_over = task.is_stopped() || task.has_agent || !task.standing.is_admitted() || containers.has_lost_sync;
         if is_over || !healing.runs_health_sync || !task.has_registered_at(self.now) {
             return None;
         }

@@ -20,6 +20,8 @@
 //! Each schedule has one release of consul-ecs, whose `health-sync` behaves as recorded. Containers die in running tasks, and people
 //! remove entries of the catalog or bring old ones back.
 //!
+//! Some tasks claim a service that their role is not, or belong to another Consul: nothing is ever registered for them.
+//!
 //! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), more than one admin partition, ECS services, gateways, and
 //! `control-plane` of consul-ecs 0.7.
 
@@ -37,6 +39,7 @@
 )]
 
 mod actions;
+mod admission;
 mod agents;
 mod calls;
 mod catalog;

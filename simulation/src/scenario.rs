@@ -136,6 +136,8 @@ pub(crate) struct Scenario {
     pub(crate) pre_provisioned: bool,
     /// Whether some tasks run client agents of their own.
     pub(crate) agents: bool,
+    /// Whether some tasks claim to be who they are not, or belong to another Consul.
+    pub(crate) has_liars: bool,
     /// Whether all tasks are in an admin partition.
     pub(crate) enterprise: bool,
     /// Whether the last cluster is deleted once its tasks have stopped.
@@ -234,6 +236,7 @@ impl Scenario {
             services: random.usize(1..=limits.services),
             clusters,
             agents: extra(random, 3),
+            has_liars: extra(random, 2),
             enterprise: extra(random, 6),
             deletes: clusters > 1 && extra(random, 3),
             syncs,

@@ -11,6 +11,7 @@ use mesh::{
 };
 
 use super::{
+    admission::HOST,
     calls::{Fault, Service},
     consul::Consul,
     ecs::{Ecs, Task},
@@ -255,7 +256,7 @@ fn scope(scenario: &Scenario) -> Scope {
     let names: Vec<String> = clusters(scenario).iter().map(|cluster| cluster.name().to_owned()).collect();
     let settings = Settings::read(|name| {
         Some(match name {
-            "CONSUL_HTTP_ADDR" => "http://consul:8500".to_owned(),
+            "CONSUL_HTTP_ADDR" => format!("http://{HOST}:8500"),
             "CONSUL_HTTP_TOKEN" => "unused".to_owned(),
             "ECS_CLUSTER_ARNS" if scenario.by_pattern => "cluster-*".to_owned(),
             "ECS_CLUSTER_ARNS" => names.join(","),

@@ -1,5 +1,5 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS),
-//! `events` (`EventBridge`) and `logs` (`CloudWatch` Logs); `stack` for the operations by hand, `installation` for what they
+//! `events` (`EventBridge`), `iam` and `logs` (`CloudWatch` Logs); `stack` for the operations by hand, `installation` for what they
 //! check, and `chain` for the credentials of a person.
 //!
 //! ```text
@@ -16,6 +16,8 @@ pub mod ecs;
 pub mod events;
 #[cfg(feature = "stack")]
 pub mod failed_messages;
+#[cfg(feature = "iam")]
+pub mod iam;
 #[cfg(feature = "installation")]
 pub mod installation;
 #[cfg(feature = "logs")]

@@ -35,6 +35,17 @@ impl ConsulAddresses {
     }
 }
 
+impl ConsulAddresses {
+    /// The hosts of the URLs, in lower case; none of servers in ECS tasks.
+    pub fn hosts(&self) -> impl Iterator<Item = String> {
+        let urls = match self {
+            Self::Urls(urls) => urls.urls(),
+            Self::Ecs(_) => &[],
+        };
+        urls.iter().filter_map(|url| url.host_str().map(str::to_ascii_lowercase))
+    }
+}
+
 impl FromStr for ConsulAddresses {
     type Err = InvalidField;
 

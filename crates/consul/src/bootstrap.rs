@@ -1,7 +1,6 @@
 //! The objects of the bootstrap: <https://developer.hashicorp.com/consul/api-docs/acl>.
 
 use async_trait::async_trait;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -10,6 +9,7 @@ use crate::{
     http::Http,
     names,
     object::{Fields, Kind, Object},
+    release::{AgentSelf, Datacenter},
     request::Request,
 };
 use mesh::tenancy::TenancyName;
@@ -40,31 +40,11 @@ pub trait ConsulBootstrap: Send + Sync {
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct AgentSelf {
-    config: AgentConfig,
-    debug_config: Option<AgentConfig>,
-}
-
-/// Newer servers return the primary datacenter in `Config`, older ones in `DebugConfig`.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct AgentConfig {
-    #[serde(default)]
-    datacenter: String,
-    #[serde(default)]
-    primary_datacenter: String,
-}
-
 #[async_trait]
 impl ConsulBootstrap for HttpConsul {
     async fn is_primary(&self) -> Result<bool, ConsulError> {
         let agent: AgentSelf = self.http.json(&Request::agent_self()).await?;
-        let debug = agent.debug_config.map(|debug| debug.primary_datacenter);
-        let primary =
-            [Some(agent.config.primary_datacenter), debug].into_iter().flatten().find(|name| !name.is_empty());
-        Ok(primary.is_none_or(|primary| primary == agent.config.datacenter))
+        Ok(Datacenter::from(agent).is_primary)
     }
 
     async fn namespaces(&self, partition: &TenancyName) -> Result<Vec<TenancyName>, ConsulError> {

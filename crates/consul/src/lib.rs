@@ -2,7 +2,7 @@
 //! implements all of them.
 //!
 //! ```text
-//!  Acl  Catalog  Agents  ConsulBootstrap  Permissions     called by the controller; Health and Release: by the command line
+//!  Acl  Catalog  Agents  Logins  ConsulBootstrap  Permissions     called by the controller; Health and Release: by the command line
 //!    └──────┴─────┬───┴───────────┘
 //!             HttpConsul ─▶ http: the credential, retries, failover between servers
 //!                            ├─ credential ─▶ CredentialSource   the controller's own token
@@ -26,6 +26,7 @@ mod error;
 mod grants;
 mod health;
 mod http;
+mod logins;
 mod lookup;
 mod names;
 mod object;
@@ -48,9 +49,10 @@ pub use self::{
     error::{ConsulError, Refusal, classify},
     grants::grants_of,
     health::Health,
+    logins::Logins,
     object::{Fields, Kind, Object, fields},
     permissions::{OwnToken, Permissions},
-    release::Release,
+    release::{Datacenter, Release},
     retry_policy::RetryPolicy,
     servers::{NoServers, Server, ServerSource},
     token::{Grant, NewToken, Token, login_mark},

@@ -96,6 +96,7 @@ impl Controller {
                 repairs: Repairs {
                     tasks: tasks.clone(),
                     consul: Arc::clone(&edges.consul),
+                    iam: Arc::clone(&edges.iam),
                     announcer: Arc::clone(&announcer),
                 },
                 entropy: Arc::clone(&edges.entropy),

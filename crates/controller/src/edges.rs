@@ -5,17 +5,18 @@ use std::sync::Arc;
 use aws::{
     ecs::{Clusters, EcsServices, TaskDefinitions, Tasks},
     events::EventPublisher,
+    iam::IamRoles,
     queue::{MessageSender, MessageVisibility},
     secrets::{OwnSecrets, SecretStore},
 };
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, Permissions, Release};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, Logins, Permissions, Release};
 
 use crate::{clock::Clock, entropy::Entropy};
 
-/// Consul: tokens, catalog and agents.
-pub trait Consul: Acl + Catalog + Agents {}
+/// Consul: tokens, catalog, agents, and what decides about logins.
+pub trait Consul: Acl + Catalog + Agents + Logins {}
 
-impl<T: Acl + Catalog + Agents> Consul for T {}
+impl<T: Acl + Catalog + Agents + Logins> Consul for T {}
 
 /// ECS: task definitions, clusters, services and tasks.
 pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks {}
@@ -46,6 +47,8 @@ pub struct Edges {
     pub bootstrap: Arc<dyn Setup>,
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
+    /// IAM.
+    pub iam: Arc<dyn IamRoles>,
     /// Secrets Manager.
     pub secrets: Arc<dyn Secrets>,
     /// The function's own queue.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use aws::{ecs::EcsError, queue::QueueError, secrets::SecretsError};
+use aws::{ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError};
 use consul::ConsulError;
 use mesh::{arn::TaskArn, field::InvalidField};
 
@@ -28,6 +28,9 @@ pub enum ControllerError {
     /// A call to ECS failed.
     #[error(transparent)]
     Ecs(#[from] EcsError),
+    /// A call to IAM failed.
+    #[error(transparent)]
+    Iam(#[from] IamError),
     /// A call to Secrets Manager failed.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
@@ -98,6 +101,7 @@ impl ControllerError {
             Self::Consul(ConsulError::Refused { .. }) => "consul_refused",
             Self::Consul(ConsulError::Malformed { .. }) => "consul_malformed",
             Self::Ecs(_) => "ecs",
+            Self::Iam(_) => "iam",
             Self::Secrets(_) => "secrets",
             Self::Queue(_) => "queue",
             Self::NotDescribedYet(_) => "not_described_yet",

@@ -51,6 +51,8 @@ pub struct Scope {
     pub cluster_partitions: Vec<(ClusterPattern, Tenancy)>,
     /// The settings of the bootstrap.
     pub bootstrap: BootstrapScope,
+    /// The hosts of Consul, in lower case; none if they are ECS tasks.
+    pub consul_hosts: BTreeSet<String>,
     /// Whether the entries of running tasks are repaired.
     pub repair: RepairMode,
     /// Whether broken tasks are stopped, so that their ECS services start others.

@@ -117,6 +117,7 @@ pub(crate) fn register(catalog: &mut CatalogReading, number: u8, status: CheckSt
         node: cluster().to_string(),
         id: format!("web-{}{suffix}", id(number)),
         name: format!("web{suffix}"),
+        kind: if suffix.is_empty() { String::new() } else { "connect-proxy".to_owned() },
         task: id(number),
         task_arn: None,
         modify_index: 1,

@@ -65,7 +65,7 @@ impl TaskFacts<'_> {
             return Some(Broken::ProxyStopped);
         }
         let has_logged_in = task.placement.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
-        if !has_logged_in || !self.config().is_ok_and(|config| config.logs_in()) {
+        if !has_logged_in || !self.config().is_ok_and(|config| config.login().is_some()) {
             return None;
         }
         // The dataplane and the program that reports the health hold one each.

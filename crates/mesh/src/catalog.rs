@@ -15,6 +15,8 @@ pub struct ServiceInstance {
     pub id: String,
     /// The service's name: Consul 1.8 rejects a deregistration without it.
     pub name: String,
+    /// `Kind`: empty for a service.
+    pub kind: String,
     /// `Meta["task-id"]`: the task that registered it.
     pub task: TaskId,
     /// `Meta["task-arn"]`: the ARN of the task, which in the long format contains the cluster.
@@ -41,6 +43,10 @@ pub struct CatalogNode {
 pub struct OtherService {
     /// Its ID.
     pub id: String,
+    /// The service's name.
+    pub name: String,
+    /// `Kind`: empty for a service.
+    pub kind: String,
     /// Where it is registered.
     pub tenancy: Tenancy,
 }

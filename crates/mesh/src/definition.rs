@@ -28,6 +28,8 @@ pub struct TaskDefinition {
     pub secrets: Vec<SecretReference>,
     /// The programs of consul-ecs that they run.
     pub programs: Programs,
+    /// The IAM role of the tasks.
+    pub task_role: Option<String>,
 }
 
 /// The programs of the mesh that have stopped in a task that runs, where they do not start again.
@@ -151,6 +153,7 @@ mod tests {
             containers: Vec::new(),
             secrets: Vec::new(),
             programs: Programs::default(),
+            task_role: None,
         }
     }
 

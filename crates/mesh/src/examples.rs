@@ -36,6 +36,7 @@ pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
         node: cluster(cluster_name).to_string(),
         id: format!("web-{}", task_id(number)),
         name: "web".to_owned(),
+        kind: String::new(),
         task: task_id(number),
         task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
         modify_index: 7,
@@ -45,7 +46,12 @@ pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
 
 /// A service of another owner.
 pub(crate) fn other_service() -> OtherService {
-    OtherService { id: "postgres".to_owned(), tenancy: Tenancy::Community }
+    OtherService {
+        id: "postgres".to_owned(),
+        name: "postgres".to_owned(),
+        kind: String::new(),
+        tenancy: Tenancy::Community,
+    }
 }
 
 /// The check of a synced container, as `mesh-init` registers it.

@@ -14,6 +14,7 @@
 //! - `arn`, `cluster_selection`, `family`, `service_name`, `secret_name`, `secret_reference`, `tenancy`, `field`: names, parsed once and then trusted.
 //! - `mark`: how a token's description says for which cluster and service it was made. `login`: which task logged in for
 //!   a token.
+//! - `admission`: whether Consul has let a task log in as a service, or would.
 //! - `bounds`, `grace`, `time`: what is assumed of time.
 //! - `mode`: whether the controller acts.
 //! - `program`: the programs of consul-ecs in a task definition.
@@ -21,6 +22,7 @@
 //!   `repair`: what Consul has forgotten of it, or remembers wrongly. `broken`: which tasks have to be replaced. `permission`: what the controller's own token has to be allowed.
 
 pub mod action;
+pub mod admission;
 pub mod arn;
 pub mod bounds;
 pub mod broken;

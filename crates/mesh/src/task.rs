@@ -98,6 +98,8 @@ pub struct Placement {
     pub created_at: Option<Timestamp>,
     /// When its containers had started.
     pub started_at: Option<Timestamp>,
+    /// The IAM role of its containers, if it replaces that of the definition.
+    pub role: Option<String>,
     /// Its own values of environment variables, by container and name: they replace those of the definition.
     pub overrides: BTreeMap<String, BTreeMap<String, String>>,
     /// The containers whose command or environment files it replaces.

@@ -9,9 +9,11 @@ use std::{
 use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
 use aws::events::{EventPublisher, EventsError, OwnEvent};
+use aws::iam::{IamError, IamRoles};
 use aws::queue::{MessageSender, MessageVisibility, QueueError};
 use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
 use mesh::{
+    admission::{IamRole, RoleArn},
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::TaskDefinition,
     phase::TaskPhase,
@@ -27,6 +29,7 @@ use super::{CLUSTER, RUNNING, STOPPED, World, is_ours, task};
 impl TaskDefinitions for World {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
         Ok(Arc::new(TaskDefinition {
+            task_role: None,
             arn: arn.clone(),
             tags: Tags::from_iter([(MESH_TAG, "true")]),
             config_json: None,
@@ -148,5 +151,12 @@ impl MessageSender for World {
 impl MessageVisibility for World {
     async fn return_after(&self, _: &[(String, Duration)]) -> Result<(), QueueError> {
         Ok(())
+    }
+}
+
+#[async_trait]
+impl IamRoles for World {
+    async fn role(&self, _: &RoleArn) -> Result<Option<IamRole>, IamError> {
+        Ok(None)
     }
 }

@@ -2,10 +2,11 @@
 
 use async_trait::async_trait;
 use consul::{
-    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, OwnToken, Permissions, Release,
-    Token, TokenFilter,
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Datacenter, Fields, Logins, NewToken, Object, OwnToken,
+    Permissions, Release, Token, TokenFilter,
 };
 use mesh::{
+    admission::AuthMethod,
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, Member, OtherService, ServiceInstance},
     permission::Permission,
@@ -25,7 +26,12 @@ const STOPPED_LOGIN: &str = "7f5b4cef-7e2f-4e4d-b5dd-2f3e4d5c6b7a";
 const MADE_BY_HAND: &str = "11111111-2222-4333-8444-555555555555";
 
 fn a_strangers() -> OtherService {
-    OtherService { id: "a stranger's".to_owned(), tenancy: Tenancy::Community }
+    OtherService {
+        id: "a stranger's".to_owned(),
+        name: "a stranger's".to_owned(),
+        kind: String::new(),
+        tenancy: Tenancy::Community,
+    }
 }
 
 fn instance(id: &str) -> ServiceInstance {
@@ -33,6 +39,7 @@ fn instance(id: &str) -> ServiceInstance {
         node: CLUSTER.to_owned(),
         id: format!("web-{id}"),
         name: "web".to_owned(),
+        kind: String::new(),
         task: id.parse().expect("an ID"),
         task_arn: Some(task(id)),
         modify_index: 7,
@@ -232,5 +239,20 @@ impl Permissions for World {
 impl Release for World {
     async fn version(&self) -> Result<String, ConsulError> {
         Err(absent("Consul's release"))
+    }
+}
+
+#[async_trait]
+impl Logins for World {
+    async fn datacenter(&self) -> Result<Datacenter, ConsulError> {
+        Ok(Datacenter { name: "dc1".to_owned(), is_primary: true, allows_by_default: false })
+    }
+
+    async fn auth_method(&self, _: &Tenancy, _: &str) -> Result<Option<AuthMethod>, ConsulError> {
+        Ok(None)
+    }
+
+    async fn role(&self, _: &Tenancy, _: &str) -> Result<Option<Grants>, ConsulError> {
+        Ok(None)
     }
 }

@@ -34,6 +34,7 @@ pub fn edges() -> Edges {
         consul: world.clone(),
         bootstrap: world.clone(),
         ecs: world.clone(),
+        iam: world.clone(),
         secrets: world.clone(),
         events: world.clone(),
         queue: world,

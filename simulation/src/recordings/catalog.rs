@@ -62,6 +62,7 @@ fn seen(world: &World, number: usize, modify_index: u64) -> ServiceInstance {
         node: NODE.to_owned(),
         id: format!("orders-{number}"),
         name: "orders".to_owned(),
+        kind: String::new(),
         task: world.ecs.tasks[0].arn.id().clone(),
         task_arn: None,
         modify_index,

@@ -96,6 +96,7 @@ fn instance(tenancy: Tenancy) -> ServiceInstance {
         node: CLUSTER.to_owned(),
         id: format!("web-{TASK}"),
         name: "web".to_owned(),
+        kind: String::new(),
         task: TASK.parse().unwrap(),
         task_arn: None,
         modify_index: 42,

@@ -43,6 +43,8 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
         // of the checks: one after the repair, and one at the second look
         let mut expected = counts(&READS);
         expected.insert("GET health/node".to_owned(), 3);
+        // The datacenter, in which the grants of login tokens have to be valid
+        expected.insert("GET agent/self".to_owned(), 1);
         expected.insert("PUT catalog/register".to_owned(), 2 * forgotten);
         assert_eq!(mesh.consul_calls(), expected);
         // And the tasks are described before and after the writes, and at the second look; their ECS services before the writes,

@@ -35,6 +35,8 @@ pub(super) struct FakeTask {
     pub(super) unhealthy: BTreeSet<&'static str>,
     /// Its ECS service.
     pub(super) service: Option<&'static str>,
+    /// Its IAM role, in place of that of the definition.
+    pub(super) role: Option<String>,
     pub(super) desired_status: &'static str,
 }
 
@@ -60,6 +62,7 @@ impl FakeTask {
             stopped: BTreeSet::new(),
             unhealthy: BTreeSet::new(),
             service: Some("web"),
+            role: None,
             desired_status: "RUNNING",
         }
     }
@@ -67,6 +70,16 @@ impl FakeTask {
     /// Its ID.
     pub(super) fn id(&self) -> &str {
         self.arn.rsplit('/').next().unwrap()
+    }
+
+    /// The service or gateway that its configuration claims.
+    fn claimed_service(&self) -> String {
+        let variables = self.registrar["environment"].as_array().into_iter().flatten();
+        let config = variables.clone().find(|variable| variable["name"] == "CONSUL_ECS_CONFIG_JSON");
+        let config: Value = config.and_then(|it| serde_json::from_str(it["value"].as_str()?).ok()).unwrap_or_default();
+        let name = ["gateway", "service"].into_iter().find_map(|kind| config[kind]["name"].as_str());
+        let family = self.definition.split(':').next().unwrap().to_lowercase();
+        name.filter(|name| !name.is_empty()).map_or(family, str::to_owned)
     }
 
     /// The event of its current state.
@@ -96,7 +109,8 @@ impl FakeTask {
         json!({
             "taskArn": self.arn, "clusterArn": CLUSTER, "taskDefinitionArn": self.definition_arn(),
             "lastStatus": "RUNNING", "desiredStatus": self.desired_status, "connectivity": "CONNECTED", "launchType": "EC2",
-            "availabilityZone": self.zone, "startedAt": 1_700_000_000.0,
+            "availabilityZone": self.zone, "startedAt": 1_700_000_000.0, "createdAt": 1_699_999_900.0,
+            "overrides": { "taskRoleArn": self.role },
             "group": self.service.map_or("family:web".to_owned(), |service| format!("service:{service}")),
             "attachments": [{
                 "type": "ElasticNetworkInterface",
@@ -114,6 +128,8 @@ pub(super) struct Mesh {
     pub(super) aws: Recorder,
     catalog: Arc<Mutex<Catalog>>,
     tasks: Arc<Mutex<Vec<FakeTask>>>,
+    /// The tag with the service of each IAM role, by the ARN of the role.
+    roles: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 /// What Consul holds.
@@ -123,10 +139,14 @@ struct Catalog {
     services: BTreeMap<String, Value>,
     /// The checks, by ID.
     checks: BTreeMap<String, Value>,
-    /// The login tokens: the ID of the task of each.
-    logins: Vec<String>,
+    /// The login tokens: the ID of the task of each, and the service that it grants.
+    logins: Vec<(String, String)>,
+    /// The answers to reads of what decides about logins, by path.
+    admission: BTreeMap<&'static str, Value>,
     /// Whether it refuses registrations.
     refuses: bool,
+    /// Whether ACLs are off.
+    has_no_acls: bool,
     index: u64,
 }
 
@@ -159,14 +179,25 @@ impl Mesh {
 
     /// The same, with further settings.
     pub(super) async fn with(tasks: Vec<FakeTask>, further: &[(&str, &str)]) -> Self {
+        // The dataplane and the health-sync of each have logged in.
+        let login = |task: &FakeTask| (task.id().to_owned(), task.claimed_service());
+        let logins = tasks.iter().flat_map(|task| [login(task), login(task)]).collect();
         let tasks = Arc::new(Mutex::new(tasks));
         let in_ecs = Arc::clone(&tasks);
-        let catalog = Arc::new(Mutex::new(Catalog::default()));
+        let datacenter = json!({ "Config": { "Datacenter": "dc1" } });
+        let admission = BTreeMap::from([("agent/self", datacenter)]);
+        let catalog = Arc::new(Mutex::new(Catalog { logins, admission, ..Catalog::default() }));
         let in_consul = Arc::clone(&catalog);
         let consul = Recorder::start(move |seen, _| in_consul.lock().unwrap().answer(seen)).await;
-        let aws = Recorder::start(move |seen, _| Answer::ok(aws(&mut in_ecs.lock().unwrap(), seen).to_string())).await;
+        let roles = Arc::new(Mutex::new(BTreeMap::new()));
+        let in_iam = Arc::clone(&roles);
+        let aws = Recorder::start(move |seen, _| match seen.operation().as_deref() {
+            Some("GetRole") => get_role(&in_iam.lock().unwrap(), seen),
+            _ => Answer::ok(aws(&mut in_ecs.lock().unwrap(), seen).to_string()),
+        })
+        .await;
         let controller = controller(&consul, &aws, further).await;
-        Self { controller, consul, aws, catalog, tasks }
+        Self { controller, consul, aws, catalog, tasks, roles }
     }
 
     /// The same, in another execution environment of a function.
@@ -191,9 +222,30 @@ impl Mesh {
         self.tasks.lock().unwrap().clear();
     }
 
-    /// The login tokens that Consul has: the ID of the task of each.
+    /// The login tokens of the service web that Consul has: the ID of the task of each.
     pub(super) fn set_logins(&self, logins: Vec<String>) {
-        self.catalog.lock().unwrap().logins = logins;
+        let logins = logins.into_iter().map(|task| (task, "web".to_owned()));
+        self.catalog.lock().unwrap().logins = logins.collect();
+    }
+
+    /// What Consul answers to a read of what decides about logins.
+    pub(super) fn answer(&self, path: &'static str, answer: Value) {
+        self.catalog.lock().unwrap().admission.insert(path, answer);
+    }
+
+    /// An IAM role with the tag of a service, created before all tasks.
+    pub(super) fn create_role(&self, arn: &str, service: &str) {
+        self.roles.lock().unwrap().insert(arn.to_owned(), service.to_owned());
+    }
+
+    /// Changes the registered services, by ID.
+    pub(super) fn answer_services(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) {
+        change(&mut self.catalog.lock().unwrap().services);
+    }
+
+    /// ACLs are off in Consul.
+    pub(super) fn turn_acls_off(&self) {
+        self.catalog.lock().unwrap().has_no_acls = true;
     }
 
     /// Whether Consul refuses registrations from now on.
@@ -269,15 +321,18 @@ impl Catalog {
         if self.refuses && path.join("/") == "catalog/register" {
             return Answer::status(403, "Permission denied");
         }
+        if self.has_no_acls && path.first() == Some(&"acl") {
+            return Answer::status(401, "ACL support disabled");
+        }
         Answer::ok(
             match path.join("/").as_str() {
                 "catalog/node-services" => self.node(),
                 "health/node" => self.checks.values().cloned().collect(),
                 "acl/tokens" => {
-                    self.logins.iter().enumerate().map(|(number, task)| login_token(number, task)).collect()
+                    self.logins.iter().enumerate().map(|(number, login)| login_token(number, login)).collect()
                 }
                 "catalog/register" => self.register(&seen.json()),
-                _ => json!([]),
+                other => self.admission.get(other).cloned().unwrap_or_else(|| json!([])),
             }
             .to_string(),
         )
@@ -305,13 +360,32 @@ impl Catalog {
 }
 
 /// A token that a task has logged in for.
-fn login_token(number: usize, task: &str) -> Value {
+fn login_token(number: usize, (task, service): &(String, String)) -> Value {
     let mark = json!({ "consul.hashicorp.com/task-id": task, "consul.hashicorp.com/cluster": CLUSTER });
     json!({
         "AccessorID": format!("00000000-0000-4000-8000-{number:012x}"),
         "Description": format!("token created via login: {mark}"),
         "CreateTime": "2026-01-01T00:00:00Z",
+        "AuthMethod": "iam-ecs-service-token",
+        "Local": true,
+        "ServiceIdentities": [{ "ServiceName": service }],
     })
+}
+
+/// The answer of IAM, in its Query protocol; 403 for a role that does not exist, as without the permission.
+fn get_role(roles: &BTreeMap<String, String>, seen: &RecordedRequest) -> Answer {
+    let asked = seen.body.split('&').find_map(|field| field.strip_prefix("RoleName="));
+    let is_asked = |arn: &&String| arn.rsplit('/').next() == asked;
+    let Some(arn) = roles.keys().find(is_asked) else {
+        return Answer::status(403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>");
+    };
+    let tag = "consul.hashicorp.com.service-name";
+    Answer::ok(format!(
+        "<GetRoleResponse><GetRoleResult><Role><Arn>{arn}</Arn><Path>/consul-ecs/</Path><RoleName>r</RoleName>\
+         <RoleId>AROA</RoleId><CreateDate>2023-11-01T00:00:00Z</CreateDate>\
+         <Tags><member><Key>{tag}</Key><Value>{}</Value></member></Tags></Role></GetRoleResult></GetRoleResponse>",
+        roles[arn]
+    ))
 }
 
 /// The reason with which a sweep's summary mentions a task.

@@ -1,5 +1,6 @@
 //! The repair of what Consul has forgotten of running tasks: exactly what consul-ecs registered, with few calls.
 
+mod admission;
 mod calls;
 mod guarded;
 mod half_dead;

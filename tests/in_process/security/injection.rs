@@ -45,6 +45,7 @@ const HOSTILE: [&str; 16] = [
 
 fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, String> {
     let definition = TaskDefinition {
+        task_role: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:7".parse().unwrap(),
         tags: tags.iter().copied().chain([(MESH_TAG, "true")]).collect(),
         config_json: config,

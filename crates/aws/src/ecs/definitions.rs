@@ -93,6 +93,7 @@ pub(super) fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefi
         containers: containers.iter().filter_map(|container| container.name().map(str::to_owned)).collect(),
         secrets: secrets_of(containers),
         programs: read_programs(containers),
+        task_role: answer.task_definition().and_then(EcsTaskDefinition::task_role_arn).map(str::to_owned),
     }
 }
 

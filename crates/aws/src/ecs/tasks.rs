@@ -153,6 +153,7 @@ fn read_placement(task: &Task) -> Placement {
         service: task.group().and_then(|group| group.strip_prefix("service:")).map(str::to_owned),
         created_at: task.created_at().and_then(timestamp),
         started_at: task.started_at().and_then(timestamp),
+        role: task.overrides().and_then(|own| own.task_role_arn()).map(str::to_owned),
         overrides: overrides.iter().filter_map(of).filter(|(_, variables)| !variables.is_empty()).collect(),
         rewritten: rewritten.collect(),
     }

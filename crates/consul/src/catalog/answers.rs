@@ -42,6 +42,8 @@ pub(super) struct ServiceAnswer {
     #[serde(rename = "ID")]
     pub(super) id: String,
     pub(super) service: String,
+    #[serde(default)]
+    pub(super) kind: String,
     pub(super) meta: Option<BTreeMap<String, String>>,
     pub(super) modify_index: u64,
     pub(super) namespace: Option<String>,
@@ -65,6 +67,8 @@ pub(super) struct ServiceOfNode {
     pub(super) id: String,
     #[serde(rename = "ServiceName")]
     pub(super) service: String,
+    #[serde(rename = "ServiceKind", default)]
+    pub(super) kind: String,
     #[serde(rename = "ServiceMeta")]
     pub(super) meta: Option<BTreeMap<String, String>>,
     #[serde(rename = "ModifyIndex")]
@@ -108,12 +112,14 @@ pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) ->
     let meta = service.meta.unwrap_or_default();
     let tenancy = in_namespace(tenancy, service.namespace.as_deref());
     let Some(task) = meta.get(TASK_ID_META).and_then(|id| id.parse().ok()) else {
-        return Err(Unmarked { service: OtherService { id: service.id, tenancy } });
+        let ServiceAnswer { id, service: name, kind, .. } = service;
+        return Err(Unmarked { service: OtherService { id, name, kind, tenancy } });
     };
     Ok(ServiceInstance {
         node: node.to_owned(),
         id: service.id,
         name: service.service,
+        kind: service.kind,
         task,
         task_arn: meta.get(TASK_ARN_META).and_then(|arn| arn.parse().ok()),
         modify_index: service.modify_index,

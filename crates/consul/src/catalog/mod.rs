@@ -157,8 +157,8 @@ impl Catalog for HttpConsul {
                 Request::list(format!("instances of service {service}"), &path).query("filter", terms.join(" or "));
             let answers: Vec<ServiceOfNode> = self.http.json(&request.within(tenancy)).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
-                let ServiceOfNode { node, id, service, meta, modify_index } = answer;
-                instance(ServiceAnswer { id, service, meta, modify_index, namespace: None }, &node, tenancy).ok()
+                let ServiceOfNode { node, id, service, kind, meta, modify_index } = answer;
+                instance(ServiceAnswer { id, service, kind, meta, modify_index, namespace: None }, &node, tenancy).ok()
             }));
         }
         Ok(instances)

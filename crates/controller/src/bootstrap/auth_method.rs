@@ -7,17 +7,13 @@ use serde_json::{Value, json};
 
 use super::policy::{API_GATEWAY_ROLE, CLIENT_ROLE, MESH_GATEWAY_ROLE, TERMINATING_GATEWAY_ROLE};
 use consul::{Kind, Object, fields};
-use mesh::tenancy::Tenancy;
+use mesh::{
+    login::{GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
+    tenancy::Tenancy,
+};
 
-/// The name of the auth method of services and gateways.
-pub(super) const SERVICE_METHOD: &str = "iam-ecs-service-token";
 /// The name of the auth method of client agents.
 pub(super) const CLIENT_METHOD: &str = "iam-ecs-client-token";
-
-// Tags of IAM roles. They contain dots, because a binding rule cannot refer to a tag with a slash.
-const GATEWAY_KIND_TAG: &str = "consul.hashicorp.com.gateway-kind";
-const NAMESPACE_TAG: &str = "consul.hashicorp.com.namespace";
-const SERVICE_NAME_TAG: &str = "consul.hashicorp.com.service-name";
 
 /// The auth method of services and gateways, for the IAM roles that match `principals`, and its binding rules: a login
 /// gets the identity of the service in the tag of its IAM role, and a gateway the ACL role of its kind.
@@ -26,19 +22,19 @@ pub(super) fn of_services(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
     let config = json!({
         "BoundIAMPrincipalARNs": [principals],
         "EnableIAMEntityDetails": true,
-        "IAMEntityTags": [GATEWAY_KIND_TAG, NAMESPACE_TAG, SERVICE_NAME_TAG],
+        "IAMEntityTags": [GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_NAME_ENTITY_TAG],
     });
     let mut method = method(tenancy, SERVICE_METHOD, "AWS IAM auth method for ECS service tokens", config);
     if matches!(tenancy, Tenancy::Enterprise { .. }) {
         let rule = json!({
-            "Selector": format!(r#"entity_tags["{NAMESPACE_TAG}"] != """#),
-            "BindNamespace": format!("${{entity_tags.{NAMESPACE_TAG}}}"),
+            "Selector": format!(r#"entity_tags["{NAMESPACE_ENTITY_TAG}"] != """#),
+            "BindNamespace": format!("${{entity_tags.{NAMESPACE_ENTITY_TAG}}}"),
         });
         method.body.insert("NamespaceRules".to_owned(), json!([rule]));
     }
-    let service = format!("${{entity_tags.{SERVICE_NAME_TAG}}}");
+    let service = format!("${{entity_tags.{SERVICE_NAME_ENTITY_TAG}}}");
     let gateway = |kind: &str, role: &str| {
-        let selector = format!(r#"entity_tags["{GATEWAY_KIND_TAG}"] == "{kind}""#);
+        let selector = format!(r#"entity_tags["{GATEWAY_KIND_ENTITY_TAG}"] == "{kind}""#);
         rule(tenancy, SERVICE_METHOD, "Role of a gateway of this kind on ECS", ("role", role), &selector)
     };
     vec![

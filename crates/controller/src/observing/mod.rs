@@ -10,6 +10,7 @@ mod acl;
 mod agents;
 mod catalog;
 mod ecs;
+mod logins;
 mod secrets;
 mod setup;
 

@@ -1,11 +1,13 @@
 //! Repairs what Consul has forgotten of running tasks, or remembers wrongly. Only tasks whose node was read are compared,
-//! and nothing is written for a task that ECS does not describe as running after that read.
+//! nothing is written for a task that ECS does not describe as running after that read, and nothing is registered that
+//! this Consul has not admitted (`admitting`).
 //!
 //! ```text
-//!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ register what is missing ─▶ describe again ─▶ deregister what stopped
+//!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ proof ─▶ register what is missing ─▶ describe again ─▶ deregister what stopped
 //!                                                  └─▶ statuses that contradict ECS ─▶ a minute later, unchanged ─▶ correct
 //! ```
 
+mod admitting;
 mod found;
 mod opted_out;
 mod registering;
@@ -17,6 +19,7 @@ use std::{
     sync::Arc,
 };
 
+use aws::iam::IamRoles;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     phase::TaskPhase,
@@ -59,6 +62,7 @@ pub(crate) struct SecondLook {
 pub(crate) struct Repairs {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,
+    pub(crate) iam: Arc<dyn IamRoles>,
     pub(crate) announcer: Arc<Announcer>,
 }
 
@@ -90,6 +94,7 @@ impl Repairs {
         let again = compare(running, &catalog, scope, survey.began);
         report.unrepaired.extend(again.unrepaired);
         let found = self.without_opted_out(again.found, deadline, &mut report).await;
+        let found = self.admitted(found, survey, deadline, &mut report).await;
         if order.dry_run || scope.repair == RepairMode::Report {
             report.planned = found.iter().flat_map(Found::planned).collect();
             return (report, SecondLook::default());

@@ -70,18 +70,19 @@ impl Settings {
         // CloudFormation passes unset parameters as empty strings.
         let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
         let clusters = read_clusters(&variables)?;
+        let consul_addresses: ConsulAddresses = variables.required(
+            ADDRESS,
+            "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port",
+        )?;
         let settings = Self {
-            consul_addresses: variables.required(
-                ADDRESS,
-                "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port",
-            )?,
+            scope: read_scope(&variables, clusters, &consul_addresses)?,
+            consul_addresses,
             consul_credential: read_credential(&variables)?,
             ca_certificate_secret: variables.secret_id("CONSUL_CACERT_SECRET_ARN")?,
             tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,
             kms_key_id: variables.checked("SECRET_KMS_KEY_ID", is_printable, "the ARN or ID of a KMS key")?,
             queue_url: read_queue_url(&variables)?,
             health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
-            scope: read_scope(&variables, clusters)?,
         };
         settings.check_tls(&variables)?;
         Ok(settings)
@@ -155,6 +156,7 @@ fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> R
 fn read_scope<F: Fn(&str) -> Option<String>>(
     variables: &Variables<F>,
     clusters: ClusterSelection,
+    consul: &ConsulAddresses,
 ) -> Result<Scope, InvalidField> {
     let prefix =
         variables.optional("SECRET_NAME_PREFIX")?.map_or_else(|| "consul-ecs".parse::<SecretNamePrefix>(), Ok)?;
@@ -173,6 +175,7 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         cluster_partitions: read_cluster_partitions(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
         default_tenancy,
         bootstrap: read_bootstrap(variables)?,
+        consul_hosts: consul.hosts().collect(),
         repair: variables.optional("REPAIR")?.unwrap_or_default(),
         replaces_broken: read_switch(variables, "REPLACE_BROKEN_TASKS")?,
         announces_routine: read_switch(variables, "ROUTINE_EVENTS")?,

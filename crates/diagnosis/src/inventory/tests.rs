@@ -46,6 +46,7 @@ fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> 
             containers: images.iter().map(|(name, _)| (*name).to_owned()).collect(),
             secrets: Vec::new(),
             programs: Programs { registrar, ..Programs::default() },
+            task_role: None,
         }),
         images: images.iter().map(|(name, image)| ((*name).to_owned(), (*image).to_owned())).collect(),
         is_in_app_mesh,

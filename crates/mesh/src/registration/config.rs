@@ -13,8 +13,10 @@ use super::{
     service::{ServiceFields, ServiceInMesh},
 };
 use crate::{
+    admission::LoginConfig,
     ecs_config::GatewayKind,
     field::InvalidField,
+    login::SERVICE_METHOD,
     program::Registrar,
     tenancy::{Tenancy, TenancyName},
 };
@@ -24,7 +26,7 @@ use crate::{
 pub struct MeshConfig {
     instance: Instance,
     synced_containers: Vec<String>,
-    logs_in: bool,
+    login: Option<LoginConfig>,
 }
 
 /// What the configuration registers. A gateway takes precedence over a service.
@@ -41,8 +43,7 @@ struct Root {
     #[serde(rename = "bootstrapDir")]
     _bootstrap_dir: Option<IgnoredAny>,
     consul_login: Option<Login>,
-    #[serde(rename = "consulServers")]
-    _consul_servers: Option<IgnoredAny>,
+    consul_servers: Option<Servers>,
     #[serde(rename = "controller")]
     _controller: Option<IgnoredAny>,
     #[serde(default, deserialize_with = "given")]
@@ -57,10 +58,18 @@ struct Root {
     transparent_proxy: Option<Nullable<TransparentProxy>>,
 }
 
-/// How the task gets its token, of which only this field matters here.
+/// How the task gets its token. Its other fields decide nothing here.
 #[derive(Deserialize)]
 struct Login {
     enabled: Option<bool>,
+    method: Option<String>,
+    datacenter: Option<String>,
+}
+
+/// Where the task finds Consul. Its other fields decide nothing here.
+#[derive(Deserialize)]
+struct Servers {
+    hosts: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -108,7 +117,11 @@ impl MeshConfig {
         Ok(Self {
             instance,
             synced_containers: root.health_sync_containers.unwrap_or_default(),
-            logs_in: root.consul_login.and_then(|login| login.enabled).unwrap_or_default(),
+            login: root.consul_login.filter(|login| login.enabled == Some(true)).map(|login| LoginConfig {
+                method: given_text(login.method).unwrap_or_else(|| SERVICE_METHOD.to_owned()),
+                datacenter: given_text(login.datacenter),
+                hosts: root.consul_servers.and_then(|servers| servers.hosts),
+            }),
         })
     }
 
@@ -118,10 +131,9 @@ impl MeshConfig {
         &self.synced_containers
     }
 
-    /// Whether the task logs in at an auth method for its token (`consulLogin.enabled`).
-    #[must_use]
-    pub fn logs_in(&self) -> bool {
-        self.logs_in
+    /// How the task logs in for its token; `None` if it does not (`consulLogin.enabled`).
+    pub fn login(&self) -> Option<&LoginConfig> {
+        self.login.as_ref()
     }
 
     /// Whether the task is a gateway.
@@ -154,6 +166,11 @@ impl MeshConfig {
     pub(super) fn instance(&self) -> &Instance {
         &self.instance
     }
+}
+
+/// A text that is not empty: consul-ecs treats an empty one as absent.
+fn given_text(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
 }
 
 impl Root {

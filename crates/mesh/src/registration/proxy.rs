@@ -186,6 +186,23 @@ impl MeshGatewayMode {
     }
 }
 
+impl Proxy {
+    /// Whether the configuration of the proxy or of an upstream has `null` inside a list. Consul accepts it with status 200, and
+    /// from then on answers no read of that service or node (seen with 1.8.7 and 1.22).
+    pub fn has_null_in_list(&self) -> bool {
+        let of_upstreams = self.upstreams.iter().filter_map(|upstream| upstream.config.as_ref());
+        of_upstreams.chain([&self.config]).any(|config| config.0.values().any(has_null_in_list))
+    }
+}
+
+fn has_null_in_list(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| item.is_null() || has_null_in_list(item)),
+        Value::Object(fields) => fields.values().any(has_null_in_list),
+        _ => false,
+    }
+}
+
 impl fmt::Debug for OpaqueConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} fields (not shown)", self.0.len())

@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 
 use crate::{
+    admission::RoleArn,
     arn::{ClusterArn, TaskId},
     definition::TaskDefinition,
     ecs_config::{CONFIG_VARIABLE, EcsConfig, REGION_VARIABLE},
     field::InvalidField,
     health::{SyncedTask, status},
     program::{Registrar, RegistrarContainer},
-    registration::{MeshConfig, Registration, TASK_ID_META, TaskPlace, registrations},
+    registration::{MeshConfig, Proxy, Registration, TASK_ID_META, TaskPlace, registrations},
     tags::{REPAIR_TAG, Tags},
     task::{ContainerHealth, DescribedTask, Placement},
     tenancy::Tenancy,
@@ -64,6 +65,11 @@ pub enum NotRepaired {
     /// Its configuration cannot be read in full.
     #[error("its configuration cannot be read in full: {0}")]
     Configuration(InvalidField),
+    /// Consul accepts it, and hangs at every later read of the service or its node.
+    #[error(
+        "the proxy configuration of {0} has null inside a list, with which Consul answers no more reads of the service"
+    )]
+    NullInList(String),
     /// Its metadata names another task: it would be deregistered if ECS does not know that one.
     #[error("the field meta of its configuration sets task-id to {0}, the ID of another task")]
     OtherTaskId(String),
@@ -113,6 +119,10 @@ impl TaskFacts<'_> {
             region: self.region(registrar),
         };
         let mut expected = registrations(&config, &place, &tenancy).map_err(configuration)?;
+        let has_null = |it: &&Registration| it.proxy.as_ref().is_some_and(Proxy::has_null_in_list);
+        if let Some(unreadable) = expected.iter().find(has_null) {
+            return Err(NotRepaired::NullInList(unreadable.id.clone()));
+        }
         let ids = expected.iter().filter_map(|registration| registration.meta.get(TASK_ID_META));
         if let Some(other) = ids.filter_map(|id| id.parse::<TaskId>().ok()).find(|id| id != task.arn.id()) {
             return Err(NotRepaired::OtherTaskId(other.to_string()));
@@ -153,6 +163,11 @@ impl TaskFacts<'_> {
             None => self.definition.config_json.as_deref()?,
         };
         json.parse::<EcsConfig>().ok().map(|config| config.health_sync_containers().to_vec())
+    }
+
+    /// The IAM role that ECS reports for the task: its own, or that of its definition. `None` without a full ARN.
+    pub fn role(&self) -> Option<RoleArn> {
+        self.task.placement.role.as_ref().or(self.definition.task_role.as_ref())?.parse().ok()
     }
 
     /// The partition and namespace of the configuration; `None` if they are not known.

@@ -73,7 +73,8 @@ type Place<'a> = (&'a str, &'a str, &'a str);
 pub struct Catalog<'a> {
     /// The nodes that were read, by partition.
     nodes: BTreeSet<(&'a str, &'a str)>,
-    services: BTreeSet<(Place<'a>, &'a str)>,
+    /// Name and kind of each service, by its ID.
+    services: BTreeMap<(Place<'a>, &'a str), (&'a str, &'a str)>,
     checks: BTreeMap<(Place<'a>, &'a str), &'a HealthCheck>,
     /// The IDs of the tasks with services.
     tasks: BTreeSet<&'a str>,
@@ -83,13 +84,18 @@ impl<'a> Catalog<'a> {
     /// The catalog with these nodes, and the services and checks on them.
     #[must_use]
     pub fn new(nodes: &'a [NodeReading], instances: &'a [ServiceInstance], checks: &'a [HealthCheck]) -> Self {
-        let marked = instances.iter().map(|it| (place(&it.node, &it.tenancy), it.id.as_str()));
+        let marked = instances
+            .iter()
+            .map(|it| ((place(&it.node, &it.tenancy), it.id.as_str()), (it.name.as_str(), it.kind.as_str())));
         let others = nodes.iter().flat_map(|node| {
-            node.others.iter().map(|other| (place(node.cluster.as_str(), &other.tenancy), other.id.as_str()))
+            let of = |it: &'a OtherService| {
+                ((place(node.cluster.as_str(), &it.tenancy), it.id.as_str()), (it.name.as_str(), it.kind.as_str()))
+            };
+            node.others.iter().map(of)
         });
-        let services: BTreeSet<(Place<'a>, &'a str)> = marked.chain(others).collect();
+        let services: BTreeMap<_, _> = marked.chain(others).collect();
         Self {
-            tasks: services.iter().map(|(_, id)| task_of(id)).collect(),
+            tasks: services.keys().map(|(_, id)| task_of(id)).collect(),
             nodes: nodes.iter().map(|node| (node.cluster.as_str(), partition(&node.tenancy))).collect(),
             services,
             checks: checks.iter().map(|it| ((place(&it.node, &it.tenancy), it.id.as_str()), it)).collect(),
@@ -105,7 +111,9 @@ impl<'a> Catalog<'a> {
             if !self.nodes.contains(&(place.0, place.1)) {
                 return None;
             }
-            if !self.services.contains(&(place, registration.id.as_str())) {
+            // An instance with this ID, and the name or kind of another one, is not the task's.
+            let own = (registration.name.as_str(), registration.kind.as_str().unwrap_or_default());
+            if self.services.get(&(place, registration.id.as_str())) != Some(&own) {
                 difference.instances.push(registration.clone());
                 continue;
             }

@@ -32,6 +32,7 @@ fn definition() -> TaskDefinition {
         containers: Vec::new(),
         secrets: Vec::new(),
         programs: Programs { registrar: Some(registrar), ..Programs::default() },
+        task_role: None,
     }
 }
 
@@ -222,6 +223,7 @@ fn registered(expected: &[Registration]) -> (Vec<ServiceInstance>, Vec<HealthChe
         node: registration.node.clone(),
         id: registration.id.clone(),
         name: registration.name.clone(),
+        kind: registration.kind.as_str().unwrap_or_default().to_owned(),
         task: task_id(1),
         task_arn: None,
         modify_index: 3,
@@ -262,7 +264,12 @@ fn difference_names_what_is_missing_and_what_contradicts_ecs() {
 fn instance_whose_metadata_names_another_task_is_not_missing() {
     let expected = expected_of(&task(), &definition()).unwrap();
     let (_, checks) = registered(&expected);
-    let others = expected.iter().map(|it| OtherService { id: it.id.clone(), tenancy: it.tenancy.clone() });
+    let others = expected.iter().map(|it| OtherService {
+        id: it.id.clone(),
+        name: it.name.clone(),
+        kind: it.kind.as_str().unwrap_or_default().to_owned(),
+        tenancy: it.tenancy.clone(),
+    });
     let nodes = [NodeReading { others: others.collect(), ..node() }];
     let catalog = Catalog::new(&nodes, &[], &checks);
     assert_eq!(catalog.difference(&expected), Some(Difference::default()));

@@ -9,6 +9,7 @@ use super::{
     recording::{Release, TaskNames},
     service::DataplaneService,
 };
+use crate::jwt::JwtAuthMethod;
 
 /// A task of which a test says what happens in it.
 pub struct DataplaneTask<'a> {
@@ -68,10 +69,17 @@ impl<'a> DataplaneTask<'a> {
         ids
     }
 
-    /// `mesh-init` registers the task, and exits with code 0.
+    /// `mesh-init` registers the task, and exits with code 0. From then on, the dataplane has a login token.
     pub async fn mesh_init(&self) {
+        self.log_in(&self.service).await;
         self.register().await;
         self.report_stopped(MESH_INIT, 0).await;
+    }
+
+    /// The task logs in as a service, at an auth method of its own.
+    pub async fn log_in(&self, service: &str) {
+        let method = JwtAuthMethod::create(self.world.consul, &format!("tasks-{}", self.id())).await;
+        method.log_in_task(service, &self.world.cluster(), self.id()).await;
     }
 
     /// Writes what `mesh-init` writes.

@@ -41,10 +41,13 @@ impl RecordedRequest {
         format!("{} {}", self.method, self.uri)
     }
 
-    /// The AWS operation, for example `GetSecretValue`.
+    /// The AWS operation, for example `GetSecretValue`: in a header, or, in the Query protocol of IAM, in the body.
     pub fn operation(&self) -> Option<String> {
-        let target = self.headers.get("x-amz-target")?.to_str().ok()?;
-        target.rsplit('.').next().map(str::to_owned)
+        let Some(target) = self.headers.get("x-amz-target") else {
+            let action = self.body.strip_prefix("Action=")?;
+            return action.split('&').next().map(str::to_owned);
+        };
+        target.to_str().ok()?.rsplit('.').next().map(str::to_owned)
     }
 
     /// The first value of a header, if it exists and is visible ASCII.

@@ -13,11 +13,12 @@ fn refused(config: &Value, registrar: Registrar) -> String {
 fn all_fields_are_known() {
     let config = parse(&full_service()).unwrap();
     assert_eq!(config.synced_containers(), ["app"]);
-    assert!(config.logs_in());
+    let login = config.login().unwrap();
+    assert_eq!((login.method.as_str(), login.hosts.as_deref()), ("iam", Some("consul.internal")));
     assert!(!config.is_gateway());
     let config = parse(&full_gateway()).unwrap();
     assert!(config.is_gateway());
-    assert!(!config.logs_in());
+    assert!(config.login().is_none());
     assert!(config.synced_containers().is_empty());
 }
 

@@ -1,0 +1,80 @@
+//! IAM: the task roles that `iam:GetRole` is permitted for. IAM has no endpoint inside a VPC outside of its own region, so that
+//! a function without a way to the internet may not reach it.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use aws_sdk_iam::{Client, types::Role};
+use aws_types::SdkConfig;
+use jiff::Timestamp;
+use mesh::{
+    admission::{IamRole, RoleArn},
+    field::InvalidField,
+};
+
+use crate::sdk::describe;
+
+/// An error of IAM.
+#[derive(Debug, thiserror::Error)]
+pub enum IamError {
+    /// The call failed, after retries.
+    #[error("role {role}: iam:GetRole failed: {reason}")]
+    Failed {
+        /// The role.
+        role: RoleArn,
+        /// The cause.
+        reason: String,
+    },
+    /// The answer has an undocumented value.
+    #[error("role {role}: IAM's answer could not be read: {source}")]
+    Malformed {
+        /// The role.
+        role: RoleArn,
+        /// The field.
+        source: InvalidField,
+    },
+}
+
+/// Reads IAM roles.
+#[async_trait]
+pub trait IamRoles: Send + Sync {
+    /// The role with the name in `arn`, which may have another path; `None` if IAM has none.
+    async fn role(&self, arn: &RoleArn) -> Result<Option<IamRole>, IamError>;
+}
+
+/// The client of IAM.
+pub struct AwsIam {
+    client: Client,
+}
+
+impl AwsIam {
+    /// The roles of the account.
+    pub fn new(config: &SdkConfig) -> Self {
+        Self { client: Client::new(config) }
+    }
+}
+
+#[async_trait]
+impl IamRoles for AwsIam {
+    async fn role(&self, arn: &RoleArn) -> Result<Option<IamRole>, IamError> {
+        match self.client.get_role().role_name(arn.name()).send().await {
+            Ok(answer) => {
+                let role = answer.role().map(read).transpose();
+                role.map_err(|source| IamError::Malformed { role: arn.clone(), source })
+            }
+            Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_entity_exception()) => Ok(None),
+            Err(error) => Err(IamError::Failed { role: arn.clone(), reason: describe(&error) }),
+        }
+    }
+}
+
+fn read(role: &Role) -> Result<IamRole, InvalidField> {
+    let created = role.create_date().secs();
+    let tags = role.tags().iter().map(|tag| (tag.key().to_owned(), tag.value().to_owned()));
+    Ok(IamRole {
+        arn: role.arn().parse()?,
+        created_at: Timestamp::from_second(created)
+            .map_err(|_| InvalidField::new("CreateDate", &created.to_string(), "a time"))?,
+        tags: tags.collect::<BTreeMap<_, _>>(),
+    })
+}

@@ -1,0 +1,275 @@
+//! Keeps the controller from registering a task that this Consul has not admitted ([`mesh::admission`]).
+//!
+//! What decides is read only in a sweep that found an instance missing: Consul's datacenter, each role that a login token
+//! links, and, for tasks without a proof among the tokens, each auth method and each IAM role once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, stream};
+use mesh::{
+    admission::{
+        AuthMethod, Claim, IamRole, LoginConfig, RoleArn, RoleFacts, RoleGap, RoleReading, TokenFacts, Unproven,
+    },
+    arn::TaskId,
+    repair::TaskFacts,
+    tenancy::Tenancy,
+    token::ListedToken,
+};
+
+use super::{
+    Repairs,
+    found::Found,
+    report::{RepairReport, Unrepaired},
+};
+use crate::{
+    deadline::Deadline,
+    outcome::concurrently,
+    survey::{Problem, RunningTask, Survey},
+};
+
+/// How many IAM roles are read at once.
+const CONCURRENT_ROLES: usize = 4;
+
+/// The login tokens, by the ID of the task that they name.
+struct Logins<'a>(BTreeMap<&'a TaskId, Vec<&'a ListedToken>>);
+
+impl<'a> Logins<'a> {
+    fn of(tokens: &'a [ListedToken]) -> Self {
+        let mut logins: BTreeMap<&TaskId, Vec<&ListedToken>> = BTreeMap::new();
+        for token in tokens.iter().filter(|token| token.auth_method.is_some()) {
+            if let Some(login) = &token.login {
+                logins.entry(&login.task).or_default().push(token);
+            }
+        }
+        Self(logins)
+    }
+
+    fn of_task(&self, task: &TaskId) -> impl Iterator<Item = &'a ListedToken> {
+        self.0.get(task).into_iter().flatten().copied()
+    }
+}
+
+/// A task whose instance is missing, and what it claims.
+struct Candidate {
+    found: Found,
+    login: Option<LoginConfig>,
+    role: Option<RoleArn>,
+}
+
+impl Candidate {
+    fn new(found: Found, is_enterprise: bool) -> Self {
+        let facts = facts_of(&found.running, is_enterprise);
+        let login = facts.config().ok().and_then(|config| config.login().cloned());
+        Self { login, role: facts.role(), found }
+    }
+
+    /// The claim of the missing instances: that of the service, or of the gateway. A sidecar proxy comes with its service.
+    fn claim(&self) -> Option<Claim<'_>> {
+        let first = self.found.expected.first()?;
+        Some(Claim {
+            cluster: &self.found.running.cluster,
+            task: self.found.running.task.arn.id(),
+            service: &first.name,
+            tenancy: &first.tenancy,
+        })
+    }
+
+    /// The auth method that it names, in the partition of its registration.
+    fn method(&self) -> Option<(Tenancy, String)> {
+        Some((self.found.expected.first()?.tenancy.home(), self.login.as_ref()?.method.clone()))
+    }
+}
+
+fn facts_of(running: &RunningTask, is_enterprise: bool) -> TaskFacts<'_> {
+    TaskFacts { cluster: &running.cluster, task: &running.task, definition: &running.definition, is_enterprise }
+}
+
+type Methods = BTreeMap<(Tenancy, String), AuthMethod>;
+type Roles = BTreeMap<RoleArn, Option<IamRole>>;
+
+impl Repairs {
+    /// Those of `found` of which nothing is registered without a proof. A task without one keeps what is missing of the checks of
+    /// its registered instances; its missing instances are reported with what would prove them.
+    pub(super) async fn admitted(
+        &self,
+        found: Vec<Found>,
+        survey: &Survey,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) -> Vec<Found> {
+        let (lacking, mut admitted): (Vec<Found>, Vec<Found>) =
+            found.into_iter().partition(|found| !found.difference.instances.is_empty());
+        if lacking.is_empty() || survey.are_acls_off {
+            admitted.extend(lacking);
+            return admitted;
+        }
+        let datacenter = match deadline.run(self.consul.datacenter()).await {
+            Ok(datacenter) if datacenter.allows_by_default => {
+                admitted.extend(lacking);
+                return admitted;
+            }
+            Ok(datacenter) => datacenter.name,
+            Err(error) => {
+                report.problems.push(Problem::new(None, error));
+                return admitted;
+            }
+        };
+        let is_enterprise = self.tasks.scope.is_enterprise();
+        let logins = Logins::of(&survey.observed.tokens);
+        let tokens = self.token_facts(datacenter, &logins, deadline, report).await;
+        let own = &self.tasks.scope.consul_hosts;
+        let mut unproven = Vec::new();
+        for candidate in lacking.into_iter().map(|found| Candidate::new(found, is_enterprise)) {
+            let uses_this = candidate.login.as_ref().is_some_and(|login| login.uses(own));
+            let proof =
+                candidate.claim().map(|claim| claim.proven_by_token(logins.of_task(claim.task), &tokens, uses_this));
+            match proof {
+                Some(Err(gap)) => unproven.push((candidate, gap)),
+                Some(Ok(())) | None => admitted.push(candidate.found),
+            }
+        }
+        if unproven.is_empty() {
+            return admitted;
+        }
+        let methods = self.methods(unproven.iter().filter_map(|(it, _)| it.method()).collect(), deadline, report).await;
+        let hosts = HostsOfServices::of(survey, &logins, &tokens, own, is_enterprise);
+        let judge = |candidate: &Candidate, roles: &Roles| {
+            let claim = candidate.claim()?;
+            let hosts = hosts.known_for(&claim);
+            Some(claim.proven_by_role(&RoleFacts {
+                login: candidate.login.as_ref(),
+                consul_hosts: &hosts,
+                datacenter: &tokens.datacenter,
+                method: candidate.method().and_then(|name| methods.get(&name)),
+                role: candidate.role.as_ref(),
+                task_created_at: candidate.found.running.task.placement.created_at,
+                iam: match candidate.role.as_ref().and_then(|role| roles.get(role)) {
+                    None => RoleReading::Unread,
+                    Some(None) => RoleReading::Missing,
+                    Some(Some(role)) => RoleReading::Read(role),
+                },
+            }))
+        };
+        let wanted = unproven.iter().filter_map(|(candidate, _)| match judge(candidate, &Roles::new()) {
+            Some(Err(RoleGap::Unread(role))) => Some(role),
+            _ => None,
+        });
+        let roles = self.iam_roles(wanted.collect(), deadline, report).await;
+        for (candidate, token) in unproven {
+            match judge(&candidate, &roles) {
+                Some(Err(role)) => {
+                    let service = candidate.found.service();
+                    let why = Unproven { service, token, role };
+                    report.unrepaired.push(Unrepaired::of(&candidate.found.running, &why));
+                    let mut found = candidate.found;
+                    found.difference.instances.clear();
+                    admitted.extend(Some(found).filter(|found| !found.difference.is_empty()));
+                }
+                _ => admitted.push(candidate.found),
+            }
+        }
+        admitted
+    }
+
+    /// The grants of the roles that login tokens link, each read once. A role that could not be read grants nothing.
+    async fn token_facts(
+        &self,
+        datacenter: String,
+        logins: &Logins<'_>,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) -> TokenFacts {
+        let links = logins.0.values().flatten();
+        let linked: BTreeSet<(Tenancy, String)> = links
+            .flat_map(|token| token.grants.roles.iter().map(|role| (token.tenancy.clone(), role.clone())))
+            .collect();
+        let reads = linked.into_iter().map(|(tenancy, name)| async move {
+            let read = deadline.run(self.consul.role(&tenancy, &name)).await;
+            ((tenancy, name), read)
+        });
+        let mut facts = TokenFacts { datacenter, roles: BTreeMap::new() };
+        for (role, read) in concurrently(reads).await {
+            match read {
+                Ok(grants) => drop(facts.roles.insert(role, grants.unwrap_or_default())),
+                Err(error) => report.problems.push(Problem::new(None, error)),
+            }
+        }
+        facts
+    }
+
+    async fn methods(
+        &self,
+        names: BTreeSet<(Tenancy, String)>,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) -> Methods {
+        let reads = names.into_iter().map(|(tenancy, name)| async move {
+            let read = deadline.run(self.consul.auth_method(&tenancy, &name)).await;
+            ((tenancy, name), read)
+        });
+        let mut methods = Methods::new();
+        for (name, read) in concurrently(reads).await {
+            match read {
+                Ok(method) => methods.extend(method.map(|method| (name, method))),
+                Err(error) => report.problems.push(Problem::new(None, error)),
+            }
+        }
+        methods
+    }
+
+    /// The roles in IAM. The first failure ends all reads: where IAM cannot be reached, each call would take 20 seconds.
+    async fn iam_roles(&self, wanted: BTreeSet<RoleArn>, deadline: Deadline, report: &mut RepairReport) -> Roles {
+        let reads = wanted.into_iter().map(|arn| async move {
+            let read = deadline.run(self.iam.role(&arn)).await;
+            (arn, read)
+        });
+        let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_ROLES);
+        let mut roles = Roles::new();
+        while let Some((arn, read)) = reads.next().await {
+            match read {
+                Ok(role) => drop(roles.insert(arn, role)),
+                Err(error) => {
+                    report.problems.push(Problem::new(None, error));
+                    break;
+                }
+            }
+        }
+        roles
+    }
+}
+
+/// The hosts that the tasks of a service use, as far as their login tokens prove that they are of this Consul.
+struct HostsOfServices<'a> {
+    own: &'a BTreeSet<String>,
+    /// By service and tenancy.
+    proven: BTreeMap<(String, Tenancy), BTreeSet<String>>,
+}
+
+impl<'a> HostsOfServices<'a> {
+    fn of(
+        survey: &Survey,
+        logins: &Logins<'_>,
+        tokens: &TokenFacts,
+        own: &'a BTreeSet<String>,
+        is_enterprise: bool,
+    ) -> Self {
+        let mut proven: BTreeMap<(String, Tenancy), BTreeSet<String>> = BTreeMap::new();
+        for running in &survey.running {
+            let Ok(expected) = facts_of(running, is_enterprise).expected() else { continue };
+            let Ok(config) = facts_of(running, is_enterprise).config() else { continue };
+            let (Some(first), Some(login)) = (expected.first(), config.login()) else { continue };
+            let Some(hosts) = login.comparable_hosts() else { continue };
+            let (cluster, task) = (&running.cluster, running.task.arn.id());
+            let claim = Claim { cluster, task, service: &first.name, tenancy: &first.tenancy };
+            if claim.proven_by_token(logins.of_task(task), tokens, false).is_ok() {
+                proven.entry((first.name.clone(), first.tenancy.clone())).or_default().insert(hosts);
+            }
+        }
+        Self { own, proven }
+    }
+
+    fn known_for(&self, claim: &Claim<'_>) -> BTreeSet<String> {
+        let proven = self.proven.get(&(claim.service.to_owned(), claim.tenancy.clone()));
+        self.own.iter().chain(proven.into_iter().flatten()).cloned().collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! Only tasks are registered that this Consul has admitted, or would admit.
+
+use controller::SweepOutcome;
+use serde_json::{Value, json};
+
+use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
+
+/// The start of the ARNs of the tasks' roles.
+const ROLES: &str = "arn:aws:iam::123456789012:role/consul-ecs";
+
+/// A task that logs in at the Consul of these hosts, with this role.
+fn logging_in(number: usize, hosts: &str, role: &str) -> FakeTask {
+    let config = json!({
+        "service": { "name": "web", "port": 9090 }, "proxy": {}, "transparentProxy": { "enabled": false },
+        "consulLogin": { "enabled": true }, "consulServers": { "hosts": hosts },
+    });
+    let mut task = FakeTask { role: Some(format!("{ROLES}/{role}")), ..FakeTask::new(number) };
+    task.definition = format!("web:{number}");
+    task.registrar["environment"][0]["value"] = json!(config.to_string());
+    task
+}
+
+/// Tasks that Consul has forgotten together with their login tokens; it has what consul-ecs 0.10 has set up.
+async fn without_tokens(tasks: Vec<FakeTask>) -> Mesh {
+    let mesh = Mesh::forgotten(tasks).await;
+    mesh.set_logins(Vec::new());
+    let recorded: Value = serde_json::from_str(include_str!("../../recordings/login-tokens.json")).unwrap();
+    let account = |value: &Value| -> Value {
+        serde_json::from_str(&value.to_string().replace("000000000000", "123456789012")).unwrap()
+    };
+    mesh.answer("acl/auth-method", account(&recorded["setup"]["auth-method"]["iam-ecs-service-token"]));
+    mesh.answer("acl/binding-rules", account(&recorded["setup"]["binding-rules"]));
+    mesh
+}
+
+#[tokio::test]
+async fn a_task_that_only_claims_a_service_is_not_registered() {
+    // Given a task whose container `mesh-init` exits with 0, and a configuration that names the service web
+    let task = FakeTask::new(1);
+    let mesh = without_tokens(vec![task.clone()]).await;
+    // When a sweep finds it unregistered
+    let report = mesh.sweep().await;
+    // Then nothing is written, and the summary says what is missing
+    assert_eq!(mesh.registered(), Vec::<Value>::new());
+    let why = why_skipped(&report, &task).unwrap();
+    assert!(why.contains("not proven to be web") && why.contains("no login token"), "{why}");
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0));
+}
+
+#[tokio::test]
+async fn a_login_as_another_service_proves_nothing() {
+    // Given login tokens of the service web, and a task that claims to be payments
+    let mut task = FakeTask::new(1);
+    let config = task.registrar["environment"][0]["value"].as_str().unwrap().replace("web", "payments");
+    task.registrar["environment"][0]["value"] = json!(config);
+    let mesh = Mesh::forgotten(vec![task.clone()]).await;
+    mesh.set_logins(vec![task.id().to_owned()]);
+    let report = mesh.sweep().await;
+    assert_eq!(mesh.registered(), Vec::<Value>::new());
+    let why = why_skipped(&report, &task).unwrap();
+    assert!(why.contains("not proven to be payments") && why.contains("that of web"), "{why}");
+}
+
+#[tokio::test]
+async fn the_iam_role_of_tasks_proves_them_with_one_read_each() {
+    // Given three tasks whose login tokens are gone, two of them with one role
+    let hosts = "127.0.0.1";
+    let tasks = vec![logging_in(1, hosts, "web"), logging_in(2, hosts, "web"), logging_in(3, hosts, "web-blue")];
+    let mesh = without_tokens(tasks).await;
+    mesh.create_role(&format!("{ROLES}/web"), "web");
+    mesh.create_role(&format!("{ROLES}/web-blue"), "web");
+    // When a sweep finds them unregistered
+    let report = mesh.sweep().await;
+    // Then they are registered, after one read of the server, the auth method, its binding rules and each role
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 3), "{report:?}");
+    let calls = mesh.consul_calls();
+    for call in ["GET agent/self", "GET acl/auth-method", "GET acl/binding-rules"] {
+        assert_eq!(calls[call], 1, "{call}");
+    }
+    assert_eq!(mesh.aws.operations().iter().filter(|operation| *operation == "GetRole").count(), 2);
+}
+
+#[tokio::test]
+async fn a_role_of_another_service_and_a_task_of_another_consul_are_not_registered() {
+    let intruder = logging_in(1, "127.0.0.1", "team-a");
+    let elsewhere = logging_in(2, "consul.other.internal", "web");
+    let by_program = logging_in(3, "exec=find-consul", "web");
+    let mesh = without_tokens(vec![intruder.clone(), elsewhere.clone(), by_program.clone()]).await;
+    mesh.create_role(&format!("{ROLES}/team-a"), "team-a");
+    mesh.create_role(&format!("{ROLES}/web"), "web");
+    let report = mesh.sweep().await;
+    assert_eq!(mesh.registered(), Vec::<Value>::new());
+    for (task, reason) in [(intruder, "is \"team-a\", not \"web\""), (elsewhere, "hosts"), (by_program, "hosts")] {
+        let why = why_skipped(&report, &task).unwrap();
+        assert!(why.contains(reason), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn tasks_of_another_host_name_are_proven_by_one_of_them_that_has_logged_in() {
+    // Given tasks that reach this Consul by another name, one of which has its token
+    let tasks: Vec<FakeTask> = (1..=2).map(|number| logging_in(number, "consul.internal", "web")).collect();
+    let mesh = without_tokens(tasks.clone()).await;
+    mesh.set_logins(vec![tasks[0].id().to_owned()]);
+    mesh.create_role(&format!("{ROLES}/web"), "web");
+    let report = mesh.sweep().await;
+    assert_eq!(report.clusters[0].repaired, 2, "{report:?}");
+}
+
+#[tokio::test]
+async fn the_first_failure_of_iam_ends_its_reads() {
+    // Given ten tasks with ten roles, and no permission to read them
+    let tasks = (1..=10).map(|number| logging_in(number, "127.0.0.1", &format!("role-{number}"))).collect();
+    let mesh = without_tokens(tasks).await;
+    let report = mesh.sweep().await;
+    assert_eq!(mesh.registered(), Vec::<Value>::new());
+    let reads = mesh.aws.operations().iter().filter(|operation| *operation == "GetRole").count();
+    assert!(reads <= 4, "at most four at once: {reads}");
+    assert!(report.problems.iter().any(|problem| problem.label == "iam"), "{:?}", report.problems);
+}
+
+#[tokio::test]
+async fn an_instance_of_another_name_or_kind_is_not_the_task_s() {
+    // Given a registered task, whose proxy's ID was taken by a service of another name
+    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    mesh.sweep().await;
+    let sidecar = format!("web-{}-sidecar-proxy", FakeTask::new(1).id());
+    let id = sidecar.clone();
+    mesh.answer_services(move |services| services.get_mut(&id).unwrap()["Service"] = json!("other"));
+    let report = mesh.sweep().await;
+    assert_eq!(report.clusters[0].repaired, 1, "{report:?}");
+    assert_eq!(mesh.registered()[0]["Service"]["ID"], json!(sidecar));
+}
+
+#[tokio::test]
+async fn without_acls_or_with_a_default_policy_that_allows_there_is_nothing_to_prove() {
+    let mesh = without_tokens(vec![FakeTask::new(1)]).await;
+    mesh.answer(
+        "agent/self",
+        json!({ "Config": { "Datacenter": "dc1" }, "DebugConfig": { "ACLResolverSettings": { "ACLDefaultPolicy": "allow" } } }),
+    );
+    assert_eq!(mesh.sweep().await.clusters[0].repaired, 1);
+    let mesh = without_tokens(vec![FakeTask::new(1)]).await;
+    mesh.turn_acls_off();
+    assert_eq!(mesh.sweep().await.clusters[0].repaired, 1);
+}
+
+#[tokio::test]
+async fn a_configuration_with_which_consul_would_hang_is_not_registered() {
+    let mut task = FakeTask::new(1);
+    let config = json!({
+        "service": { "name": "web", "port": 9090 }, "transparentProxy": { "enabled": false },
+        "proxy": { "config": { "envoy_listener": [{ "filters": [null] }] } },
+    });
+    task.registrar["environment"][0]["value"] = json!(config.to_string());
+    let mesh = Mesh::forgotten(vec![task.clone()]).await;
+    let report = mesh.sweep().await;
+    assert_eq!(mesh.registered(), Vec::<Value>::new());
+    let why = why_skipped(&report, &task).unwrap();
+    assert!(why.contains("null inside a list"), "{why}");
+}
