@@ -125,8 +125,6 @@ struct Catalog {
     checks: BTreeMap<String, Value>,
     /// The login tokens: the ID of the task of each.
     logins: Vec<String>,
-    /// Whether it refuses registrations.
-    refuses: bool,
     index: u64,
 }
 
@@ -164,14 +162,9 @@ impl Mesh {
         let catalog = Arc::new(Mutex::new(Catalog::default()));
         let in_consul = Arc::clone(&catalog);
         let consul = Recorder::start(move |seen, _| in_consul.lock().unwrap().answer(seen)).await;
-        let aws = Recorder::start(move |seen, _| Answer::ok(aws(&mut in_ecs.lock().unwrap(), seen).to_string())).await;
+        let aws = Recorder::start(move |seen, _| Answer::ok(aws(&in_ecs.lock().unwrap(), seen).to_string())).await;
         let controller = controller(&consul, &aws, further).await;
         Self { controller, consul, aws, catalog, tasks }
-    }
-
-    /// The same, in another execution environment of a function.
-    pub(super) async fn in_another_environment(self) -> Self {
-        self.with_settings(&[]).await
     }
 
     /// The same, with other settings.
@@ -194,11 +187,6 @@ impl Mesh {
     /// The login tokens that Consul has: the ID of the task of each.
     pub(super) fn set_logins(&self, logins: Vec<String>) {
         self.catalog.lock().unwrap().logins = logins;
-    }
-
-    /// Whether Consul refuses registrations from now on.
-    pub(super) fn set_refuses(&self, refuses: bool) {
-        self.catalog.lock().unwrap().refuses = refuses;
     }
 
     /// The `detail-type`s of the published events.
@@ -266,9 +254,6 @@ impl Mesh {
 impl Catalog {
     fn answer(&mut self, seen: &RecordedRequest) -> Answer {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
-        if self.refuses && path.join("/") == "catalog/register" {
-            return Answer::status(403, "Permission denied");
-        }
         Answer::ok(
             match path.join("/").as_str() {
                 "catalog/node-services" => self.node(),
@@ -322,7 +307,7 @@ pub(super) fn why_skipped(report: &SweepReport, task: &FakeTask) -> Option<Strin
 }
 
 /// The answer of AWS.
-fn aws(tasks: &mut [FakeTask], seen: &RecordedRequest) -> Value {
+fn aws(tasks: &[FakeTask], seen: &RecordedRequest) -> Value {
     let asked = seen.json();
     match seen.operation().as_deref() {
         Some("DescribeClusters") => json!({ "clusters": [{ "clusterArn": CLUSTER, "status": "ACTIVE" }] }),
@@ -355,22 +340,8 @@ fn aws(tasks: &mut [FakeTask], seen: &RecordedRequest) -> Value {
             })
         }
         Some("DescribeServices") => {
-            let services = asked["services"].as_array().unwrap().iter().map(|name| {
-                let own = tasks.iter().filter(|task| task.service == name.as_str());
-                let running = own.clone().filter(|task| task.desired_status == "RUNNING").count();
-                json!({ "serviceName": name, "desiredCount": own.count(), "runningCount": running })
-            });
+            let services = asked["services"].as_array().unwrap().iter().map(|name| json!({ "serviceName": name }));
             json!({ "services": services.collect::<Vec<_>>() })
-        }
-        Some("GetTaskProtection") => {
-            let tasks = asked["tasks"].as_array().unwrap().iter();
-            let free = tasks.map(|task| json!({ "taskArn": task, "protectionEnabled": false }));
-            json!({ "protectedTasks": free.collect::<Vec<_>>() })
-        }
-        Some("StopTask") => {
-            let task = tasks.iter_mut().find(|task| task.arn == asked["task"].as_str().unwrap()).unwrap();
-            task.desired_status = "STOPPED";
-            json!({ "task": { "taskArn": asked["task"] } })
         }
         // `EventBridge` takes every event, SQS every message
         Some("PutEvents") => json!({ "FailedEntryCount": 0, "Entries": [] }),
