@@ -4,7 +4,7 @@
 //!  ECS ─▶ EventBridge ─▶ SQS ─▶ task-events ─▶ Consul (ACL tokens, catalog)
 //!                         ▲          └───────▶ Secrets Manager (the tokens that tasks read)
 //!                         └── idle checks ──┘              ▲
-//!  schedule, deployment, operator ─▶ reconcile ────────────┴─▶ Consul (set up, swept, health, cleaned up)
+//!  schedule, deployment, operator ─▶ reconcile ────────────┴─▶ Consul (set up, swept, cleaned up)
 //! ```
 //!
 //! The code is a workspace, in which each crate depends only on those below it:

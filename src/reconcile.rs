@@ -1,4 +1,4 @@
-//! The `reconcile` function: sweeps, health sync, and the template's custom resource.
+//! The `reconcile` function: sweeps, and the template's custom resource.
 
 use std::{error::Error, time::Duration};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::custom_resource;
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
-use controller::{Controller, Deadline, ProblemReport, SweepOrder, SweepOutcome, UnusedSecretsOrder};
+use controller::{Controller, Deadline, SweepOrder, SweepOutcome, UnusedSecretsOrder};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, field::InvalidField};
 
@@ -26,7 +26,7 @@ struct Order {
     dry_run: bool,
     #[serde(default)]
     force: bool,
-    /// Sync health instead of sweeping.
+    /// Sent by the schedule of an earlier version until the update of its stack has deleted that.
     #[serde(default)]
     health_sync: bool,
     /// Delete unused secrets instead of sweeping.
@@ -47,7 +47,6 @@ struct Order {
 /// contains the summary, and Lambda retries and raises the alarm.
 pub async fn reconcile<E: Error>(
     controller: Result<&Controller, E>,
-    health_sync_interval: Option<Duration>,
     event: LambdaEvent<Value>,
 ) -> Result<Value, Diagnostic> {
     let left = remaining(&event.context);
@@ -79,7 +78,7 @@ pub async fn reconcile<E: Error>(
         return Ok(json!(controller.check(deadline).await));
     }
     if order.health_sync {
-        return sync_health(controller, health_sync_interval, deadline).await;
+        return Ok(json!({ "outcome": "ignored" }));
     }
     if order.delete_unused_secrets {
         return delete_unused_secrets(controller, order.dry_run, deadline).await;
@@ -106,15 +105,6 @@ async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) 
     Ok(summary)
 }
 
-async fn sync_health(
-    controller: &Controller,
-    interval: Option<Duration>,
-    deadline: Deadline,
-) -> Result<Value, Diagnostic> {
-    let report = controller.sync_health(interval, deadline).await;
-    answer(&report.problems, json!(report))
-}
-
 async fn delete_unused_secrets(
     controller: &Controller,
     is_dry_run: bool,
@@ -122,15 +112,11 @@ async fn delete_unused_secrets(
 ) -> Result<Value, Diagnostic> {
     let order = if is_dry_run { UnusedSecretsOrder::DryRun } else { UnusedSecretsOrder::Delete };
     let report = controller.delete_unused_secrets(order, deadline).await;
-    answer(&report.problems, json!(report))
-}
-
-/// The summary of a report; an error if it has problems.
-fn answer(problems: &[ProblemReport], summary: Value) -> Result<Value, Diagnostic> {
-    if problems.is_empty() {
+    let summary = json!(report);
+    if report.problems.is_empty() {
         return Ok(summary);
     }
-    Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(problems))))
+    Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(&report.problems))))
 }
 
 /// The cluster in a `CloudTrail` event of a deletion.

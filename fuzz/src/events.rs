@@ -63,12 +63,12 @@ fn payload(text: &str) {
 
 fn order(text: &str) {
     let Ok(payload) = serde_json::from_str::<Value>(text) else { return };
-    // Excluded: a custom resource's answer goes to a URL in the request, and health sync takes a minute.
-    if payload.get("RequestType").is_some() || payload.get("healthSync").is_some() {
+    // Excluded: a custom resource's answer goes to a URL in the request.
+    if payload.get("RequestType").is_some() {
         return;
     }
     let controller = controller();
-    let _ = block_on(reconcile(Ok::<_, StartError>(&controller), None, event(payload)));
+    let _ = block_on(reconcile(Ok::<_, StartError>(&controller), event(payload)));
 }
 
 fn task_events(payload: Value) -> Option<Value> {

@@ -45,12 +45,8 @@ impl Schedule {
             Action::Retire => self.environments.retain(|environment| environment.invocation.is_some()),
             Action::Jump => self.jump_clock(),
             Action::DeleteCluster => self.delete_cluster(),
-            Action::SyncHealth => {
-                self.syncs -= 1;
-                self.sync_health();
-            }
             Action::ToggleHealth => {
-                self.flips = self.flips.saturating_sub(1);
+                self.flips -= 1;
                 self.with(World::toggle_health);
             }
             Action::LoseContainer => {
@@ -175,16 +171,6 @@ impl Schedule {
             world.now
         });
         self.environments[idle].sweep(order, now);
-    }
-
-    pub(crate) fn sync_health(&mut self) {
-        let idle = self.idle_environment(true);
-        let number = self.environments[idle].number;
-        let now = self.with(|world| {
-            note!(world, "environment {number} syncs health");
-            world.now
-        });
-        self.environments[idle].sync_health(now);
     }
 
     /// Deletes the last cluster; the event starts a sweep, unless it is lost.

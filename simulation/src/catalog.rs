@@ -272,11 +272,6 @@ impl World {
         self.consul.checks.iter().filter(|check| check.node == node).cloned().collect()
     }
 
-    pub(crate) fn deregister_check(&mut self, gone: &HealthCheck) {
-        self.consul.checks.retain(|check| !(check.node == gone.node && check.id == gone.id));
-        self.check_no_drain_undone();
-    }
-
     /// Registers checks: all or none.
     pub(crate) fn set_checks(&mut self, checks: &[HealthCheck]) -> Result<(), Answer> {
         let is_known = |check: &HealthCheck| self.consul.instances.iter().any(|instance| instance.has(check));

@@ -17,7 +17,6 @@ pub(crate) enum Action {
     Retire,
     Jump,
     DeleteCluster,
-    SyncHealth,
     ToggleHealth,
     LoseContainer,
     Tick,
@@ -33,7 +32,7 @@ impl Schedule {
         let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
         let (kills, sweeps, outages, registrations) = (self.kills, self.sweeps, self.outages, self.registrations);
-        let (syncs, manual_changes) = (self.syncs, self.manual_changes);
+        let manual_changes = self.manual_changes;
         let (flips, lost_containers, catalog_changes) = (self.flips, self.lost_containers, self.catalog_changes);
         let is_idle_environment = self.environments.iter().any(|environment| environment.invocation.is_none());
         self.with(|world| {
@@ -71,8 +70,7 @@ impl Schedule {
                 actions.extend((world.scenario.retires && is_idle_environment).then_some((1, Action::Retire)));
                 actions.extend((world.scenario.skew > 0).then_some((1, Action::Jump)));
                 actions.extend(world.is_cluster_over().then_some((1, Action::DeleteCluster)));
-                actions.extend((syncs > 0).then_some((1, Action::SyncHealth)));
-                actions.extend((syncs + flips > 0).then_some((1, Action::ToggleHealth)));
+                actions.extend((flips > 0).then_some((1, Action::ToggleHealth)));
                 let may_lose = lost_containers > 0 && !world.tasks_that_may_lose_a_container().is_empty();
                 let is_any_running = world.ecs.tasks.iter().any(Task::runs_in_mesh);
                 actions.extend((catalog_changes > 0 && is_any_running).then_some((3, Action::ChangeCatalog)));

@@ -250,15 +250,6 @@ impl Catalog for ConsulEdge {
         };
         self.call(|| format!("PUT deregister node {node}"), effect).await
     }
-
-    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
-        let gone = check.clone();
-        let effect = move |world: &mut World| {
-            world.deregister_check(&gone);
-            Ok(())
-        };
-        self.call(|| format!("PUT deregister check {}", check.id), effect).await
-    }
 }
 
 #[async_trait]

@@ -137,6 +137,7 @@ impl World {
             registrar: Some(registrar),
             health_sync: self.scenario.healing.runs_health_sync.then(|| HEALTH_SYNC.to_owned()),
             release: self.scenario.healing.release.in_image(),
+            sets_token: false,
             controller: None,
         }
     }

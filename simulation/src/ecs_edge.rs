@@ -1,9 +1,6 @@
 //! Simulated ECS, as one environment reaches it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
@@ -89,17 +86,6 @@ impl Clusters for EcsEdge {
 
 #[async_trait]
 impl Tasks for EcsEdge {
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        let asked = cluster.clone();
-        let effect = move |world: &mut World| {
-            world.check_exists(&asked)?;
-            Ok(world.list(&asked, true, &BTreeMap::new()).0)
-        };
-        self.connection
-            .call(Service::Ecs, || format!("ListTasks {} RUNNING", cluster.name()), effect, failed("tasks"))
-            .await
-    }
-
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         // The two listings are consecutive: the second is at least as recent as the first.
         let asked = cluster.clone();
@@ -146,13 +132,5 @@ impl EcsServices for EcsEdge {
     /// No task belongs to an ECS service.
     async fn services(&self, _: &ClusterArn, _: &[String]) -> Result<Vec<EcsService>, EcsError> {
         Ok(Vec::new())
-    }
-
-    async fn protected_tasks(&self, _: &ClusterArn, _: &[TaskArn]) -> Result<BTreeSet<TaskArn>, EcsError> {
-        Ok(BTreeSet::new())
-    }
-
-    async fn stop_task(&self, _: &ClusterArn, task: &TaskArn, _: &str) -> Result<(), EcsError> {
-        panic!("{task} is stopped, and the settings do not want it")
     }
 }

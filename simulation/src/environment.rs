@@ -15,8 +15,7 @@ use std::{
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError, OwnEvent};
 use controller::{
-    BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, HealthReport, SweepOrder,
-    SweepReport,
+    BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, SweepOrder, SweepReport,
 };
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -40,7 +39,6 @@ const SWEEP_TIMEOUT: u64 = 300_000;
 pub(crate) enum Outcome {
     Batch(BatchReport),
     Sweep(SweepReport),
-    Health(HealthReport),
     Cleanup(CleanupReport),
 }
 
@@ -54,7 +52,7 @@ pub(crate) struct Invocation {
 
 pub(crate) struct Environment {
     pub(crate) number: usize,
-    /// Whether it is an environment of `reconcile`, which sweeps, syncs health, and cleans up.
+    /// Whether it is an environment of `reconcile`, which sweeps and cleans up.
     pub(crate) sweeps: bool,
     controller: Arc<Controller>,
     /// The factor by which its timers are slower than the wall clock.
@@ -149,14 +147,6 @@ impl Environment {
         let controller = Arc::clone(&self.controller);
         let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
         let work = async move { Outcome::Sweep(controller.sweep(&order, deadline).await) };
-        self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
-    }
-
-    /// One round of health sync.
-    pub(crate) fn sync_health(&mut self, now: u64) {
-        let controller = Arc::clone(&self.controller);
-        let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
-        let work = async move { Outcome::Health(controller.sync_health(None, deadline).await) };
         self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
     }
 

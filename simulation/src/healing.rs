@@ -211,9 +211,9 @@ impl World {
         self.check_health();
     }
 
-    /// Converges: after a health sync, or a sweep that repairs, every check of a running task has the health that ECS reports,
+    /// Converges: after a sweep that repairs, every check of a running task has the health that ECS reports,
     /// as the task's release means it.
-    pub(crate) fn check_health(&mut self) {
+    fn check_health(&mut self) {
         for index in 0..self.ecs.tasks.len() {
             let task = &self.ecs.tasks[index];
             // `health-sync` takes the last health status of a proxy that has stopped for its health.

@@ -84,8 +84,7 @@ pub(crate) struct Healing {
 }
 
 impl Healing {
-    /// The tasks run `health-sync` unless the controller syncs health; then half of the schedules have both.
-    pub(crate) fn draw(random: &mut Rng, limits: &Limits, controller_syncs: bool) -> Self {
+    pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
         let release = [Release::V0_8, Release::V0_9, Release::V0_10, Release::Unknown][random.usize(..4)];
         let repair = match random.u32(..10) {
             0 => RepairMode::Report,
@@ -97,7 +96,7 @@ impl Healing {
         };
         Self {
             release,
-            runs_health_sync: !controller_syncs || random.bool(),
+            runs_health_sync: random.u32(..6) > 0,
             shows_last_health: random.bool(),
             flips: up_to(random, 4, limits.extras),
             lost_containers: up_to(random, 3, limits.extras),

@@ -142,8 +142,6 @@ pub(crate) struct Scenario {
     pub(crate) enterprise: bool,
     /// Whether the last cluster is deleted once its tasks have stopped.
     pub(crate) deletes: bool,
-    /// The number of health syncs.
-    pub(crate) syncs: usize,
     /// Whether the dead-letter queue is redriven once faults have ended.
     pub(crate) redrives: bool,
     /// Whether the controller is removed at the end.
@@ -227,7 +225,6 @@ impl Scenario {
         let login = mode == TokenMode::AuthMethod;
         let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
         let clusters = random.usize(1..=limits.clusters);
-        let syncs = if extra(random, 3) { 3 } else { 0 };
         let drawn = Self {
             mode,
             names_by_family: mode == TokenMode::Auto && random.u32(..3) == 0,
@@ -239,7 +236,6 @@ impl Scenario {
             has_liars: extra(random, 2),
             enterprise: extra(random, 6),
             deletes: clusters > 1 && extra(random, 3),
-            syncs,
             redrives: extra(random, 2),
             cleanup: extra(random, 5),
             environments: random.usize(1..=limits.environments),
@@ -274,7 +270,7 @@ impl Scenario {
             pace: chance(random, &[2, 5, 10]),
             by_pattern: extra(random, 3),
             dialect: Dialect::draw(random),
-            healing: Healing::draw(random, limits, syncs > 0),
+            healing: Healing::draw(random, limits),
             observes: limits.observes,
         };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };

@@ -25,7 +25,6 @@ pub(crate) struct Schedule {
     pub(crate) sweeps: usize,
     pub(crate) outages: usize,
     pub(crate) registrations: usize,
-    pub(crate) syncs: usize,
     pub(crate) flips: usize,
     pub(crate) lost_containers: usize,
     pub(crate) catalog_changes: usize,
@@ -49,7 +48,6 @@ impl Schedule {
             sweeps: scenario.sweeps,
             outages: scenario.outages,
             registrations: if scenario.pre_provisioned { scenario.services } else { 0 },
-            syncs: scenario.syncs,
             flips: scenario.healing.flips,
             lost_containers: scenario.healing.lost_containers,
             catalog_changes: scenario.healing.catalog_changes,
@@ -101,12 +99,6 @@ impl Schedule {
         self.check(World::check_all_drained);
         self.check(World::check_deleted_clusters);
         self.check(World::check_idle);
-        if self.with(|world| world.scenario.syncs > 0) && !self.is_broken() {
-            self.sync_health();
-            self.poll_invocations();
-            self.settle().await;
-            self.check(World::check_health);
-        }
         if self.with(|world| world.scenario.cleanup) && !self.is_broken() {
             self.remove_controller().await;
             self.check(World::check_cleaned_up);

@@ -79,10 +79,6 @@ impl Schedule {
                         world.broken("converges: a sweep is incomplete although nothing is wrong".to_owned());
                     }
                 }
-                Outcome::Health(report) => {
-                    note!(world, "environment {number} has synced health: {report:?}");
-                    world.check_no_leak(&format!("{report:?}"));
-                }
                 Outcome::Cleanup(report) => {
                     note!(world, "environment {number} has cleaned up: {report:?}");
                     world.check_no_leak(&format!("{report:?}"));

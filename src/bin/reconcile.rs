@@ -1,5 +1,5 @@
-//! The `reconcile` Lambda function: sweeps whole clusters by schedule and on demand, syncs health, and runs the
-//! bootstrap and the clean-up with the stack.
+//! The `reconcile` Lambda function: sweeps whole clusters by schedule and on demand, and runs the bootstrap and the clean-up
+//! with the stack.
 
 use std::{env, process::ExitCode};
 
@@ -15,9 +15,7 @@ async fn main() -> ExitCode {
     // A failed start is reported to CloudFormation, which waits for an answer.
     let start = async || wiring::start(level.clone(), RetryPolicy::for_sweeps(), variable).await;
     let metrics = Metrics::start(variable("STACK_NAME"), Function::Reconcile);
-    let serving = serve(metrics, start, async |started, event| {
-        let interval = started.as_ref().ok().and_then(|(_, settings)| settings.health_sync_interval);
-        reconcile(started.map(|(controller, _)| controller), interval, event).await
-    });
+    let serving =
+        serve(metrics, start, async |started, event| reconcile(started.map(|(controller, _)| controller), event).await);
     Box::pin(serving).await
 }

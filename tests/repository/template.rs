@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use controller::settings::Settings;
-
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The parameters without an effect on Consul: the log level, which events are sent, and a resource of the template.
@@ -40,28 +38,6 @@ fn a_changed_parameter_updates_the_mesh_setup() {
     let watched = references(&setup);
     let missing: Vec<&str> = given.difference(&watched).copied().collect();
     assert_eq!(missing, WITHOUT_EFFECT);
-}
-
-#[test]
-fn health_sync_intervals_match_the_function() {
-    let parameter = section("  HealthSyncIntervalSeconds:");
-    let (_, list) = parameter.split_once("AllowedValues: [").expect("a list");
-    let (list, _) = list.split_once(']').expect("its end");
-    let allowed: BTreeSet<u32> = list.split(',').map(|number| number.trim().parse().unwrap()).collect();
-    let is_accepted = |seconds: &u32| {
-        let settings = Settings::read(|name| {
-            Some(match name {
-                "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500".to_owned(),
-                "CONSUL_HTTP_TOKEN" => "token".to_owned(),
-                "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
-                "QUEUE_URL" => "http://127.0.0.1:1/queue".to_owned(),
-                "HEALTH_SYNC_INTERVAL_SECONDS" => seconds.to_string(),
-                _ => return None,
-            })
-        });
-        settings.is_ok()
-    };
-    assert_eq!(allowed, (0..=100).filter(is_accepted).collect::<BTreeSet<u32>>());
 }
 
 /// The number after `key:` in a section.

@@ -3,16 +3,8 @@
 use serde_json::Value;
 
 /// The actions after which something is gone.
-const DELETIONS: [&str; 8] = [
-    "delete_login_token",
-    "deregister",
-    "force_leave",
-    "deregister_node",
-    "hide_token",
-    "revoke",
-    "delete_orphan",
-    "replace_task",
-];
+const DELETIONS: [&str; 7] =
+    ["delete_login_token", "deregister", "force_leave", "deregister_node", "hide_token", "revoke", "delete_orphan"];
 
 /// Whether something is gone after a planned action.
 pub(super) fn deletes(planned: &Value) -> bool {
@@ -45,8 +37,6 @@ pub(super) fn described(planned: &Value) -> [String; 3] {
             row("register again", task(planned), format!("Consul has lost {}", parts.collect::<Vec<_>>().join(", ")))
         }
         "correct_health" => row("correct status", task(planned), statuses(planned)),
-        "take_over_health_sync" => row("report the health of", task(planned), "its health-sync has stopped"),
-        "replace_task" => row("stop, to replace", task(planned), text("reason")),
         other => row(other, planned.to_string(), ""),
     }
 }

@@ -1,6 +1,6 @@
 //! The controller of one deployment, in one execution environment.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use mesh::{arn::ClusterArn, mode::Mode};
 
@@ -13,16 +13,13 @@ use crate::{
     deadline::Deadline,
     edges::Edges,
     events::{BatchReport, Delivery, TaskEvents},
-    health_sync::{HealthReport, HealthSync},
     observe::Observer,
     observing,
     preflight::{Preflight, PreflightError},
     repair::Repairs,
-    replacement::Replacements,
     scope::Scope,
     survey::{Surveyor, SweepOrder},
     sweep::{Sweep, SweepReport},
-    takeover::Takeover,
     tasks::TaskReader,
     timestamp_cache::TimestampCache,
     tokens::Tokens,
@@ -38,7 +35,6 @@ pub struct Controller {
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
     check: InstallationCheck,
-    health_sync: Arc<HealthSync>,
     unused_secrets: UnusedSecrets,
     cleanup: Cleanup,
     announcer: Arc<Announcer>,
@@ -73,26 +69,13 @@ impl Controller {
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
         let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
-        let health_sync = Arc::new(HealthSync {
-            tasks: tasks.clone(),
-            catalog: edges.consul.clone(),
-            announcer: Arc::clone(&announcer),
-        });
-        let takeover = Arc::new(Takeover {
-            health_sync: Arc::clone(&health_sync),
-            queue: edges.queue.clone(),
-            clock: Arc::clone(&edges.clock),
-            asked: TimestampCache::new(),
-        });
         Self {
-            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &bootstrap, &takeover),
+            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &bootstrap),
             sweep: Sweep {
                 tasks: tasks.clone(),
                 surveyor: Arc::clone(&surveyor),
                 applier: Arc::clone(&applier),
                 bootstrap: Arc::clone(&bootstrap),
-                takeover,
-                replacements: Replacements { tasks: tasks.clone(), announcer: Arc::clone(&announcer) },
                 repairs: Repairs {
                     tasks: tasks.clone(),
                     consul: Arc::clone(&edges.consul),
@@ -104,7 +87,6 @@ impl Controller {
             },
             check: InstallationCheck::new(&scope, &edges, &tasks),
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
-            health_sync,
             unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
             cleanup: Cleanup { tasks, surveyor, applier, tokens, acl: edges.consul },
             bootstrap,
@@ -161,13 +143,6 @@ impl Controller {
             let order = SweepOrder { dry_run: true, ..SweepOrder::default() };
             report.add_sweep(self.sweep.run(&order, deadline).await);
         }
-        report
-    }
-
-    /// Syncs health every `interval` for one minute, as far as time allows; once without an interval.
-    pub async fn sync_health(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
-        let report = self.health_sync.run(interval, deadline).await;
-        self.announcer.send(deadline).await;
         report
     }
 

@@ -1,4 +1,5 @@
-//! What the controller does for tasks that are half dead: each action is one log line, one count of a metric, and one event.
+//! What the controller does for tasks that are half dead, or cannot do: each action is one log line, one count of a metric, and
+//! one event.
 
 use mesh::{arn::ClusterArn, task::TaskContainer};
 use serde_json::{Value, json};
@@ -13,10 +14,8 @@ pub(crate) enum HealingKind {
     Correction,
     /// A running task without a proxy was drained.
     Drain,
-    /// The controller reports the health of a task whose health-sync has stopped.
-    Takeover,
-    /// A broken task was stopped, so that its service starts another.
-    Replacement,
+    /// A broken task was found, which only a person can replace.
+    Broken,
 }
 
 /// An action for one task, with what was seen.
@@ -41,8 +40,7 @@ impl HealingKind {
             Self::Repair => "repair",
             Self::Correction => "correct_health",
             Self::Drain => "drain",
-            Self::Takeover => "take_over_health_sync",
-            Self::Replacement => "replace_task",
+            Self::Broken => "report_broken_task",
         }
     }
 
@@ -52,8 +50,7 @@ impl HealingKind {
             Self::Repair => Counted::TasksRepaired,
             Self::Correction => Counted::TasksCorrected,
             Self::Drain => Counted::TasksDrained,
-            Self::Takeover => Counted::TasksTakenOver,
-            Self::Replacement => Counted::TasksReplaced,
+            Self::Broken => Counted::TasksBroken,
         }
     }
 
@@ -63,8 +60,7 @@ impl HealingKind {
             Self::Repair => "ECS Mesh Task Repaired",
             Self::Correction => "ECS Mesh Health Corrected",
             Self::Drain => "ECS Mesh Task Drained",
-            Self::Takeover => "ECS Mesh Health Sync Taken Over",
-            Self::Replacement => "ECS Mesh Task Replaced",
+            Self::Broken => "ECS Mesh Task Broken",
         }
     }
 }

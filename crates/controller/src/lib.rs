@@ -8,10 +8,10 @@
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
-//! - `events`, `sweep`, `bootstrap`, `preflight`, `check`, `health_sync`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
+//! - `events`, `sweep`, `bootstrap`, `preflight`, `check`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
-//! - `repair`: what Consul has forgotten of running tasks; `replacement`: those that cannot be repaired; `takeover`: their
-//!   health, if nobody else reports it; `healing`: what is logged and announced of all three.
+//! - `repair`: what Consul has forgotten of running tasks; `broken`: those that cannot be repaired; `healing`: what is logged
+//!   and announced of both.
 //! - `apply`, `tokens`: writes.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
 
@@ -20,6 +20,7 @@ mod announcement;
 mod announcer;
 mod apply;
 pub mod bootstrap;
+mod broken;
 mod check;
 mod cleanup;
 mod clock;
@@ -32,7 +33,6 @@ mod entropy;
 mod error;
 mod events;
 mod healing;
-mod health_sync;
 mod message;
 mod observe;
 mod observing;
@@ -40,12 +40,10 @@ mod outcome;
 mod preflight;
 mod problem;
 mod repair;
-mod replacement;
 mod scope;
 pub mod settings;
 mod survey;
 mod sweep;
-mod takeover;
 mod tasks;
 mod timestamp_cache;
 mod tokens;
@@ -62,7 +60,6 @@ pub use self::{
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
     events::{BatchReport, Delivery, Failure},
-    health_sync::HealthReport,
     preflight::{MissingPermission, PreflightError},
     problem::ProblemReport,
     scope::Scope,

@@ -7,7 +7,6 @@ use tracing::error;
 
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
 use mesh::{
-    arn::{ClusterArn, TaskId},
     field::InvalidField,
     identity::MeshService,
     task::TaskChange,
@@ -19,8 +18,6 @@ use mesh::{
 const OWN_SOURCE: &str = "ecs-mesh-controller";
 /// The `detail-type` of an idle check.
 const IDLE_CHECK: &str = "Service Idle Check";
-/// The `detail-type` of an order to sync the health of tasks whose health-sync has stopped.
-const HEALTH_TAKEOVER: &str = "Health Sync Takeover";
 /// The longest chain of messages that the controller sends to itself: an idle check that hides a token requests the one
 /// that deletes it. AWS sees such a chain as a loop, which the template allows: this bound ends it.
 const MAX_HOPS: u32 = 8;
@@ -34,8 +31,6 @@ pub(crate) enum Message {
     TaskChange(Box<TaskChange>),
     /// An idle check.
     IdleCheck(IdleCheck),
-    /// An order to sync the health of tasks.
-    HealthTakeover(HealthTakeover),
     /// A call of the ECS API.
     ApiCall(ApiCall),
     /// A valid event that the controller does not use.
@@ -48,19 +43,6 @@ pub(crate) struct IdleCheck {
     pub(crate) holder: TokenHolder,
     /// Its position in the chain of messages that the controller sends to itself: 1 for the first.
     pub(crate) hops: u32,
-}
-
-/// An order to sync the health of tasks whose health-sync has stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HealthTakeover {
-    pub(crate) cluster: ClusterArn,
-    pub(crate) tasks: Vec<TaskId>,
-}
-
-#[derive(Deserialize)]
-struct HealthTakeoverDetail {
-    cluster: String,
-    tasks: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -102,16 +84,8 @@ impl Message {
                 None => Self::Other(format!("{source}: {detail_type}")),
             }),
             (OWN_SOURCE, IDLE_CHECK) => parse_idle_check(&detail).map(Self::IdleCheck),
-            (OWN_SOURCE, HEALTH_TAKEOVER) => parse_health_takeover(&detail).map(Self::HealthTakeover),
             _ => Ok(Self::Other(format!("{source}: {detail_type}"))),
         }
-    }
-
-    /// The body of the message that orders the health of tasks of a cluster to be synced.
-    pub(crate) fn health_takeover(cluster: &ClusterArn, tasks: &[TaskId]) -> String {
-        let detail =
-            json!({ "cluster": cluster.as_str(), "tasks": tasks.iter().map(TaskId::as_str).collect::<Vec<_>>() });
-        json!({ "source": OWN_SOURCE, "detail-type": HEALTH_TAKEOVER, "detail": detail }).to_string()
     }
 
     /// The body of the message that requests an idle check of `holder`, after a chain of `hops` messages. `None` for
@@ -153,17 +127,6 @@ fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
     Ok(IdleCheck { holder, hops: detail.hops.unwrap_or(1) })
 }
 
-fn parse_health_takeover(detail: &Value) -> Result<HealthTakeover, InvalidField> {
-    let text = detail.to_string();
-    let detail = HealthTakeoverDetail::deserialize(detail)
-        .map_err(|_| InvalidField::new("detail", &text, "a cluster and the IDs of its tasks"))?;
-    let task = |id: &String| id.parse().map_err(|e: InvalidField| e.in_field("detail.tasks"));
-    Ok(HealthTakeover {
-        cluster: detail.cluster.parse().map_err(|e: InvalidField| e.in_field("detail.cluster"))?,
-        tasks: detail.tasks.iter().map(task).collect::<Result<_, _>>()?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -184,13 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn order_to_sync_health_round_trips() {
-        let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        let tasks: Vec<TaskId> = vec!["0123456789abcdef0123456789abcdef".parse().unwrap()];
-        let body = Message::health_takeover(&cluster, &tasks);
-        assert_eq!(Message::parse(&body), Ok(Message::HealthTakeover(HealthTakeover { cluster, tasks })));
-        let broken = body.replace("0123456789abcdef", "../");
-        assert_eq!(Message::parse(&broken).unwrap_err().field(), "detail.tasks");
+    fn order_of_an_earlier_version_to_sync_health_is_not_an_error() {
+        let body = r#"{"detail":{"cluster":"arn:aws:ecs:us-east-1:123456789012:cluster/prod","tasks":["0123456789abcdef0123456789abcdef"]},"detail-type":"Health Sync Takeover","source":"ecs-mesh-controller"}"#;
+        assert_eq!(Message::parse(body), Ok(Message::Other("ecs-mesh-controller: Health Sync Takeover".to_owned())));
     }
 
     #[test]

@@ -55,8 +55,6 @@ pub struct Scope {
     pub consul_hosts: BTreeSet<String>,
     /// Whether the entries of running tasks are repaired.
     pub repair: RepairMode,
-    /// Whether broken tasks are stopped, so that their ECS services start others.
-    pub replaces_broken: bool,
     /// Whether the events that belong to the end of every task are sent.
     pub announces_routine: bool,
     /// How often sweeps are scheduled.

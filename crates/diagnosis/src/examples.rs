@@ -56,6 +56,7 @@ pub(crate) fn definition() -> Arc<DefinitionState> {
     let images = [(INIT, "hashicorp/consul-ecs:0.9.0"), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
     Arc::new(DefinitionState {
         definition: Arc::new(TaskDefinition {
+            task_role: None,
             arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
             tags: Tags::default(),
             config_json: Some(CONFIG.to_owned()),

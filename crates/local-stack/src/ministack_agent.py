@@ -3,10 +3,6 @@ https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_SubmitContainerSta
 
 Here the calls change what DescribeTasks answers. Real agents report a container's health, and lose contact, through other
 interfaces; here both are fields of their calls: `healthStatus` and `connectivity`.
-
-A task may protect itself from scale-in, by its agent. MiniStack forgets that, and says nothing of any task; here, as in ECS,
-GetTaskProtection tells it of each:
-https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_GetTaskProtection.html
 """
 
 import itertools
@@ -16,8 +12,6 @@ from ministack.services import ecs
 
 run_task = ecs._run_task
 addresses = itertools.count(1)
-# The ARNs of the tasks that are protected from scale-in.
-protected = set()
 
 
 def interface_of(subnet):
@@ -97,24 +91,9 @@ def asked_tasks(data):
     return [task["taskArn"] for task in found if task]
 
 
-def get_task_protection(data):
-    tasks = [{"taskArn": task, "protectionEnabled": task in protected} for task in asked_tasks(data)]
-    return ecs.json_response({"protectedTasks": tasks, "failures": []})
-
-
-def update_task_protection(data):
-    if data["protectionEnabled"]:
-        protected.update(asked_tasks(data))
-    else:
-        protected.difference_update(asked_tasks(data))
-    return get_task_protection(data)
-
-
 def install():
     # Services start their tasks by the module's function.
     ecs._run_task = run_with_network_interface
     ecs._ACTION_MAP["RunTask"] = run_with_network_interface
     ecs._ACTION_MAP["SubmitContainerStateChange"] = submit_container_state_change
     ecs._ACTION_MAP["SubmitTaskStateChange"] = submit_task_state_change
-    ecs._ACTION_MAP["GetTaskProtection"] = get_task_protection
-    ecs._ACTION_MAP["UpdateTaskProtection"] = update_task_protection

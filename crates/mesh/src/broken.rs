@@ -1,20 +1,13 @@
-//! Running tasks that cannot be repaired from outside, and which of them may be replaced.
+//! Running tasks that cannot be repaired from outside.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::{
-    definition::DATAPLANE,
-    repair::TaskFacts,
-    task::{ContainerHealth, DescribedTask},
-    time::elapsed,
-};
+use crate::{program::Registrar, repair::TaskFacts, time::elapsed};
 
 /// How long after the start of its containers a task has logged in.
 const LOGIN_TIME: Duration = Duration::from_mins(5);
-/// The largest part of the tasks of an ECS service that is replaced at a time: one in four, and at least one.
-const REPLACED_AT_A_TIME: usize = 4;
 
 /// Why a running task is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,28 +23,6 @@ pub enum Broken {
     OneToken,
 }
 
-impl Broken {
-    /// What to do.
-    #[must_use]
-    pub fn advice(self) -> &'static str {
-        match self {
-            Self::ProxyStopped | Self::NoTokens => "replace the task, which ReplaceBrokenTasks does",
-            Self::OneToken => "replace the task",
-        }
-    }
-}
-
-/// An ECS service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServiceCounts {
-    /// How many tasks it wants.
-    pub desired: usize,
-    /// How many running ones are broken.
-    pub broken: usize,
-    /// How many running ones work in the mesh.
-    pub healthy: usize,
-}
-
 impl TaskFacts<'_> {
     /// Why the task is broken, if it is. Consul has `tokens` of its login tokens; `None` if that is not known. Nothing is
     /// said of a task that ECS has lost contact with.
@@ -65,65 +36,128 @@ impl TaskFacts<'_> {
             return Some(Broken::ProxyStopped);
         }
         let has_logged_in = task.placement.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
-        if !has_logged_in || !self.config().is_ok_and(|config| config.login().is_some()) {
+        let logs_in = self.config().is_ok_and(|config| config.login().is_some());
+        if !has_logged_in || definition.programs.sets_token || !logs_in {
             return None;
         }
-        // The dataplane and the program that reports the health hold one each.
-        match (tokens?, definition.programs.health_reporter().is_some()) {
-            (0, _) => Some(Broken::NoTokens),
-            (1, true) => Some(Broken::OneToken),
+        // The dataplane holds one. health-sync logs in for another one; control-plane of 0.7 holds that of the dataplane.
+        let registrar = definition.programs.registrar.as_ref().map(|container| container.registrar);
+        let logs_in_twice = registrar == Some(Registrar::MeshInit) && definition.programs.health_sync.is_some();
+        match tokens? {
+            0 => Some(Broken::NoTokens),
+            1 if logs_in_twice => Some(Broken::OneToken),
             _ => None,
         }
     }
-}
 
-/// Whether a running task that is not broken works in the mesh.
-#[must_use]
-pub fn is_healthy(task: &DescribedTask) -> bool {
-    let dataplane = task.container(DATAPLANE).filter(|container| !container.is_stopped);
-    task.placement.is_running
-        && !task.placement.is_disconnected
-        && dataplane.is_some_and(|container| container.health == ContainerHealth::Healthy)
-}
-
-/// Which of the broken tasks of an ECS service may be replaced now, in their order. Tasks that the service wants, but
-/// that are neither broken nor healthy yet, count as being replaced. A task whose proxy still works is replaced only if
-/// another one is healthy.
-#[must_use]
-pub fn replaceable<T>(broken: Vec<(T, Broken)>, service: ServiceCounts) -> Vec<(T, Broken)> {
-    let starting = service.desired.saturating_sub(service.broken + service.healthy);
-    let at_a_time = (service.desired / REPLACED_AT_A_TIME).max(1).saturating_sub(starting);
-    let may_go = |(_, why): &(T, Broken)| match why {
-        Broken::ProxyStopped => true,
-        Broken::NoTokens => service.healthy > 0,
-        Broken::OneToken => false,
-    };
-    broken.into_iter().filter(may_go).take(at_a_time).collect()
+    /// How to replace the task, with the command.
+    #[must_use]
+    pub fn replacement(&self) -> String {
+        let (cluster, id) = (self.cluster, self.task.arn.id());
+        let command =
+            format!("aws ecs stop-task --region {} --cluster {} --task {id}", cluster.region(), cluster.name());
+        match self.task.placement.service {
+            Some(_) => format!("replace it with: {command}"),
+            None => format!("no ECS service replaces it; start another one, then: {command}"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        arn::TaskArn,
+        definition::{DATAPLANE, TaskDefinition},
+        examples::{cluster, task_id},
+        phase::TaskPhase,
+        program::{Programs, RegistrarContainer},
+        tags::Tags,
+        task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+        time::later,
+    };
 
-    fn replaced(broken: usize, why: Broken, desired: usize, healthy: usize) -> usize {
-        replaceable(vec![((), why); broken], ServiceCounts { desired, broken, healthy }).len()
+    fn definition(registrar: Registrar) -> TaskDefinition {
+        let config = r#"{"service":{"port":80},"proxy":{},"consulLogin":{"enabled":true}}"#;
+        let container = RegistrarContainer {
+            name: "registrar".to_owned(),
+            registrar,
+            config_json: Some(config.to_owned()),
+            region: None,
+            reads_more: false,
+        };
+        let health_sync = (registrar == Registrar::MeshInit).then(|| "health-sync".to_owned());
+        TaskDefinition {
+            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
+            tags: Tags::default(),
+            config_json: Some(config.to_owned()),
+            containers: Vec::new(),
+            secrets: Vec::new(),
+            task_role: None,
+            programs: Programs { registrar: Some(container), health_sync, ..Programs::default() },
+        }
+    }
+
+    /// A running task whose containers started at the epoch.
+    fn task() -> DescribedTask {
+        DescribedTask {
+            arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
+            definition: definition(Registrar::MeshInit).arn,
+            phase: TaskPhase::Active,
+            tags: Tags::default(),
+            stopped_at: None,
+            containers: Vec::new(),
+            placement: Placement {
+                is_running: true,
+                started_at: Some(Timestamp::UNIX_EPOCH),
+                service: Some("web".to_owned()),
+                ..Placement::default()
+            },
+        }
+    }
+
+    fn broken(task: &DescribedTask, definition: &TaskDefinition, tokens: Option<usize>) -> Option<Broken> {
+        let facts = TaskFacts { cluster: &cluster("prod"), task, definition, is_enterprise: false };
+        facts.broken(tokens, later(Timestamp::UNIX_EPOCH, LOGIN_TIME))
     }
 
     #[test]
-    fn one_in_four_is_replaced_at_a_time_and_at_least_one() {
-        use Broken::ProxyStopped;
-        assert_eq!(replaced(9, ProxyStopped, 20, 11), 5);
-        assert_eq!(replaced(2, ProxyStopped, 3, 1), 1);
-        // Those that are starting count
-        assert_eq!(replaced(9, ProxyStopped, 20, 8), 2);
-        assert_eq!(replaced(2, ProxyStopped, 3, 0), 0);
+    fn task_needs_a_token_for_each_program_that_logs_in() {
+        let with_mesh_init = definition(Registrar::MeshInit);
+        assert_eq!(broken(&task(), &with_mesh_init, Some(2)), None);
+        assert_eq!(broken(&task(), &with_mesh_init, Some(1)), Some(Broken::OneToken));
+        assert_eq!(broken(&task(), &with_mesh_init, Some(0)), Some(Broken::NoTokens));
+        assert_eq!(broken(&task(), &with_mesh_init, None), None, "not known");
+        let with_control_plane = definition(Registrar::ControlPlane);
+        assert_eq!(broken(&task(), &with_control_plane, Some(1)), None);
+        assert_eq!(broken(&task(), &with_control_plane, Some(0)), Some(Broken::NoTokens));
     }
 
     #[test]
-    fn last_task_whose_proxy_works_stays() {
-        assert_eq!(replaced(1, Broken::NoTokens, 1, 0), 0);
-        assert_eq!(replaced(1, Broken::NoTokens, 2, 1), 1);
-        assert_eq!(replaced(1, Broken::ProxyStopped, 1, 0), 1, "it gets no traffic");
-        assert_eq!(replaced(1, Broken::OneToken, 2, 1), 0, "it is only reported");
+    fn task_with_a_token_of_its_own_is_not_judged_by_its_logins() {
+        let mut with_token = definition(Registrar::MeshInit);
+        with_token.programs.sets_token = true;
+        assert_eq!(broken(&task(), &with_token, Some(0)), None);
+        let mut without_proxy = task();
+        without_proxy.containers.push(TaskContainer {
+            name: DATAPLANE.to_owned(),
+            health: ContainerHealth::Unknown,
+            is_stopped: true,
+            exit_code: None,
+        });
+        assert_eq!(broken(&without_proxy, &with_token, Some(0)), Some(Broken::ProxyStopped));
+    }
+
+    #[test]
+    fn replacement_names_the_command() {
+        let (mut task, definition) = (task(), definition(Registrar::MeshInit));
+        let cluster = cluster("prod");
+        let replacement = |task: &DescribedTask| {
+            TaskFacts { cluster: &cluster, task, definition: &definition, is_enterprise: false }.replacement()
+        };
+        let command = format!("aws ecs stop-task --region {} --cluster prod --task {}", cluster.region(), task_id(1));
+        assert_eq!(replacement(&task), format!("replace it with: {command}"));
+        task.placement.service = None;
+        assert!(replacement(&task).starts_with("no ECS service replaces it") && replacement(&task).ends_with(&command));
     }
 }

@@ -43,10 +43,10 @@ impl MaxDeletePercent {
 /// Why the guard stops the deletions of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Alarm {
-    /// The plan deletes or stops too large a share.
-    #[error("the plan deletes or stops {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
+    /// The plan deletes too large a share.
+    #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
     TooMany {
-        /// `tokens`, `services` or `tasks`.
+        /// `tokens` or `services`.
         what: &'static str,
         /// How many it would delete.
         deleted: usize,
@@ -94,17 +94,6 @@ pub fn check(
     let deleted = planned.iter().map(|planned| deleted_services(&planned.action, cluster)).sum();
     if limit.is_exceeded_by(deleted, services) {
         return Err(Alarm::TooMany { what: "services", deleted, owned: services, percent });
-    }
-    Ok(())
-}
-
-/// Whether `replaced` of the `running` mesh tasks of a cluster may be stopped, so that others replace them.
-///
-/// # Errors
-/// They are too many.
-pub fn check_replacements(replaced: usize, running: usize, limit: MaxDeletePercent) -> Result<(), Alarm> {
-    if limit.is_exceeded_by(replaced, running) {
-        return Err(Alarm::TooMany { what: "tasks", deleted: replaced, owned: running, percent: limit.0 });
     }
     Ok(())
 }

@@ -21,13 +21,11 @@ pub enum Counted {
     TasksCorrected,
     /// A running task without a proxy was drained.
     TasksDrained,
-    /// The controller reports the health of a task from now on.
-    TasksTakenOver,
-    /// A broken task was stopped.
-    TasksReplaced,
+    /// A sweep has found a broken task.
+    TasksBroken,
     /// An action that a sweep had to do, because events had missed it.
     Drift,
-    /// The guard has stopped the deletions or replacements of a cluster.
+    /// The guard has stopped the deletions of a cluster.
     GuardTripped,
     /// A chain of own messages was ended.
     MessageChainsEnded,
@@ -35,7 +33,7 @@ pub enum Counted {
 
 impl Counted {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::TokensCreated,
         Self::TokensRevoked,
         Self::LoginTokensDeleted,
@@ -44,8 +42,7 @@ impl Counted {
         Self::TasksRepaired,
         Self::TasksCorrected,
         Self::TasksDrained,
-        Self::TasksTakenOver,
-        Self::TasksReplaced,
+        Self::TasksBroken,
         Self::Drift,
         Self::GuardTripped,
         Self::MessageChainsEnded,
@@ -63,8 +60,7 @@ impl Counted {
             Self::TasksRepaired => "TasksRepaired",
             Self::TasksCorrected => "TasksCorrected",
             Self::TasksDrained => "TasksDrained",
-            Self::TasksTakenOver => "TasksTakenOver",
-            Self::TasksReplaced => "TasksReplaced",
+            Self::TasksBroken => "TasksBroken",
             Self::Drift => "Drift",
             Self::GuardTripped => "GuardTripped",
             Self::MessageChainsEnded => "MessageChainsEnded",

@@ -9,16 +9,13 @@ pub enum EventKind {
     TaskDefinition,
     /// A check whether a token is idle.
     IdleCheck,
-    /// A sync of the health of tasks without a health-sync.
-    HealthTakeover,
     /// A message that cannot be parsed.
     Unreadable,
 }
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::TaskChange, Self::TaskDefinition, Self::IdleCheck, Self::HealthTakeover, Self::Unreadable];
+    pub const ALL: [Self; 4] = [Self::TaskChange, Self::TaskDefinition, Self::IdleCheck, Self::Unreadable];
 
     /// The value of the dimension.
     #[must_use]
@@ -27,7 +24,6 @@ impl EventKind {
             Self::TaskChange => "TaskChange",
             Self::TaskDefinition => "TaskDefinition",
             Self::IdleCheck => "IdleCheck",
-            Self::HealthTakeover => "HealthTakeover",
             Self::Unreadable => "Unreadable",
         }
     }

@@ -1,10 +1,6 @@
 //! ECS, EventBridge, Secrets Manager and SQS of the fake world.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
@@ -60,11 +56,6 @@ impl Clusters for World {
 
 #[async_trait]
 impl Tasks for World {
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        is_ours(cluster);
-        Ok(vec![task(RUNNING)])
-    }
-
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         is_ours(cluster);
         Ok(TaskList { running: vec![task(RUNNING)], stopped: vec![task(STOPPED)] })
@@ -91,14 +82,6 @@ impl EcsServices for World {
     async fn services(&self, cluster: &ClusterArn, _: &[String]) -> Result<Vec<EcsService>, EcsError> {
         is_ours(cluster);
         Ok(Vec::new())
-    }
-
-    async fn protected_tasks(&self, _: &ClusterArn, _: &[TaskArn]) -> Result<BTreeSet<TaskArn>, EcsError> {
-        Ok(BTreeSet::new())
-    }
-
-    async fn stop_task(&self, _: &ClusterArn, task: &TaskArn, _: &str) -> Result<(), EcsError> {
-        panic!("{task} is stopped, and the settings do not want it")
     }
 }
 

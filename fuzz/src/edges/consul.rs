@@ -184,10 +184,6 @@ impl Catalog for World {
     async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
         panic!("the cluster of node {node} is not deleted");
     }
-
-    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
-        panic!("check {} is not ours", check.id);
-    }
 }
 
 #[async_trait]

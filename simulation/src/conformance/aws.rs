@@ -115,7 +115,6 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
     let place = |arns: &[TaskArn]| -> Vec<Option<usize>> {
         arns.iter().map(|arn| known.iter().position(|known| known == arn)).collect()
     };
-    all.note("list running", ecs.list_running(cluster).await.map(|arns| place(&arns)));
     let listed = ecs.list_tasks(cluster).await;
     all.note("list", listed.map(|list| (place(&list.running), place(&list.stopped))));
     let unknown = TaskArn::in_cluster(cluster, &"ffffffffffffffffffffffffffffffff".parse().unwrap());

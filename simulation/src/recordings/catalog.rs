@@ -99,11 +99,6 @@ fn transaction(world: &mut World, instances: &[ServiceInstance]) -> Result<Value
     world.deregister(instances).map(|()| json!({ "Errors": null, "Results": [] }))
 }
 
-fn deregister_check(world: &mut World) -> Value {
-    world.deregister_check(&check(NODE, 1, CheckStatus::Passing));
-    json!(true)
-}
-
 fn deregister_node(world: &mut World) -> Value {
     world.deregister_node(NODE);
     json!(true)
@@ -221,13 +216,7 @@ fn transactions() -> Vec<Row> {
 }
 
 fn deregistrations() -> Vec<Row> {
-    let mut rows = vec![
-        served("deregister a check", |world| {
-            with_service(world);
-            Ok(deregister_check(world))
-        }),
-        served("deregister it again", |world| Ok(deregister_check(world))),
-    ];
+    let mut rows = not_served(OTHER_READS, &["deregister a check", "deregister it again"]);
     rows.extend(not_served(IN_TRANSACTIONS, &["deregister a service", "deregister it again"]));
     rows.extend([
         served("deregister a node", |world| {

@@ -1,15 +1,14 @@
 //! Running tasks that Consul has forgotten or remembers wrongly, on the deployed stack with a real Consul: the sweeps of
 //! `reconcile` repair them. The containers' agent, `mesh-init` and `health-sync` are stand-ins.
 
+mod broken;
 mod dead_proxy;
 mod forgotten;
 mod left_alone;
 mod modes;
-mod replaced;
 mod snapshot;
 mod stand_in;
 mod statuses;
-mod taken_over;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +25,7 @@ use tokio::sync::OnceCell;
 use crate::fixture::controller_token;
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 26] = [
+const CLUSTERS: [&str; 25] = [
     "announced",
     "node-gone",
     "service-gone",
@@ -51,8 +50,7 @@ const CLUSTERS: [&str; 26] = [
     "planned-only",
     "told-to-end",
     "kept-broken",
-    "taken-by-event",
-    "taken-by-sweep",
+    "no-reporter",
 ];
 
 /// A cluster of the deployment.

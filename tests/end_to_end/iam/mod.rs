@@ -154,12 +154,10 @@ fn called_by(role: &str) -> BTreeSet<String> {
     match role {
         "TaskEventsRole" => {
             let mut calls = calls_of(&of_controller);
-            // Only `reconcile` deletes unused secrets, reads ECS services, and replaces their tasks.
+            // Only `reconcile` deletes unused secrets, and reads ECS services.
             let of_reconcile = [
                 "ecs:DescribeServices",
-                "ecs:GetTaskProtection",
                 "ecs:ListTaskDefinitions",
-                "ecs:StopTask",
                 "secretsmanager:DeleteSecret",
                 "secretsmanager:ListSecrets",
             ];

@@ -48,7 +48,7 @@ fn with_mode_observe_no_role_of_the_controller_may_write() {
         "secretsmanager:RestoreSecret",
         "secretsmanager:TagResource",
     ]);
-    let of_reconcile = &of_both | &set(&["ecs:StopTask", "secretsmanager:DeleteSecret"]);
+    let of_reconcile = &of_both | &set(&["secretsmanager:DeleteSecret"]);
     for (role, writes) in [("TaskEventsRole", of_both), ("ReconcileRole", of_reconcile), ("AuditRole", set(&[]))] {
         let observing = granted_by(&template_in_observe(), role);
         assert_eq!(granted(role).difference(&observing).cloned().collect::<BTreeSet<_>>(), writes, "{role}");

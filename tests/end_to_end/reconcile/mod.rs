@@ -5,7 +5,6 @@ mod agents;
 mod concurrency;
 mod deleted_cluster;
 mod guard;
-mod health;
 mod many_clusters;
 mod pre_provision;
 mod setup;

@@ -43,7 +43,7 @@ async fn a_failed_start_is_retried() {
         Answer::ok("")
     })
     .await;
-    let runtime = RuntimeApi::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
+    let runtime = RuntimeApi::start(vec![update(&cloud_formation), json!({ "deleteUnusedSecrets": true })]).await;
     let pem = rcgen::generate_simple_self_signed(vec!["consul".to_owned()]).unwrap().cert.pem();
     // The secret cannot be read until CloudFormation has its answer
     let aws = Recorder::start(move |seen, _| {
@@ -59,10 +59,10 @@ async fn a_failed_start_is_retried() {
     let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
     assert_eq!(answers[0]["Status"], "FAILED");
     assert!(answers[0]["Reason"].as_str().unwrap().starts_with("CONSUL_CACERT_SECRET_ARN: "), "{answers:?}");
-    // And the next invocation calls ECS, which refuses the call
+    // And the next invocation calls AWS, which refuses the call
     let failed = bodies(&runtime.0, |line| line.ends_with("/request-1/error")).await;
     assert_eq!(failed[0]["errorType"], "incomplete", "{failed:?}");
-    assert!(aws.operations().contains(&"ListTasks".to_owned()), "{:?}", aws.operations());
+    assert!(aws.operations().contains(&"ListSecrets".to_owned()), "{:?}", aws.operations());
 }
 
 #[tokio::test]

@@ -143,8 +143,6 @@ struct Catalog {
     logins: Vec<(String, String)>,
     /// The answers to reads of what decides about logins, by path.
     admission: BTreeMap<&'static str, Value>,
-    /// Whether it refuses registrations.
-    refuses: bool,
     /// Whether ACLs are off.
     has_no_acls: bool,
     index: u64,
@@ -193,16 +191,11 @@ impl Mesh {
         let in_iam = Arc::clone(&roles);
         let aws = Recorder::start(move |seen, _| match seen.operation().as_deref() {
             Some("GetRole") => get_role(&in_iam.lock().unwrap(), seen),
-            _ => Answer::ok(aws(&mut in_ecs.lock().unwrap(), seen).to_string()),
+            _ => Answer::ok(aws(&in_ecs.lock().unwrap(), seen).to_string()),
         })
         .await;
         let controller = controller(&consul, &aws, further).await;
         Self { controller, consul, aws, catalog, tasks, roles }
-    }
-
-    /// The same, in another execution environment of a function.
-    pub(super) async fn in_another_environment(self) -> Self {
-        self.with_settings(&[]).await
     }
 
     /// The same, with other settings.
@@ -246,11 +239,6 @@ impl Mesh {
     /// ACLs are off in Consul.
     pub(super) fn turn_acls_off(&self) {
         self.catalog.lock().unwrap().has_no_acls = true;
-    }
-
-    /// Whether Consul refuses registrations from now on.
-    pub(super) fn set_refuses(&self, refuses: bool) {
-        self.catalog.lock().unwrap().refuses = refuses;
     }
 
     /// The `detail-type`s of the published events.
@@ -318,9 +306,6 @@ impl Mesh {
 impl Catalog {
     fn answer(&mut self, seen: &RecordedRequest) -> Answer {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
-        if self.refuses && path.join("/") == "catalog/register" {
-            return Answer::status(403, "Permission denied");
-        }
         if self.has_no_acls && path.first() == Some(&"acl") {
             return Answer::status(401, "ACL support disabled");
         }
@@ -396,7 +381,7 @@ pub(super) fn why_skipped(report: &SweepReport, task: &FakeTask) -> Option<Strin
 }
 
 /// The answer of AWS.
-fn aws(tasks: &mut [FakeTask], seen: &RecordedRequest) -> Value {
+fn aws(tasks: &[FakeTask], seen: &RecordedRequest) -> Value {
     let asked = seen.json();
     match seen.operation().as_deref() {
         Some("DescribeClusters") => json!({ "clusters": [{ "clusterArn": CLUSTER, "status": "ACTIVE" }] }),
@@ -429,22 +414,8 @@ fn aws(tasks: &mut [FakeTask], seen: &RecordedRequest) -> Value {
             })
         }
         Some("DescribeServices") => {
-            let services = asked["services"].as_array().unwrap().iter().map(|name| {
-                let own = tasks.iter().filter(|task| task.service == name.as_str());
-                let running = own.clone().filter(|task| task.desired_status == "RUNNING").count();
-                json!({ "serviceName": name, "desiredCount": own.count(), "runningCount": running })
-            });
+            let services = asked["services"].as_array().unwrap().iter().map(|name| json!({ "serviceName": name }));
             json!({ "services": services.collect::<Vec<_>>() })
-        }
-        Some("GetTaskProtection") => {
-            let tasks = asked["tasks"].as_array().unwrap().iter();
-            let free = tasks.map(|task| json!({ "taskArn": task, "protectionEnabled": false }));
-            json!({ "protectedTasks": free.collect::<Vec<_>>() })
-        }
-        Some("StopTask") => {
-            let task = tasks.iter_mut().find(|task| task.arn == asked["task"].as_str().unwrap()).unwrap();
-            task.desired_status = "STOPPED";
-            json!({ "task": { "taskArn": asked["task"] } })
         }
         // `EventBridge` takes every event, SQS every message
         Some("PutEvents") => json!({ "FailedEntryCount": 0, "Entries": [] }),

@@ -9,4 +9,4 @@ mod observed;
 mod read_back;
 mod recorded;
 mod recordings;
-mod taken_over;
+mod without_reporter;

@@ -6,13 +6,10 @@ use controller::{Deadline, SweepOrder};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{FakeTask, Mesh};
-use crate::{
-    counted::{Counters, counts},
-    time::LONG,
-};
+use crate::counted::{Counters, counts};
 
-const OBSERVE: [(&str, &str); 2] = [("MODE", "observe"), ("REPLACE_BROKEN_TASKS", "on")];
-const ACT: [(&str, &str); 2] = [("MODE", "act"), ("REPLACE_BROKEN_TASKS", "on")];
+const OBSERVE: [(&str, &str); 1] = [("MODE", "observe")];
+const ACT: [(&str, &str); 1] = [("MODE", "act")];
 
 /// Five registered tasks. The first has lost its proxy, the second its health-sync while its app is unhealthy, the third a
 /// registration.
@@ -47,16 +44,15 @@ fn announced(mesh: &Mesh) -> Vec<(String, String)> {
 fn assert_nothing_written(mesh: &Mesh) {
     let writes: Vec<String> = mesh.consul.lines().into_iter().filter(|line| !line.starts_with("GET ")).collect();
     assert_eq!(writes, [""; 0]);
-    assert_eq!(mesh.asked("StopTask"), [json!(null); 0]);
     assert_eq!(mesh.asked("SendMessageBatch"), [json!(null); 0], "nothing is waited for that was not written");
 }
 
 const ALL: [&str; 5] = [
     "ECS Mesh Health Corrected",
-    "ECS Mesh Health Sync Taken Over",
+    "ECS Mesh Health Corrected",
+    "ECS Mesh Task Broken",
     "ECS Mesh Task Drained",
     "ECS Mesh Task Repaired",
-    "ECS Mesh Task Replaced",
 ];
 
 #[tokio::test]
@@ -70,7 +66,7 @@ async fn sweeps_say_what_they_would_do_and_do_nothing() {
         // Then the report says what they would do, every time
         assert_eq!((report.mode, report.outcome.as_str()), ("observe", "observed"), "{report:?}");
         let cluster = &report.clusters[0];
-        assert_eq!((cluster.drained, cluster.repaired, cluster.replaced), (2, 1, 1), "{cluster:?}");
+        assert_eq!((cluster.drained, cluster.repaired), (2, 1), "{cluster:?}");
         assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "observe".to_owned())));
         assert_nothing_written(&mesh);
         assert_eq!(counters.take(), counts(&[]), "nothing was done");
@@ -80,14 +76,13 @@ async fn sweeps_say_what_they_would_do_and_do_nothing() {
     let report = mesh.sweep().await;
     assert_eq!((report.mode, report.outcome.as_str()), ("act", "done"), "{report:?}");
     let cluster = &report.clusters[0];
-    assert_eq!((cluster.drained, cluster.repaired, cluster.replaced), (2, 1, 1), "{cluster:?}");
+    assert_eq!((cluster.drained, cluster.repaired), (2, 1), "{cluster:?}");
     assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "act".to_owned())));
-    let kinds = ["Corrected", "Drained", "Repaired", "Replaced", "TakenOver"].map(|kind| format!("Tasks{kind}"));
+    let kinds = ["Broken", "Corrected", "Drained", "Repaired"].map(|kind| format!("Tasks{kind}"));
     let counted = counters.take();
-    assert_eq!(kinds.map(|kind| counted[&kind]), [1; 5], "{counted:?}");
-    assert_eq!((counted["InstancesDrained"], counted["Drift"]), (2, 5), "{counted:?}");
+    assert_eq!(kinds.map(|kind| counted[&kind]), [1, 2, 1, 1], "{counted:?}");
+    assert_eq!((counted["InstancesDrained"], counted["Drift"]), (2, 8), "{counted:?}");
     assert_eq!(mesh.registered().len(), 1);
-    assert_eq!(mesh.change(0, |_| {}).desired_status, "STOPPED");
     // And back
     mesh.forget(&format!("web-{}", mesh.change(3, |_| {}).id()));
     let mesh = mesh.with_settings(&OBSERVE).await;
@@ -101,7 +96,7 @@ async fn events_say_what_they_would_do_and_do_nothing() {
     for index in [0, 1] {
         mesh.handle(&mesh.change(index, |_| {}).event()).await;
     }
-    assert_eq!(announced(&mesh), [ALL[1], ALL[2]].map(|kind| (kind.to_owned(), "observe".to_owned())));
+    assert_eq!(announced(&mesh), [("ECS Mesh Task Drained".to_owned(), "observe".to_owned())]);
     assert_nothing_written(&mesh);
 }
 
@@ -128,14 +123,5 @@ async fn a_wrong_status_is_looked_at_twice_and_not_corrected() {
     let report = mesh.sweep().await;
     assert_ne!(report.clusters[0].corrected, 0, "{report:?}");
     assert_eq!(mesh.statuses(&task), before);
-    assert_nothing_written(&mesh);
-}
-
-#[tokio::test]
-async fn a_health_sync_compares_once_a_minute() {
-    let mesh = half_dead().await.with_settings(&OBSERVE).await;
-    let report = mesh.controller.sync_health(Some(Duration::from_secs(10)), Deadline::after(LONG)).await;
-    assert!(report.problems.is_empty() && report.updated > 0, "{report:?}");
-    assert_eq!(report.rounds, 1);
     assert_nothing_written(&mesh);
 }

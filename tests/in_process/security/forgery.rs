@@ -141,5 +141,5 @@ async fn reconcile(environment: &Environment, payload: Value) -> Value {
     let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + LONG;
     context.deadline = u64::try_from(end.as_millis()).unwrap();
     let event = LambdaEvent::new(payload, context);
-    reconcile::reconcile(Ok::<_, StartError>(&environment.controller), None, event).await.expect("an answer")
+    reconcile::reconcile(Ok::<_, StartError>(&environment.controller), event).await.expect("an answer")
 }

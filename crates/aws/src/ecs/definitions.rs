@@ -26,6 +26,9 @@ use super::{
     error::EcsError,
 };
 
+/// The variable with a Consul token of the task's own.
+const TOKEN_VARIABLE: &str = "CONSUL_HTTP_TOKEN";
+
 /// Reads task definitions.
 #[async_trait]
 pub trait TaskDefinitions: Send + Sync {
@@ -102,6 +105,7 @@ fn read_programs(containers: &[ContainerDefinition]) -> Programs {
     let mut programs = Programs::default();
     for container in containers {
         let name = container.name().unwrap_or_default();
+        programs.sets_token |= sets_token(container);
         if is_controller(container.image().unwrap_or_default(), container.command()) {
             programs.controller = Some(name.to_owned());
         }
@@ -115,6 +119,12 @@ fn read_programs(containers: &[ContainerDefinition]) -> Programs {
         }
     }
     programs
+}
+
+/// Whether the container gets a Consul token from its definition. A file may set any variable.
+fn sets_token(container: &ContainerDefinition) -> bool {
+    container.environment().iter().any(|variable| variable.name() == Some(TOKEN_VARIABLE))
+        || container.secrets().iter().any(|secret| secret.name() == TOKEN_VARIABLE)
 }
 
 fn read_registrar(container: &ContainerDefinition, registrar: Registrar) -> RegistrarContainer {

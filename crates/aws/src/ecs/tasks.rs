@@ -37,9 +37,6 @@ pub struct TaskList {
 /// Reads tasks.
 #[async_trait]
 pub trait Tasks: Send + Sync {
-    /// The tasks of a cluster with desired status `RUNNING`.
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError>;
-
     /// Every task of a cluster, including stopped ones, which ECS keeps for about one hour.
     ///
     /// # Errors
@@ -55,10 +52,6 @@ pub trait Tasks: Send + Sync {
 
 #[async_trait]
 impl Tasks for AwsEcs {
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        self.list(cluster, DesiredStatus::Running).await
-    }
-
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         // A stopping task moves from the first list to the second one. In this order it is in at least one of them.
         let running = self.list(cluster, DesiredStatus::Running).await?;

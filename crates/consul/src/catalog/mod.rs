@@ -85,9 +85,6 @@ pub trait Catalog: Send + Sync {
 
     /// Deregisters a node with its services.
     async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
-
-    /// Deregisters one check.
-    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError>;
 }
 
 #[async_trait]
@@ -226,12 +223,6 @@ impl Catalog for HttpConsul {
         let request = Request::put(format!("node {node}"), &["catalog", "deregister"], json!({ "Node": node }));
         let request = request.in_partition_of(tenancy);
         self.http.send(&request).await.map(drop)
-    }
-
-    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
-        let body = json!({ "Node": check.node, "CheckID": check.id });
-        let request = Request::put(format!("check {}", check.id), &["catalog", "deregister"], body);
-        self.http.send(&request.within(&check.tenancy)).await.map(drop)
     }
 
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {

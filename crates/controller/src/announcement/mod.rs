@@ -13,7 +13,7 @@ use crate::healing::Healing;
 
 /// Something that was done, or that nobody but a person can decide.
 pub(crate) enum Announcement {
-    /// A task that was healed, drained or replaced while it was meant to run.
+    /// A task that was healed or drained, or that is broken, while it was meant to run.
     Healed(Healing),
     /// The instances of a task that ECS told to stop were drained.
     StoppingTaskDrained(TaskEntries),
@@ -25,7 +25,7 @@ pub(crate) enum Announcement {
     TokenCreated { holder: TokenHolder, accessor: AccessorId, cluster: ClusterArn },
     /// A token of a service or of the client agents was deleted.
     TokenRevoked { holder: TokenHolder, accessor: AccessorId, reason: String },
-    /// A sweep has held deletions or replacements of a cluster back.
+    /// A sweep has held deletions of a cluster back.
     GuardTripped { cluster: String, reason: String },
 }
 

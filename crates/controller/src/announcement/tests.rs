@@ -62,13 +62,7 @@ fn all() -> Vec<Announcement> {
         all.push(Announcement::TokenCreated { holder: holder.clone(), accessor, cluster: cluster.clone() });
         all.push(Announcement::TokenRevoked { holder, accessor, reason: "idle".to_owned() });
     }
-    let kinds = [
-        HealingKind::Repair,
-        HealingKind::Correction,
-        HealingKind::Drain,
-        HealingKind::Takeover,
-        HealingKind::Replacement,
-    ];
+    let kinds = [HealingKind::Repair, HealingKind::Correction, HealingKind::Drain, HealingKind::Broken];
     all.extend(kinds.map(|kind| {
         Announcement::Healed(Healing {
             kind,

@@ -1,4 +1,4 @@
-//! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap`, `health_sync`, `takeover`, `repair` and `replacement` write
+//! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap`, and `repair` write
 //! to Consul or AWS.
 
 mod catalog_changes;

@@ -15,7 +15,7 @@ use std::{
 
 use aws::queue::MessageVisibility;
 use mesh::{
-    arn::{ClusterArn, TaskDefinitionArn, TaskId},
+    arn::{ClusterArn, TaskDefinitionArn},
     phase::TaskPhase,
     plan::plan,
     task::{MeshTask, TaskChange},
@@ -37,7 +37,6 @@ use crate::{
     observe::Observer,
     outcome::{self, Basis, Changes, concurrently},
     scope::Scope,
-    takeover::{NotTakenOver, Takeover},
     tasks::TaskReader,
     tokens::Tokens,
 };
@@ -82,7 +81,6 @@ pub(crate) struct TaskEvents {
     applier: Arc<Applier>,
     idle_checks: IdleChecks,
     pre_provision: PreProvision,
-    takeover: Arc<Takeover>,
     bootstrap: Arc<Bootstrap>,
     queue: Arc<dyn MessageVisibility>,
     clock: Arc<dyn Clock>,
@@ -96,7 +94,6 @@ impl TaskEvents {
         observer: Observer,
         applier: &Arc<Applier>,
         bootstrap: &Arc<Bootstrap>,
-        takeover: &Arc<Takeover>,
     ) -> Self {
         Self {
             scope: Arc::clone(&tasks.scope),
@@ -105,7 +102,6 @@ impl TaskEvents {
             idle_checks: IdleChecks { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
             pre_provision: PreProvision { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
             bootstrap: Arc::clone(bootstrap),
-            takeover: Arc::clone(takeover),
             queue: edges.queue.clone(),
             clock: Arc::clone(&edges.clock),
         }
@@ -114,24 +110,16 @@ impl TaskEvents {
     /// Processes a batch until all is done or time runs out.
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = Sorted::sort(deliveries, &self.scope);
-        let (task_failures, check_failures, pre_provision_failures, takeover_failures) = futures::join!(
+        let (task_failures, check_failures, pre_provision_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
             self.idle_checks.run(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
-            self.sync_all(&sorted.takeovers, deadline),
         );
 
         let of_tasks = by_message(task_failures, |task| sorted.messages.get(task));
         let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
-        let failed: Vec<_> = sorted
-            .unreadable
-            .iter()
-            .cloned()
-            .chain(of_tasks)
-            .chain(of_checks)
-            .chain(pre_provision_failures)
-            .chain(takeover_failures)
-            .collect();
+        let failed: Vec<_> =
+            sorted.unreadable.iter().cloned().chain(of_tasks).chain(of_checks).chain(pre_provision_failures).collect();
         self.count(&sorted, &failed.iter().map(|(index, _)| *index).collect());
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
@@ -175,20 +163,6 @@ impl TaskEvents {
         failed.concat()
     }
 
-    /// Syncs the health of tasks whose health-sync has stopped.
-    async fn sync_all(
-        &self,
-        takeovers: &BTreeMap<ClusterArn, (BTreeSet<TaskId>, Vec<usize>)>,
-        deadline: Deadline,
-    ) -> Vec<(usize, Arc<ControllerError>)> {
-        let ours = takeovers.iter().filter(|(cluster, _)| self.scope.clusters.contains(cluster));
-        let work = ours.map(|(cluster, (tasks, messages))| async move {
-            let error = self.takeover.sync(cluster, tasks, deadline).await.err().map(Arc::new);
-            messages.iter().filter_map(move |index| Some((*index, error.clone()?))).collect::<Vec<_>>()
-        });
-        concurrently(work).await.concat()
-    }
-
     async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
@@ -200,7 +174,6 @@ impl TaskEvents {
         let is_new =
             |task: &&MeshTask| changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, now));
         self.bootstrap.create_nodes(&nodes_of_active(tasks.iter().filter(is_new)), deadline.half_way()).await;
-        let without_health_sync: Vec<MeshTask> = tasks.iter().filter(|task| task.losses.health_sync).cloned().collect();
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
@@ -218,9 +191,6 @@ impl TaskEvents {
             if attempt == MAX_ATTEMPTS {
                 failures.extend(conflicts);
             }
-        }
-        for NotTakenOver { tasks, error, .. } in self.takeover.take_over(&without_health_sync, deadline).await {
-            failures.extend(tasks.into_iter().map(|task| (task, Arc::clone(&error))));
         }
         failures
     }

@@ -1,13 +1,10 @@
 //! A batch of messages, sorted by kind.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use aws::ecs::ApiCall;
 use mesh::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     task::TaskChange,
     token::TokenHolder,
 };
@@ -16,7 +13,7 @@ use tracing::{debug, info};
 
 use crate::{
     error::ControllerError,
-    message::{HealthTakeover, IdleCheck, Message},
+    message::{IdleCheck, Message},
     outcome::Changes,
     scope::Scope,
 };
@@ -52,8 +49,6 @@ pub(super) struct Sorted {
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
     /// The holders whose tokens are checked for idleness.
     pub(super) idle_checks: BTreeMap<TokenHolder, RequestedCheck>,
-    /// The tasks whose health is synced, by cluster, and the messages that request it.
-    pub(super) takeovers: BTreeMap<ClusterArn, (BTreeSet<TaskId>, Vec<usize>)>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// The kinds of the messages that are handled.
@@ -81,12 +76,6 @@ impl Sorted {
                     let check = sorted.idle_checks.entry(holder).or_default();
                     check.hops = check.hops.max(hops);
                     check.messages.push(index);
-                }
-                Ok(Message::HealthTakeover(HealthTakeover { cluster, tasks })) => {
-                    sorted.kinds.insert(index, EventKind::HealthTakeover);
-                    let (known, messages) = sorted.takeovers.entry(cluster).or_default();
-                    known.extend(tasks);
-                    messages.push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.kinds.insert(index, EventKind::TaskDefinition);

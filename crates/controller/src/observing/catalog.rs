@@ -96,9 +96,4 @@ impl Catalog for Observing {
         observed!(DEREGISTER, cluster_arn = node);
         Ok(())
     }
-
-    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
-        observed!(DEREGISTER, cluster_arn = check.node, service = check.service_name, check_id = check.id);
-        Ok(())
-    }
 }

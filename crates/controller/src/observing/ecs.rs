@@ -1,9 +1,6 @@
 //! Amazon ECS.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
@@ -46,23 +43,10 @@ impl EcsServices for Observing {
     async fn services(&self, cluster: &ClusterArn, names: &[String]) -> Result<Vec<EcsService>, EcsError> {
         self.0.ecs.services(cluster, names).await
     }
-
-    async fn protected_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<BTreeSet<TaskArn>, EcsError> {
-        self.0.ecs.protected_tasks(cluster, tasks).await
-    }
-
-    async fn stop_task(&self, cluster: &ClusterArn, task: &TaskArn, reason: &str) -> Result<(), EcsError> {
-        observed!("ecs:StopTask", cluster_arn = %cluster, task_id = %task.id(), reason);
-        Ok(())
-    }
 }
 
 #[async_trait]
 impl Tasks for Observing {
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        self.0.ecs.list_running(cluster).await
-    }
-
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         self.0.ecs.list_tasks(cluster).await
     }

@@ -131,9 +131,8 @@ impl Repairs {
         if unproven.is_empty() {
             return admitted;
         }
-        let methods = self.methods(unproven.iter().filter_map(|(it, _)| it.method()).collect(), deadline, report).await;
         let hosts = HostsOfServices::of(survey, &logins, &tokens, own, is_enterprise);
-        let judge = |candidate: &Candidate, roles: &Roles| {
+        let judge = |candidate: &Candidate, methods: &Methods, roles: &Roles| {
             let claim = candidate.claim()?;
             let hosts = hosts.known_for(&claim);
             Some(claim.proven_by_role(&RoleFacts {
@@ -150,13 +149,20 @@ impl Repairs {
                 },
             }))
         };
-        let wanted = unproven.iter().filter_map(|(candidate, _)| match judge(candidate, &Roles::new()) {
+        // What nothing depends on is not read: neither methods for tasks of another Consul, nor roles that may not log in.
+        let (no_methods, no_roles) = (Methods::new(), Roles::new());
+        let named = unproven.iter().filter_map(|(it, _)| match judge(it, &no_methods, &no_roles) {
+            Some(Err(RoleGap::NoMethod(_))) => it.method(),
+            _ => None,
+        });
+        let methods = self.methods(named.collect(), deadline, report).await;
+        let wanted = unproven.iter().filter_map(|(it, _)| match judge(it, &methods, &no_roles) {
             Some(Err(RoleGap::Unread(role))) => Some(role),
             _ => None,
         });
         let roles = self.iam_roles(wanted.collect(), deadline, report).await;
         for (candidate, token) in unproven {
-            match judge(&candidate, &roles) {
+            match judge(&candidate, &methods, &roles) {
                 Some(Err(role)) => {
                     let service = candidate.found.service();
                     let why = Unproven { service, token, role };

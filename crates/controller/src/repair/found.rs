@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
-    registration::{Registration, TASK_ID_META},
+    registration::Registration,
     repair::{Catalog, Difference, NotRepaired, TaskFacts},
 };
 use serde_json::{Value, json};
@@ -18,8 +18,6 @@ pub(crate) struct Found {
     pub(crate) running: RunningTask,
     pub(crate) expected: Vec<Registration>,
     pub(crate) difference: Difference,
-    /// Whether the controller itself syncs its health.
-    pub(crate) is_taken_over: bool,
 }
 
 impl Found {
@@ -71,16 +69,12 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Sc
     for running in tasks {
         match expected(&running, scope.is_enterprise()) {
             Ok(expected) => {
-                let Some(mut difference) = catalog.difference(&expected) else {
+                let Some(difference) = catalog.difference(&expected) else {
                     compared.unrepaired.push(Unrepaired::of(&running, &NotRepaired::NodeUnread));
                     continue;
                 };
-                let is_taken_over = is_taken_over(&running, &expected, scope);
-                if is_taken_over {
-                    difference.statuses.clear();
-                }
                 if !difference.is_empty() {
-                    compared.found.push(Found { running, expected, difference, is_taken_over });
+                    compared.found.push(Found { running, expected, difference });
                 }
             }
             Err(why) if why.is_normal(&running.task.placement, now) => {}
@@ -93,14 +87,6 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Sc
         }
     }
     compared
-}
-
-/// Whether the controller itself syncs the health of a task. It finds the instances of a task by their metadata, which the
-/// configuration of the task may replace.
-pub(super) fn is_taken_over(running: &RunningTask, expected: &[Registration], scope: &Scope) -> bool {
-    let id = running.task.arn.id().as_str();
-    let has_own_id = |it: &Registration| it.meta.get(TASK_ID_META).is_some_and(|task| task == id);
-    scope.losses(&running.task, &running.definition).health_sync && expected.iter().all(has_own_id)
 }
 
 /// What Consul should hold for a task.

@@ -29,8 +29,6 @@ pub(crate) struct Repaired {
     pub(crate) tasks: usize,
     /// The checks whose status was corrected.
     pub(crate) checks: usize,
-    /// The tasks that were stopped, so that others replace them.
-    pub(crate) replaced: usize,
 }
 
 /// The result of the repairs of a sweep.
@@ -48,10 +46,6 @@ pub(crate) struct RepairReport {
 impl RepairReport {
     pub(super) fn count_repaired(&mut self, cluster: &ClusterArn) {
         self.repaired.entry(cluster.clone()).or_default().tasks += 1;
-    }
-
-    pub(crate) fn count_replaced(&mut self, cluster: &ClusterArn, tasks: usize) {
-        self.repaired.entry(cluster.clone()).or_default().replaced += tasks;
     }
 
     pub(super) fn count_corrected(&mut self, cluster: &ClusterArn, checks: usize) {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Repairs, SecondLook,
-    found::{Found, expected, is_taken_over},
+    found::{Found, expected},
     report::RepairReport,
 };
 use crate::{
@@ -69,11 +69,8 @@ impl Repairs {
     pub(crate) async fn look_again(&self, look: &SecondLook, deadline: Deadline, report: &mut RepairReport) {
         let Some(mut looked_at) = look.looked_at else { return };
         let mut first = FirstLook::default();
-        let (repaired, others): (Vec<&Found>, Vec<&Found>) = look
-            .found
-            .iter()
-            .filter(|found| !found.is_taken_over)
-            .partition(|found| look.repaired.contains(&found.running.task.arn));
+        let (repaired, others): (Vec<&Found>, Vec<&Found>) =
+            look.found.iter().partition(|found| look.repaired.contains(&found.running.task.arn));
         let mut tasks: Vec<&Found> = others.into_iter().filter(|found| !found.difference.statuses.is_empty()).collect();
         for check in tasks.iter().flat_map(|found| &found.difference.statuses) {
             first.insert(check, check.modify_index);
@@ -122,12 +119,8 @@ impl Repairs {
                 continue;
             }
             let running = RunningTask { task, ..running };
-            let scope = &self.tasks.scope;
-            match expected(&running, scope.is_enterprise()) {
-                Ok(expected) if !is_taken_over(&running, &expected, scope) => {
-                    wrong.extend(Wrong::of(running, expected, first, &catalog));
-                }
-                _ => {}
+            if let Ok(expected) = expected(&running, self.tasks.scope.is_enterprise()) {
+                wrong.extend(Wrong::of(running, expected, first, &catalog));
             }
         }
         wrong

@@ -52,12 +52,10 @@ pub struct Settings {
     pub kms_key_id: Option<String>,
     /// `QUEUE_URL`: the function's own queue.
     pub queue_url: String,
-    /// `HEALTH_SYNC_INTERVAL_SECONDS`; `None`: health is not synced.
-    pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`; `MODE`, `REPAIR`, `REPLACE_BROKEN_TASKS`,
-    /// `ROUTINE_EVENTS` and `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    /// `CLUSTER_PARTITIONS`; `MODE`, `REPAIR`, `ROUTINE_EVENTS` and
+    /// `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -82,7 +80,6 @@ impl Settings {
             tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,
             kms_key_id: variables.checked("SECRET_KMS_KEY_ID", is_printable, "the ARN or ID of a KMS key")?,
             queue_url: read_queue_url(&variables)?,
-            health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
         };
         settings.check_tls(&variables)?;
         Ok(settings)
@@ -177,7 +174,6 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         bootstrap: read_bootstrap(variables)?,
         consul_hosts: consul.hosts().collect(),
         repair: variables.optional("REPAIR")?.unwrap_or_default(),
-        replaces_broken: read_switch(variables, "REPLACE_BROKEN_TASKS")?,
         announces_routine: read_switch(variables, "ROUTINE_EVENTS")?,
         sweep_interval: read_rate(variables.text("RECONCILE_RATE").as_deref())?,
         clusters,
@@ -208,16 +204,6 @@ fn read_unused_for(text: Option<&str>) -> Result<Duration, InvalidField> {
     hours
         .map(|hours| Duration::from_hours(hours.into()))
         .ok_or_else(|| InvalidField::new("UNUSED_TOKEN_HOURS", text, "whole hours from 1 to 720"))
-}
-
-/// 0 disables the health sync.
-fn read_interval(text: Option<&str>) -> Result<Option<Duration>, InvalidField> {
-    let text = text.unwrap_or("0");
-    match text.trim().parse::<u64>() {
-        Ok(0) => Ok(None),
-        Ok(seconds) if (10..=60).contains(&seconds) => Ok(Some(Duration::from_secs(seconds))),
-        _ => Err(InvalidField::new("HEALTH_SYNC_INTERVAL_SECONDS", text, "0 for off, or whole seconds from 10 to 60")),
-    }
 }
 
 /// A switch that is off by default.

@@ -77,12 +77,9 @@ fn error_names_the_variable() {
         ("UNUSED_TOKEN_HOURS", "long"),
         ("MAX_DELETE_PERCENT", "101"),
         ("REPAIR", "true"),
-        ("REPLACE_BROKEN_TASKS", "true"),
         ("RECONCILE_RATE", "5 minutes"),
         ("RECONCILE_RATE", "rate(0 minutes)"),
         ("RECONCILE_RATE", "rate(5 moons)"),
-        ("HEALTH_SYNC_INTERVAL_SECONDS", "9"),
-        ("HEALTH_SYNC_INTERVAL_SECONDS", "61"),
     ] {
         let error = environment(&[(name, value)]).unwrap_err();
         assert_eq!(error.field(), name, "{name}={value}: {error}");
@@ -188,13 +185,6 @@ fn names_and_patterns_of_clusters_are_read() {
         let settings = environment(&[prefix, ("ECS_CLUSTER_ARNS", clusters)]).unwrap();
         assert!(settings.scope.clusters.contains(&CLUSTER.parse().unwrap()), "{clusters}");
     }
-}
-
-#[test]
-fn health_sync_is_off_by_default() {
-    assert_eq!(environment(&[]).unwrap().health_sync_interval, None);
-    let every_ten = environment(&[("HEALTH_SYNC_INTERVAL_SECONDS", "10")]).unwrap();
-    assert_eq!(every_ten.health_sync_interval, Some(Duration::from_secs(10)));
 }
 
 #[test]

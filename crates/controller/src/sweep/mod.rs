@@ -26,14 +26,13 @@ use crate::{
     announcer::Announcer,
     apply::Applier,
     bootstrap::Bootstrap,
+    broken::report_broken,
     counting::count,
     deadline::Deadline,
     entropy::Entropy,
     outcome::{Basis, Outcome},
     repair::{RepairReport, Repairs},
-    replacement::Replacements,
-    survey::{Problem, Survey, Surveyor, SweepOrder},
-    takeover::{NotTakenOver, Takeover},
+    survey::{Survey, Surveyor, SweepOrder},
     tasks::TaskReader,
 };
 
@@ -48,8 +47,6 @@ pub(crate) struct Sweep {
     pub(crate) applier: Arc<Applier>,
     pub(crate) bootstrap: Arc<Bootstrap>,
     pub(crate) repairs: Repairs,
-    pub(crate) takeover: Arc<Takeover>,
-    pub(crate) replacements: Replacements,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) announcer: Arc<Announcer>,
 }
@@ -104,19 +101,12 @@ impl Sweep {
         report
     }
 
-    /// Repairs running tasks, takes over those without a health-sync, and replaces those that cannot be repaired.
+    /// Repairs running tasks, and reports those that cannot be repaired.
     async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
         let (mut report, look) = self.repairs.register(survey, order, deadline).await;
-        if order.dry_run {
-            report.planned.extend(Takeover::planned(&survey.observed.tasks));
-        } else {
-            // After the registrations, so that none follows a later read of the node, and before the second look, which waits.
-            for NotTakenOver { cluster, error, .. } in self.takeover.take_over(&survey.observed.tasks, deadline).await {
-                report.problems.push(Problem::new(Some(&cluster), error));
-            }
-        }
         self.repairs.look_again(&look, deadline, &mut report).await;
-        self.replacements.run(survey, order, deadline, &mut report).await;
+        let announcer = (!order.dry_run).then_some(self.announcer.as_ref());
+        report.unrepaired.extend(report_broken(survey, &self.tasks.scope, announcer));
         report
     }
 

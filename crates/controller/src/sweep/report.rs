@@ -24,7 +24,7 @@ use crate::{
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
-/// The clusters whose deletions or replacements the guard stops, with the reason.
+/// The clusters whose deletions the guard stops, with the reason.
 pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 
 /// How a sweep ended.
@@ -37,7 +37,7 @@ pub enum SweepOutcome {
     Observed,
     /// Nothing was changed, because only the plan was requested.
     DryRun,
-    /// The guard stopped deletions or replacements.
+    /// The guard stopped deletions.
     GuardTripped,
     /// Something could not be read or written.
     Incomplete,
@@ -93,11 +93,9 @@ pub struct ClusterReport {
     pub repaired: usize,
     /// The number of checks whose status was corrected.
     pub corrected: usize,
-    /// The number of broken tasks that were stopped, so that others replace them.
-    pub replaced: usize,
     /// The number of actions that failed or for which time ran out.
     pub left: usize,
-    /// Why the guard stopped deletions or replacements.
+    /// Why the guard stopped deletions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
     /// The actions that were not applied: in a dry run, or because of the guard.
@@ -252,7 +250,7 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
 fn add_repairs(repairs: &RepairReport, report: &mut ClusterReport) {
     let is_its = |cluster: &ClusterArn| cluster.as_str() == report.cluster_arn;
     if let Some((_, repaired)) = repairs.repaired.iter().find(|(cluster, _)| is_its(cluster)) {
-        (report.repaired, report.corrected, report.replaced) = (repaired.tasks, repaired.checks, repaired.replaced);
+        (report.repaired, report.corrected) = (repaired.tasks, repaired.checks);
     }
     let planned = repairs.planned.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, planned)| planned.clone());
     let unrepaired = repairs.unrepaired.iter().filter(|task| is_its(&task.cluster));

@@ -52,7 +52,6 @@ impl EndState<'_> {
                 };
                 self.is_active_and(planned, is_wrong)
             }
-            Kind::TasksReplaced => self.is_active_and(planned, |_| true),
         }
     }
 

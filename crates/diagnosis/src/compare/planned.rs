@@ -45,6 +45,6 @@ fn subject(kind: Kind, line: &Line) -> Option<String> {
         Kind::LoginTokensDeleted | Kind::TokensDeleted => line.accessor_id.clone(),
         Kind::TokensCreated => line.holder.clone(),
         Kind::InstancesDrained => line.check_id.clone(),
-        Kind::TasksRepaired | Kind::TasksCorrected | Kind::TasksReplaced => line.task_id.clone(),
+        Kind::TasksRepaired | Kind::TasksCorrected => line.task_id.clone(),
     }
 }

@@ -21,8 +21,6 @@ pub enum Kind {
     TasksCorrected,
     /// Instances are drained.
     InstancesDrained,
-    /// Broken tasks are stopped.
-    TasksReplaced,
 }
 
 impl Kind {
@@ -36,7 +34,6 @@ impl Kind {
             "repair" => Self::TasksRepaired,
             "correct_health" => Self::TasksCorrected,
             "mark_critical" => Self::InstancesDrained,
-            "replace_task" => Self::TasksReplaced,
             _ => return None,
         })
     }
@@ -52,7 +49,6 @@ impl Kind {
             Self::TasksRepaired => "register tasks again",
             Self::TasksCorrected => "correct checks",
             Self::InstancesDrained => "drain instances",
-            Self::TasksReplaced => "replace tasks",
         }
     }
 }

@@ -143,7 +143,6 @@ fn tasks_and_instances_are_compared_with_what_runs() {
     let lines = vec![
         of_task("repair"),
         of_task("correct_health"),
-        of_task("replace_task"),
         drain(&format!("web-{}", id(1))),
         drain("web-gone"),
         line(9, "observe", json!({ "call": "PUT /v1/txn" })),
@@ -153,7 +152,6 @@ fn tasks_and_instances_are_compared_with_what_runs() {
             (Kind::TasksRepaired, [1, 1 - repaired, repaired, 0]),
             (Kind::TasksCorrected, [1, 1 - corrected, corrected, 0]),
             (Kind::InstancesDrained, [2, 1, 1, 0]),
-            (Kind::TasksReplaced, [1, 0, 1, 0]),
         ]
     };
     assert_eq!(numbers(&compared(lines.clone(), None)), expected(0, 0));

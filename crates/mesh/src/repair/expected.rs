@@ -128,11 +128,9 @@ impl TaskFacts<'_> {
             return Err(NotRepaired::OtherTaskId(other.to_string()));
         }
         let synced = SyncedTask {
-            id: task.arn.id().clone(),
             containers: task.containers.clone(),
             synced: config.synced_containers().to_vec(),
             is_overall: self.definition.programs.report_overall_health(),
-            is_taken_over: false,
         };
         for registration in &mut expected {
             for check in &mut registration.checks {

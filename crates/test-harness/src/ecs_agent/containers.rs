@@ -38,18 +38,9 @@ impl DataplaneTask<'_> {
         self.submit_task(&json!({ "desiredStatus": "STOPPED" })).await;
     }
 
-    /// The task protects itself from scale-in, or ends that, by its agent.
-    pub async fn protect(&self, is_protected: bool) {
-        let world = self.world();
-        let body = json!({ "cluster": world.name, "tasks": [self.arn], "protectionEnabled": is_protected });
-        world.ecs_call("UpdateTaskProtection", &body).await;
-    }
-
-    /// Why ECS was told to stop it; `None` while it runs.
-    pub async fn stopped_reason(&self) -> Option<String> {
-        let described = self.describe().await;
-        let reason = || described["stoppedReason"].as_str().expect("a reason").to_owned();
-        (described["desiredStatus"] == "STOPPED").then(reason)
+    /// Whether ECS was told to stop it.
+    pub async fn is_told_to_stop(&self) -> bool {
+        self.describe().await["desiredStatus"] == "STOPPED"
     }
 
     /// The health of its containers in ECS. The agent's metadata has none of a container that does not run.

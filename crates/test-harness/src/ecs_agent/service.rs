@@ -94,19 +94,6 @@ impl DataplaneService {
         body["desiredCount"] = json!(desired);
         body["tags"] = tags.clone();
         world.ecs_call("CreateService", &body).await;
-        self.tasks_of_ecs_service(world).await
-    }
-
-    /// The ECS service starts tasks in place of those that have stopped. `MiniStack` does so only when the service is updated.
-    pub async fn start_replacements<'a>(&self, world: &'a World<'a>) -> Vec<DataplaneTask<'a>> {
-        let before = self.tasks_of_ecs_service(world).await;
-        world.ecs_call("UpdateService", &json!({ "cluster": world.name, "service": self.name })).await;
-        let mut tasks = self.tasks_of_ecs_service(world).await;
-        tasks.retain(|task| before.iter().all(|known| known.arn != task.arn));
-        tasks
-    }
-
-    async fn tasks_of_ecs_service<'a>(&self, world: &'a World<'a>) -> Vec<DataplaneTask<'a>> {
         let of_service = json!({ "cluster": world.name, "serviceName": self.name });
         let answer = world.ecs_call("ListTasks", &of_service).await;
         let arns = answer["taskArns"].as_array().expect("the service's tasks").iter();

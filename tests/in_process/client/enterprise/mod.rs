@@ -130,7 +130,6 @@ async fn catalog_writes_name_their_tenancy() {
     let other = ServiceInstance { id: format!("api-{TASK}"), name: "api".to_owned(), ..instance(elsewhere) };
     consul.deregister(&[instance(enterprise()), other]).await.unwrap();
     consul.set_checks(&[check(enterprise())]).await.unwrap();
-    consul.deregister_check(&check(enterprise())).await.unwrap();
     consul.deregister_service(CLUSTER, "web-1", &enterprise()).await.unwrap();
     consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
 
@@ -162,10 +161,6 @@ async fn catalog_writes_name_their_tenancy() {
             (
                 "PUT /v1/catalog/register?partition=team&ns=shop".to_owned(),
                 json!({ "Node": CLUSTER, "SkipNodeUpdate": true, "Checks": [check] })
-            ),
-            (
-                "PUT /v1/catalog/deregister?partition=team&ns=shop".to_owned(),
-                json!({ "Node": CLUSTER, "CheckID": format!("web-{TASK}-app") })
             ),
             (
                 "PUT /v1/catalog/deregister?partition=team&ns=shop".to_owned(),

@@ -145,15 +145,10 @@ pub(super) fn health_sync_stopped(case: &Case<'_>) -> Option<Conclusion> {
     let definition = &member.definition.definition;
     member.state.task.losses(definition).health_sync.then_some(())?;
     let name = definition.programs.health_reporter()?;
-    let reported = match (case.done("take_over_health_sync"), case.observed(&["take_over_health_sync"])) {
-        (Some(line), _) => {
-            format!("the controller has reported its health since {}", moment(line.at))
-        }
-        (None, Some(_)) => "the controller is in Mode=observe, so that nobody reports its health to Consul".to_owned(),
-        (None, None) => "it is not known that the controller reports its health instead".to_owned(),
-    };
-    let sentence =
-        format!("Its container {name} has stopped, and {reported}: replace the task, and read {}", case.log_of(name));
+    let sentence = format!(
+        "Its container {name} has stopped, so that only sweeps write its health to Consul: replace the task, and read {}",
+        case.log_of(name)
+    );
     Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
 }
 

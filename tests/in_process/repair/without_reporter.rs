@@ -1,0 +1,70 @@
+//! Running tasks whose health-sync has stopped: only sweeps write their health.
+
+use serde_json::{Value, json};
+
+use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
+
+const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+
+/// A registered task without a health-sync, whose app is unhealthy, and which Consul believes to be healthy.
+async fn orphaned(change: impl FnOnce(&mut FakeTask)) -> (Mesh, FakeTask) {
+    let mut task = FakeTask::new(1);
+    change(&mut task);
+    let mesh = Mesh::forgotten(vec![task]).await;
+    mesh.sweep().await;
+    let task = mesh.change(0, |task| {
+        task.stopped.insert(HEALTH_SYNC);
+        task.unhealthy.insert("app");
+    });
+    (mesh, task)
+}
+
+/// Sets a field of the configuration of a task.
+fn configure(task: &mut FakeTask, pointer: &str, value: Value) {
+    let config = &mut task.registrar["environment"][0]["value"];
+    let mut parsed: Value = serde_json::from_str(config.as_str().unwrap()).unwrap();
+    *parsed.pointer_mut(pointer).unwrap() = value;
+    *config = json!(parsed.to_string());
+}
+
+fn are_all(mesh: &Mesh, task: &FakeTask, status: &str) -> bool {
+    mesh.statuses(task).values().all(|seen| seen == status)
+}
+
+#[tokio::test]
+async fn a_task_whose_configuration_is_not_known_is_reported() {
+    // Given a registered task whose configuration comes from a secret since
+    let (mesh, task) = orphaned(|_| {}).await;
+    mesh.change(0, |task| {
+        task.definition = "web:2".to_owned();
+        task.registrar["secrets"] = json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "valueFrom": "config" }]);
+    });
+    // When a sweep sees it without a health-sync, it lists the task
+    let report = mesh.sweep().await;
+    assert!(why_skipped(&report, &task).unwrap().contains("from a secret"), "{report:?}");
+    assert!(are_all(&mesh, &task, "passing"));
+}
+
+#[tokio::test]
+async fn a_task_whose_metadata_have_another_task_id_is_corrected() {
+    // Given a service whose metadata replace the ID of the task
+    let own = json!({ "name": "web", "port": 9090, "meta": { "task-id": "blue" } });
+    let (mesh, task) = orphaned(|task| configure(task, "/service", own)).await;
+    let report = mesh.sweep().await;
+    assert_eq!(report.clusters[0].corrected, 3, "{report:?}");
+    assert!(are_all(&mesh, &task, "critical"), "{:?}", mesh.statuses(&task));
+}
+
+#[tokio::test]
+async fn an_order_of_an_earlier_version_to_sync_health_is_acknowledged() {
+    let (mesh, task) = orphaned(|_| {}).await;
+    mesh.consul.forget();
+    // Given the message that an earlier version sent to itself, which waits in the queue during an upgrade
+    let body = json!({
+        "source": "ecs-mesh-controller", "detail-type": "Health Sync Takeover",
+        "detail": { "cluster": super::mesh_of_tasks::CLUSTER, "tasks": [task.id()] },
+    });
+    // Then it is done, and does nothing
+    mesh.handle(&body).await;
+    assert!(mesh.consul.lines().is_empty() && are_all(&mesh, &task, "passing"));
+}
