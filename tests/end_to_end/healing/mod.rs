@@ -1,6 +1,7 @@
 //! Running tasks that Consul has forgotten or remembers wrongly, on the deployed stack with a real Consul: the sweeps of
 //! `reconcile` repair them. The containers' agent, `mesh-init` and `health-sync` are stand-ins.
 
+mod admission;
 mod broken;
 mod dead_proxy;
 mod forgotten;
@@ -25,7 +26,7 @@ use tokio::sync::OnceCell;
 use crate::fixture::controller_token;
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 25] = [
+const CLUSTERS: [&str; 28] = [
     "announced",
     "node-gone",
     "service-gone",
@@ -51,6 +52,9 @@ const CLUSTERS: [&str; 25] = [
     "told-to-end",
     "kept-broken",
     "no-reporter",
+    "impostor",
+    "misdescribed",
+    "iam-role",
 ];
 
 /// A cluster of the deployment.
