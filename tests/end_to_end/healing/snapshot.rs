@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog};
 
-use super::{assert_settled, services_of, swept_after};
+use super::{assert_settled, services_of, swept_after, why_skipped};
 use crate::fixture::{Fixture, controller_token};
 
 /// Saves the state of Consul: <https://developer.hashicorp.com/consul/api-docs/snapshot>
@@ -39,12 +39,18 @@ async fn a_restored_snapshot_is_brought_up_to_date_by_one_sweep() {
     health_sync.tick().await;
     world.stop(&stopped.arn).await;
     world.swept().await;
-    let (_new, _its_health_sync) = DataplaneTask::start(&world, Release::V0_10).await;
+    let (new, _its_health_sync) = DataplaneTask::start(&world, Release::V0_10).await;
     let before = catalog(&world).await;
-    // When the snapshot is restored
+    // When the snapshot is restored, the login token of the new task is lost as well, so that nothing proves who it is
+    restore(&consul, snapshot.clone()).await;
+    let swept = world.swept().await;
+    assert!(why_skipped(&swept, &new).is_some_and(|why| why.contains("not proven")), "{swept}");
+    assert_eq!(world.service_ids().await, services_of([&staying]));
+    // When it is restored and the new task has logged in again
     let swept = swept_after(&world, async || {
         restore(&consul, snapshot.clone()).await;
         assert_eq!(world.service_ids().await, services_of([&staying, &stopped]));
+        new.log_in(&world.service()).await;
     })
     .await;
     // Then one sweep brings everything back as it was
