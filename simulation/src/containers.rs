@@ -34,6 +34,8 @@ pub(crate) struct Containers {
     pub(crate) has_lost_proxy: bool,
     /// Whether `health-sync` has stopped.
     pub(crate) has_lost_sync: bool,
+    /// Whether an answer of ECS does not tell the health of what runs.
+    pub(crate) is_hidden: bool,
 }
 
 impl Containers {
@@ -41,9 +43,10 @@ impl Containers {
     pub(crate) fn shown(task: &DescribedTask) -> Self {
         let is_stopped = |name: &str| task.container(name).is_some_and(|container| container.is_stopped);
         Self {
-            is_unhealthy: task.container(APP).is_some_and(|app| app.health != ContainerHealth::Healthy),
+            is_unhealthy: task.container(APP).is_some_and(|app| app.health == ContainerHealth::Unhealthy),
             has_lost_proxy: is_stopped(DATAPLANE),
             has_lost_sync: is_stopped(HEALTH_SYNC),
+            is_hidden: task.container(APP).is_some_and(|app| app.health == ContainerHealth::Unknown),
         }
     }
 }
@@ -153,16 +156,16 @@ impl World {
             exit_code: Some(exit_code),
             ..container(name, health)
         };
-        let app = if containers.is_unhealthy { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
+        let health = |is_unhealthy: bool| match is_unhealthy {
+            _ if task.hides_health => ContainerHealth::Unknown,
+            true => ContainerHealth::Unhealthy,
+            false => ContainerHealth::Healthy,
+        };
         let last =
             if self.scenario.healing.shows_last_health { ContainerHealth::Healthy } else { ContainerHealth::Unknown };
         let mut shown = vec![
-            container(APP, app),
-            if containers.has_lost_proxy {
-                stopped(DATAPLANE, last, 1)
-            } else {
-                container(DATAPLANE, ContainerHealth::Healthy)
-            },
+            container(APP, health(containers.is_unhealthy)),
+            if containers.has_lost_proxy { stopped(DATAPLANE, last, 1) } else { container(DATAPLANE, health(false)) },
         ];
         if task.has_agent {
             return shown;

@@ -71,6 +71,8 @@ pub(crate) struct Task {
     pub(crate) history: Vec<(u64, TaskStatus)>,
     /// Its containers after each change, with the time of the change.
     pub(crate) containers: Vec<(u64, Containers)>,
+    /// Whether ECS does not learn the health of its containers, as on hosts without the telemetry endpoint.
+    pub(crate) hides_health: bool,
     /// What its `health-sync` remembers.
     pub(crate) health_sync: HealthSync,
     /// The token that it read from its secret.
@@ -159,6 +161,7 @@ impl Ecs {
                 end,
                 history: Vec::with_capacity(LIFECYCLE.len()),
                 containers: Vec::new(),
+                hides_health: random.u32(..5) == 0,
                 health_sync: HealthSync::default(),
                 read: None,
                 acknowledged_at: None,

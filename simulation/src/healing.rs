@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use consul::ConsulError;
 use mesh::{
     arn::TaskId,
-    catalog::{CatalogNode, HealthCheck},
+    catalog::{CatalogNode, CheckStatus, HealthCheck},
     phase::TaskPhase,
     registration::Registration,
     repair::RepairMode,
@@ -14,8 +14,9 @@ use mesh::{
 
 use super::{
     catalog::Instance,
-    containers::Containers,
+    containers::{APP, Containers},
     ecs::{End, Task},
+    health_sync::Release,
     world::World,
 };
 
@@ -40,12 +41,41 @@ impl From<u64> for SweepReads {
 pub(crate) struct RepairReads {
     /// The IDs of the instances on each node that it has read.
     pub(crate) nodes: BTreeMap<String, BTreeSet<String>>,
-    /// The checks of each node that it has read, with the time of the last read.
-    checks: BTreeMap<String, (u64, BTreeSet<String>)>,
+    /// The checks of each node that it has read, with the time of the last read, and with its own corrections since.
+    checks: BTreeMap<String, (u64, Vec<HealthCheck>)>,
     /// The tasks that ECS has described as meant to run since their node was read, with their containers.
     described: BTreeMap<TaskId, Containers>,
     /// The node, the ID and the `ModifyIndex` of what it has registered, with the time of the write.
     registered: Vec<(String, String, u64, u64)>,
+}
+
+impl RepairReads {
+    /// The status of a check as it was read.
+    fn status(&self, check: &HealthCheck) -> Option<CheckStatus> {
+        let (_, checks) = self.checks.get(&check.node)?;
+        checks.iter().find(|known| known.is_same_as(check)).map(|known| known.status)
+    }
+
+    /// Whether the correction of a check leaves no instance of its service in rotation, and there is one.
+    fn takes_last_instance(&self, check: &HealthCheck) -> bool {
+        let all = self.checks.values().flat_map(|(_, checks)| checks);
+        let mut instances: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+        for known in all.filter(|known| known.service_name == check.service_name) {
+            let passes = instances.entry((&known.node, &known.service_id)).or_insert(true);
+            *passes &= known.status != CheckStatus::Critical;
+        }
+        let own = instances.remove(&(check.node.as_str(), check.service_id.as_str()));
+        own == Some(true) && !instances.into_values().any(|passes| passes)
+    }
+
+    /// Records corrections.
+    fn correct(&mut self, corrected: &[&HealthCheck]) {
+        for known in self.checks.values_mut().flat_map(|(_, checks)| checks) {
+            if let Some(check) = corrected.iter().find(|check| check.is_same_as(known)) {
+                known.status = check.status;
+            }
+        }
+    }
 }
 
 impl World {
@@ -74,8 +104,7 @@ impl World {
     /// Records that a sweep has read the checks of a node.
     pub(crate) fn were_checks_read(&mut self, environment: usize, node: &str, at: u64, checks: &[HealthCheck]) {
         let Some(sweep) = self.sweep_reads.get_mut(&environment) else { return };
-        let ids = checks.iter().map(|check| check.id.clone()).collect();
-        sweep.repairs.checks.insert(node.to_owned(), (at, ids));
+        sweep.repairs.checks.insert(node.to_owned(), (at, checks.to_vec()));
     }
 
     /// Records what ECS has said to a sweep about tasks.
@@ -116,31 +145,53 @@ impl World {
     }
 
     /// A status is corrected only if it has contradicted ECS for as long as `health-lag`: `health-sync` may just have written it.
-    /// The controller reports the health of a task whose `health-sync` has stopped at once.
+    /// That of a task whose `health-sync` has stopped is corrected at once. No passing check is lowered because ECS does not tell the
+    /// health of its container, and no service loses its last passing instance.
     pub(crate) fn check_may_correct(&mut self, environment: usize, checks: &[HealthCheck]) {
         let Some(sweep) = self.sweep_reads.get(&environment) else { return };
         let lag = self.scenario.healing.health_lag * 1_000;
-        let is_taken_over = |check: &HealthCheck| {
+        let task_of = |check: &HealthCheck| {
             let is_its = |task: &&Task| check.service_id.contains(&task.arn.id().to_string());
-            self.ecs.tasks.iter().find(is_its).is_some_and(|task| task.containers().has_lost_sync)
+            self.ecs.tasks.iter().find(is_its)
+        };
+        let has_no_reporter = |check: &HealthCheck| task_of(check).is_some_and(|task| task.containers().has_lost_sync);
+        let is_lowered = |check: &&HealthCheck| {
+            check.status == CheckStatus::Critical && sweep.repairs.status(check) == Some(CheckStatus::Passing)
+        };
+        let is_blind = |check: &&HealthCheck| {
+            let is_lost = |task: &Task| task.containers().has_lost_proxy && !check.id.ends_with(&format!("-{APP}"));
+            task_of(check).is_some_and(|task| task.hides_health && !is_lost(task))
         };
         let is_early = |check: &&HealthCheck| {
-            let read = sweep.repairs.checks.get(&check.node).filter(|(_, ids)| ids.contains(&check.id));
+            let read = sweep.repairs.checks.get(&check.node);
+            let read = read.filter(|(_, checks)| checks.iter().any(|known| known.id == check.id));
             let written_at = self.consul.health_synced.get(&check.id);
             // A write that is later than the look is a race that the next sweep ends.
             let is_recent =
                 |((at, _), written_at): (&(u64, _), &u64)| written_at <= at && at - written_at + 1_000 < lag;
-            read.zip(written_at).is_some_and(is_recent) && !is_taken_over(check)
+            read.zip(written_at).is_some_and(is_recent) && !has_no_reporter(check)
         };
-        let mut own = checks.iter().filter(|check| check.kind != "maintenance");
-        let how = match own.clone().next() {
-            Some(_) if self.scenario.healing.repair != RepairMode::On => "although REPAIR is not on".to_owned(),
-            _ => match own.find(is_early) {
-                Some(check) => format!("too early: health-sync has just written {}", check.id),
-                None => return,
-            },
+        let own: Vec<&HealthCheck> = checks.iter().filter(|check| check.kind != "maintenance").collect();
+        let lowered: Vec<&HealthCheck> = own.iter().copied().filter(|check| is_lowered(check)).collect();
+        let early = own.iter().find(|check| is_early(check));
+        let blind = lowered.iter().find(|check| is_blind(check));
+        let how = match (early, blind) {
+            _ if !own.is_empty() && self.scenario.healing.repair != RepairMode::On => {
+                Some("although REPAIR is not on".to_owned())
+            }
+            (Some(check), _) => Some(format!("too early: health-sync has just written {}", check.id)),
+            (None, Some(check)) => Some(format!("although ECS does not tell the health behind {}", check.id)),
+            (None, None) => None,
         };
-        self.broken(format!("never blind: checks are corrected {how}"));
+        let Some(sweep) = self.sweep_reads.get_mut(&environment) else { return };
+        let last =
+            lowered.iter().find(|check| sweep.repairs.takes_last_instance(check)).map(|check| &check.service_name);
+        sweep.repairs.correct(&own);
+        if let Some(how) = how {
+            self.broken(format!("never blind: checks are corrected {how}"));
+        } else if let Some(service) = last {
+            self.broken(format!("never the living: the last passing instance of {service} is taken out of rotation"));
+        }
     }
 
     /// Records that a sweep has registered an instance.
@@ -216,13 +267,18 @@ impl World {
     fn check_health(&mut self) {
         for index in 0..self.ecs.tasks.len() {
             let task = &self.ecs.tasks[index];
-            // `health-sync` takes the last health status of a proxy that has stopped for its health.
-            if !task.runs_in_mesh() || self.misreads_lost_proxy(task) {
+            // `health-sync` takes the last health status of a proxy that has stopped for its health. The sweep says which instance it
+            // has kept in rotation.
+            let is_kept = self.kept_in_rotation.contains(task.arn.id().as_str());
+            if !task.runs_in_mesh() || task.hides_health || is_kept || self.misreads_lost_proxy(task) {
                 continue;
             }
             let wanted = self.scenario.healing.statuses(task.containers());
+            // Whether the app's health counts for the proxy's checks is then not known.
+            let judged =
+                if self.scenario.healing.release == Release::Unknown && task.containers().is_unhealthy { 1 } else { 3 };
             let checks = self.registrations(index).into_iter().flat_map(|registration| registration.checks);
-            for (check, wanted) in checks.zip(wanted) {
+            for (check, wanted) in checks.zip(wanted).take(judged) {
                 if self.consul.check(&check).is_some_and(|known| known.status != wanted) {
                     return self.broken(format!(
                         "converges: check {} of task {index} is not {}",

@@ -115,8 +115,11 @@ impl Healing {
         }
     }
 
-    /// The statuses that ECS's answer means.
+    /// The statuses that ECS's answer means. What it does not tell is registered as critical.
     pub(crate) fn statuses(&self, containers: Containers) -> Statuses {
+        if containers.is_hidden {
+            return [CheckStatus::Critical; 3];
+        }
         self.release.statuses(!containers.is_unhealthy, !containers.has_lost_proxy)
     }
 }

@@ -185,6 +185,10 @@ impl World {
 
     pub(crate) fn check_sweep(&mut self, report: &SweepReport) {
         self.check_no_leak(&format!("{report:?}"));
+        let skipped = report.clusters.iter().flat_map(|cluster| &cluster.skipped);
+        let kept = skipped.filter(|it| it["why"].as_str().is_some_and(|why| why.contains("no other instance of")));
+        let ids = kept.filter_map(|it| it["what"].as_str()?.strip_prefix("task "));
+        self.kept_in_rotation = ids.map(str::to_owned).collect();
     }
 
     /// Acknowledges every message of a batch that did not fail, and checks that its work is done.

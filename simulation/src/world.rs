@@ -88,6 +88,8 @@ pub(crate) struct World {
     pub(crate) sweep_reads: BTreeMap<usize, SweepReads>,
     /// Every secret half that was ever generated.
     pub(crate) canaries: Vec<String>,
+    /// The tasks whose checks the last sweep has left passing, because no other instance of their service passes.
+    pub(crate) kept_in_rotation: BTreeSet<String>,
     /// The first promise that was broken.
     pub(crate) broken: Option<String>,
     /// The steps of the schedule, if they are traced.
@@ -130,6 +132,7 @@ impl World {
             drained: BTreeSet::new(),
             sweep_reads: BTreeMap::new(),
             canaries: Vec::new(),
+            kept_in_rotation: BTreeSet::new(),
             broken: None,
             trace: traced.then(Vec::new),
             scenario,

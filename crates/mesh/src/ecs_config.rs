@@ -34,7 +34,6 @@ pub enum GatewayKind {
 pub struct EcsConfig {
     service: Option<Service>,
     gateway: Option<Gateway>,
-    health_sync_containers: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -55,12 +54,6 @@ impl EcsConfig {
         let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
         let service = self.service.as_ref().and_then(|service| service.name.as_deref());
         gateway.or(service).filter(|name| !name.is_empty())
-    }
-
-    /// The containers whose ECS health status is synced into Consul.
-    #[must_use]
-    pub fn health_sync_containers(&self) -> &[String] {
-        self.health_sync_containers.as_deref().unwrap_or_default()
     }
 
     /// The kind of gateway, if the task is a gateway.
@@ -96,7 +89,6 @@ mod tests {
         let nulls = r#"{"service":{"name":null},"gateway":null,"healthSyncContainers":null}"#;
         let service: EcsConfig = nulls.parse().unwrap();
         assert_eq!((service.name(), service.gateway_kind()), (None, None));
-        assert_eq!(service.health_sync_containers(), Vec::<String>::new());
         let gateway = r#"{"service":null,"gateway":{"kind":"api-gateway","name":null},"healthSyncContainers":null}"#;
         assert_eq!(gateway.parse::<EcsConfig>().unwrap().gateway_kind(), Some(GatewayKind::ApiGateway));
     }

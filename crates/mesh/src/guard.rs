@@ -4,6 +4,8 @@
 //! An incomplete view, because of a wrong region, an incomplete answer of ECS or a defect, makes a sweep plan too many
 //! deletions.
 
+pub mod corrections;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{

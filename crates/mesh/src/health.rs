@@ -1,7 +1,8 @@
-//! Health sync: copies the health status of containers from ECS into health checks in Consul.
+//! What the health status of containers in ECS says of health checks in Consul.
 //!
-//! The mapping is that of `consul-ecs health-sync`: `HEALTHY` is passing, anything else is critical; the dataplane's
-//! check passes only if the dataplane and every synced container are healthy. Source:
+//! As in `consul-ecs health-sync`, `HEALTHY` is passing; the dataplane's check passes only if the dataplane and every synced
+//! container are healthy. health-sync reads `UNKNOWN` from the agent on the host and writes critical. The API of ECS
+//! also reports it where the agent knows more: on hosts without the telemetry endpoint, and before a report arrives. Source:
 //! <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference#healthsynccontainers>
 
 use super::{
@@ -22,42 +23,73 @@ pub struct SyncedTask {
     pub synced: Vec<String>,
     /// Whether the dataplane's checks pass only if every synced container is healthy, as
     /// [`crate::program::Programs::report_overall_health`] says.
-    pub is_overall: bool,
+    pub is_overall: Option<bool>,
 }
 
-/// The status of a container's check by ECS, and its output; `None` for a container that is not synced.
+/// What ECS says of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The status that the check should have; `None` if ECS does not tell it.
+    pub status: Option<CheckStatus>,
+    /// The health status in ECS that decides, in words.
+    pub why: String,
+}
+
+impl Verdict {
+    /// The status with which a missing check is registered: critical, as `mesh-init` does, unless ECS knows more.
+    #[must_use]
+    pub fn initial(&self) -> CheckStatus {
+        self.status.unwrap_or(CheckStatus::Critical)
+    }
+}
+
+/// What ECS says of a container's check; `None` for a container that is not synced.
 #[must_use]
-pub fn status(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
+pub fn verdict(task: &SyncedTask, container: &str) -> Option<Verdict> {
     let is_synced = task.synced.iter().any(|name| name == container);
     if container != DATAPLANE && !is_synced {
         return None;
     }
-    let mut needed = vec![container];
-    if container == DATAPLANE && task.is_overall {
-        needed.extend(task.synced.iter().map(String::as_str));
-    }
-    let unhealthy = needed.into_iter().find(|name| health(task, name) != Some(ContainerHealth::Healthy));
-    Some(match unhealthy {
-        None => (CheckStatus::Passing, format!("ECS health status of container {container}: HEALTHY")),
-        Some(name) => {
-            let container = task.containers.iter().find(|container| container.name == name);
-            let status = match container {
-                Some(container) if container.is_stopped => "STOPPED",
-                Some(container) => container.health.as_str(),
-                None => "no such container in the task",
-            };
-            (CheckStatus::Critical, format!("ECS health status of container {name}: {status}"))
-        }
-    })
+    let others = task.synced.iter().map(String::as_str).filter(|_| container == DATAPLANE);
+    let others: Vec<Verdict> = match task.is_overall {
+        Some(false) => Vec::new(),
+        Some(true) => others.map(|name| of_container(task, name)).collect(),
+        // Whether the health of another container counts is not known: it lowers no check, and a check passes only with it.
+        None => others.map(|name| of_container(task, name).never_critical()).collect(),
+    };
+    let mut all = others;
+    all.insert(0, of_container(task, container));
+    let worst = [Some(CheckStatus::Critical), None];
+    let failing = worst.iter().find_map(|status| all.iter().find(|verdict| verdict.status == *status));
+    failing.or(all.first()).cloned()
 }
 
-fn health(task: &SyncedTask, name: &str) -> Option<ContainerHealth> {
+fn of_container(task: &SyncedTask, name: &str) -> Verdict {
     let container = task.containers.iter().find(|container| container.name == name);
-    container.map(TaskContainer::current_health)
+    let (status, health) = match container {
+        None => (Some(CheckStatus::Critical), "no such container in the task"),
+        Some(container) if container.is_stopped => (Some(CheckStatus::Critical), "STOPPED"),
+        Some(container) => {
+            let status = match container.health {
+                ContainerHealth::Healthy => Some(CheckStatus::Passing),
+                ContainerHealth::Unhealthy => Some(CheckStatus::Critical),
+                ContainerHealth::Unknown => None,
+            };
+            (status, container.health.as_str())
+        }
+    };
+    Verdict { status, why: format!("ECS health status of container {name}: {health}") }
+}
+
+impl Verdict {
+    fn never_critical(self) -> Self {
+        Self { status: self.status.filter(|status| *status == CheckStatus::Passing), ..self }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use CheckStatus::{Critical, Passing};
     use ContainerHealth::{Healthy, Unhealthy, Unknown};
 
     use super::*;
@@ -69,31 +101,53 @@ mod tests {
             is_stopped: false,
             exit_code: None,
         });
-        SyncedTask { containers: containers.collect(), synced: vec!["app".to_owned()], is_overall: true }
+        SyncedTask { containers: containers.collect(), synced: vec!["app".to_owned()], is_overall: Some(true) }
     }
 
-    /// The statuses of the checks of the app and the dataplane.
-    fn statuses(task: &SyncedTask) -> [CheckStatus; 2] {
-        ["app", DATAPLANE].map(|container| status(task, container).unwrap().0)
+    /// What ECS says of the checks of the app and the dataplane.
+    fn statuses(task: &SyncedTask) -> [Option<CheckStatus>; 2] {
+        ["app", DATAPLANE].map(|container| verdict(task, container).unwrap().status)
     }
 
     #[test]
     fn checks_pass_if_all_containers_are_healthy() {
-        assert_eq!(statuses(&task(&[("app", Healthy), (DATAPLANE, Healthy)])), [CheckStatus::Passing; 2]);
-        assert_eq!(status(&task(&[("other", Healthy)]), "other"), None, "it is not synced");
+        let task = task(&[("app", Healthy), (DATAPLANE, Healthy), ("other", Healthy)]);
+        assert_eq!(statuses(&task), [Some(Passing); 2]);
+        assert_eq!(verdict(&task, "other"), None, "it is not synced");
     }
 
     #[test]
-    fn unhealthy_app_makes_all_checks_critical() {
-        for health in [Unhealthy, Unknown] {
-            assert_eq!(statuses(&task(&[("app", health), (DATAPLANE, Healthy)])), [CheckStatus::Critical; 2]);
+    fn unhealthy_stopped_or_missing_app_makes_all_checks_critical() {
+        let unhealthy = task(&[("app", Unhealthy), (DATAPLANE, Healthy)]);
+        let mut stopped = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
+        stopped.containers[0].is_stopped = true;
+        for task in [unhealthy, stopped, task(&[(DATAPLANE, Healthy)])] {
+            assert_eq!(statuses(&task), [Some(Critical); 2]);
         }
-        assert_eq!(statuses(&task(&[(DATAPLANE, Healthy)])), [CheckStatus::Critical; 2], "it is missing");
     }
 
     #[test]
-    fn unhealthy_dataplane_does_not_change_the_app_check() {
-        let task = task(&[("app", Healthy), (DATAPLANE, Unknown)]);
-        assert_eq!(statuses(&task), [CheckStatus::Passing, CheckStatus::Critical]);
+    fn unknown_health_of_a_running_container_says_nothing() {
+        assert_eq!(statuses(&task(&[("app", Unknown), (DATAPLANE, Healthy)])), [None; 2]);
+        assert_eq!(statuses(&task(&[("app", Healthy), (DATAPLANE, Unknown)])), [Some(Passing), None]);
+        assert_eq!(statuses(&task(&[("app", Unhealthy), (DATAPLANE, Unknown)])), [Some(Critical); 2]);
+        let verdict = verdict(&task(&[("app", Unknown), (DATAPLANE, Healthy)]), DATAPLANE).unwrap();
+        assert_eq!(
+            (verdict.initial(), verdict.why.as_str()),
+            (Critical, "ECS health status of container app: UNKNOWN")
+        );
+    }
+
+    #[test]
+    fn another_container_lowers_the_dataplane_only_in_releases_that_do() {
+        let of_release = |is_overall: Option<bool>, app: ContainerHealth, dataplane: ContainerHealth| {
+            statuses(&SyncedTask { is_overall, ..task(&[("app", app), (DATAPLANE, dataplane)]) })[1]
+        };
+        assert_eq!(of_release(Some(true), Unhealthy, Healthy), Some(Critical));
+        assert_eq!(of_release(Some(false), Unhealthy, Healthy), Some(Passing));
+        // Where the release is not known, only its own health does; it passes where it would in every release
+        assert_eq!(of_release(None, Unhealthy, Healthy), None);
+        assert_eq!(of_release(None, Healthy, Unhealthy), Some(Critical));
+        assert_eq!(of_release(None, Healthy, Healthy), Some(Passing));
     }
 }

@@ -104,15 +104,13 @@ impl Programs {
         self.health_sync.as_deref().or(control_plane.map(|it| it.name.as_str()))
     }
 
-    /// Whether the dataplane's checks pass only if every synced container is healthy: since 0.9, and where the release of a
-    /// task with `mesh-init` is not known. `control-plane` is that of 0.7.
+    /// Whether the dataplane's checks pass only if every synced container is healthy: since 0.9. `None` if the release is not
+    /// known. `control-plane` is that of 0.7.
     #[must_use]
-    pub fn report_overall_health(&self) -> bool {
-        match (self.release, self.registrar.as_ref().map(|container| container.registrar)) {
-            (Some(release), _) => release >= OVERALL_HEALTH,
-            (None, Some(Registrar::ControlPlane)) => false,
-            (None, _) => true,
-        }
+    pub fn report_overall_health(&self) -> Option<bool> {
+        let is_control_plane = self.registrar.as_ref().is_some_and(|it| it.registrar == Registrar::ControlPlane);
+        let release = self.release.or(is_control_plane.then_some(Release { major: 0, minor: 7 }));
+        release.map(|release| release >= OVERALL_HEALTH)
     }
 }
 
@@ -158,11 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn overall_health_counts_since_0_9_and_for_unknown_releases() {
-        let programs = |release: Option<Release>| Programs { release, ..Programs::default() };
-        assert!(!programs(Some(Release { major: 0, minor: 8 })).report_overall_health());
-        assert!(programs(Some(Release { major: 0, minor: 9 })).report_overall_health());
-        assert!(programs(Some(Release { major: 0, minor: 10 })).report_overall_health());
-        assert!(programs(None).report_overall_health());
+    fn overall_health_counts_since_0_9() {
+        let of = |minor: u64| {
+            let release = Some(Release { major: 0, minor });
+            Programs { release, ..Programs::default() }.report_overall_health()
+        };
+        assert_eq!([8, 9, 10].map(of), [Some(false), Some(true), Some(true)]);
+        assert_eq!(Programs::default().report_overall_health(), None);
     }
 }

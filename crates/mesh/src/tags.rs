@@ -12,8 +12,7 @@ pub const SERVICE_NAME_TAG: &str = "consul.hashicorp.com/service-name";
 pub const PARTITION_TAG: &str = "consul.hashicorp.com/partition";
 /// The namespace (Consul Enterprise).
 pub const NAMESPACE_TAG: &str = "consul.hashicorp.com/namespace";
-/// `off`: the controller does not repair the task's entries in Consul and does not replace it. On a task, its definition or
-/// its ECS service.
+/// `off`: the controller does not repair the task's entries in Consul. On a task, its definition or its ECS service.
 pub const REPAIR_TAG: &str = "ecs-mesh-controller/repair";
 
 /// The tags of a task or of a task definition.

@@ -130,14 +130,6 @@ pub struct TaskContainer {
     pub exit_code: Option<i32>,
 }
 
-impl TaskContainer {
-    /// Its health: a container that has stopped is not healthy, whatever its last health status is.
-    #[must_use]
-    pub fn current_health(&self) -> ContainerHealth {
-        if self.is_stopped { ContainerHealth::Unhealthy } else { self.health }
-    }
-}
-
 /// The health status of a container in ECS:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

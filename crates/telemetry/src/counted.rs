@@ -25,7 +25,7 @@ pub enum Counted {
     TasksBroken,
     /// An action that a sweep had to do, because events had missed it.
     Drift,
-    /// The guard has stopped the deletions of a cluster.
+    /// The guard has stopped the deletions or corrections of a cluster.
     GuardTripped,
     /// A chain of own messages was ended.
     MessageChainsEnded,

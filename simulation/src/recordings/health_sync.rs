@@ -50,6 +50,7 @@ fn begin(world: &mut World, step: &str) {
         // A proxy whose health is not known is one whose last health status is not shown.
         has_lost_proxy: step.contains("UNKNOWN"),
         has_lost_sync: false,
+        is_hidden: false,
     };
     world.ecs.tasks[0].containers.push((world.now, containers));
     if step.starts_with("Consul has forgotten the node") {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use test_harness::ecs_agent::{
-    DataplaneService, DataplaneTask, Release, SYNCED, catalog, deregister, node_checks, writes,
+    DATAPLANE, DataplaneService, DataplaneTask, HEALTH_SYNC, Release, SYNCED, catalog, deregister, node_checks, writes,
 };
 
 use super::{assert_settled, log_lines, one_of_each_release, swept_after, world};
@@ -50,20 +50,36 @@ async fn statuses_of_a_restored_snapshot_are_corrected() {
 async fn a_status_that_hides_a_failure_is_corrected() {
     let world = world("settled-in").await;
     let (task, mut health_sync) = DataplaneTask::start(&world, Release::V0_10).await;
+    let (other, _its_health_sync) = DataplaneTask::start(&world, Release::V0_10).await;
     // Given a container that fails, as health-sync has written
     task.report_health(SYNCED[0], "UNHEALTHY").await;
     health_sync.tick().await;
-    assert_eq!(world.passing(&world.service()).await, [""; 0]);
+    assert_eq!(world.passing(&world.service()).await, [other.instance()]);
     // When the status from before comes back, so that the instance gets traffic again
     for id in task.check_ids() {
         task.write_status(&id, "passing").await;
     }
-    assert_eq!(world.passing(&world.service()).await, [task.instance()]);
+    assert_eq!(world.passing(&world.service()).await.len(), 2);
     assert_eq!(health_sync.tick().await, (0, 0), "it has written the failure before");
     world.swept().await;
     // Then it gets none
-    assert_eq!(world.passing(&world.service()).await, [""; 0]);
+    assert_eq!(world.passing(&world.service()).await, [other.instance()]);
     assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn health_of_a_task_without_a_health_sync_is_corrected_by_each_sweep() {
+    let world = world("no-reporter").await;
+    let (_other, _its_health_sync) = DataplaneTask::start(&world, Release::V0_10).await;
+    let (task, _ended) = DataplaneTask::start(&world, Release::V0_10).await;
+    task.report_stopped(HEALTH_SYNC, 1).await;
+    for (health, status) in [("UNHEALTHY", "critical"), ("HEALTHY", "passing")] {
+        for container in SYNCED.into_iter().chain([DATAPLANE]) {
+            task.report_health(container, health).await;
+        }
+        world.swept().await;
+        assert_eq!(task.statuses().await, task.all_checks(status));
+    }
 }
 
 #[tokio::test]

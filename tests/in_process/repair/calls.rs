@@ -47,9 +47,9 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
         expected.insert("GET agent/self".to_owned(), 1);
         expected.insert("PUT catalog/register".to_owned(), 2 * forgotten);
         assert_eq!(mesh.consul_calls(), expected);
-        // And the tasks are described before and after the writes, and at the second look; their ECS services before the writes,
+        // And the tasks are described before and after the writes, and at the second look; their definitions and ECS services before the writes,
         // for their tags; then the events are published
-        let repairs = ["DescribeServices", "DescribeTasks", "DescribeTasks", "DescribeTasks"];
+        let repairs = ["DescribeServices", "DescribeTaskDefinition", "DescribeTasks", "DescribeTasks", "DescribeTasks"];
         let mut expected: Vec<&str> = LISTS.into_iter().chain(repairs).collect();
         let publications = forgotten.div_ceil(10);
         expected.extend(std::iter::repeat_n("PutEvents", publications));

@@ -33,6 +33,10 @@ pub(super) struct FakeTask {
     pub(super) stopped: BTreeSet<&'static str>,
     /// Its containers that fail their health checks.
     pub(super) unhealthy: BTreeSet<&'static str>,
+    /// Its containers whose health ECS does not know.
+    pub(super) unknown: BTreeSet<&'static str>,
+    /// The value of the tag `ecs-mesh-controller/repair` of its definition.
+    pub(super) repair: &'static str,
     /// Its ECS service.
     pub(super) service: Option<&'static str>,
     /// Its IAM role, in place of that of the definition.
@@ -61,6 +65,8 @@ impl FakeTask {
             is_registered_by_mesh_init: true,
             stopped: BTreeSet::new(),
             unhealthy: BTreeSet::new(),
+            unknown: BTreeSet::new(),
+            repair: "on",
             service: Some("web"),
             role: None,
             desired_status: "RUNNING",
@@ -101,7 +107,11 @@ impl FakeTask {
         };
         let container = |name: &str| {
             let status = if self.stopped.contains(name) { "STOPPED" } else { "RUNNING" };
-            let health = if self.unhealthy.contains(name) { "UNHEALTHY" } else { "HEALTHY" };
+            let health = match name {
+                name if self.unhealthy.contains(name) => "UNHEALTHY",
+                name if self.unknown.contains(name) => "UNKNOWN",
+                _ => "HEALTHY",
+            };
             json!({ "name": name, "lastStatus": status, "healthStatus": health })
         };
         let [app, worker, dataplane, health_sync] =
@@ -408,7 +418,10 @@ fn aws(tasks: &[FakeTask], seen: &RecordedRequest) -> Value {
                 container("consul-dataplane"),
                 health_sync,
             ];
-            let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
+            let tags = json!([
+                { "key": "consul.hashicorp.com/mesh", "value": "true" },
+                { "key": "ecs-mesh-controller/repair", "value": task.repair },
+            ]);
             json!({
                 "taskDefinition": { "taskDefinitionArn": wanted, "containerDefinitions": containers }, "tags": tags,
             })

@@ -2,6 +2,7 @@
 
 mod admission;
 mod calls;
+mod corrected;
 mod guarded;
 mod half_dead;
 mod mesh_of_tasks;

@@ -114,7 +114,7 @@ async fn what_was_not_registered_is_not_looked_at_again() {
 
 #[tokio::test]
 async fn a_wrong_status_is_looked_at_twice_and_not_corrected() {
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    let mesh = Mesh::forgotten(vec![FakeTask::new(1), FakeTask::new(2)]).await;
     mesh.sweep().await;
     mesh.sweep().await;
     let task = mesh.change(0, |task| task.unhealthy = ["app"].into());

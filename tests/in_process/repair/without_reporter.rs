@@ -10,7 +10,7 @@ const HEALTH_SYNC: &str = "consul-ecs-health-sync";
 async fn orphaned(change: impl FnOnce(&mut FakeTask)) -> (Mesh, FakeTask) {
     let mut task = FakeTask::new(1);
     change(&mut task);
-    let mesh = Mesh::forgotten(vec![task]).await;
+    let mesh = Mesh::forgotten(vec![task, FakeTask::new(2)]).await;
     mesh.sweep().await;
     let task = mesh.change(0, |task| {
         task.stopped.insert(HEALTH_SYNC);
@@ -29,6 +29,23 @@ fn configure(task: &mut FakeTask, pointer: &str, value: Value) {
 
 fn are_all(mesh: &Mesh, task: &FakeTask, status: &str) -> bool {
     mesh.statuses(task).values().all(|seen| seen == status)
+}
+
+#[tokio::test]
+async fn checks_that_contradict_ecs_are_corrected_at_the_first_look() {
+    // Given a sweep that has no time for a second look
+    let (mesh, task) = orphaned(|_| {}).await;
+    let mesh = mesh.with_settings(&[("TIME_BOUNDS", "health-lag=3600")]).await;
+    let report = mesh.sweep().await;
+    assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("done", 3), "{report:?}");
+    assert!(are_all(&mesh, &task, "critical"), "{:?}", mesh.statuses(&task));
+    // It reads the checks once more
+    assert_eq!(mesh.consul_calls()["GET health/node"], 2);
+    // And those of a task with a health-sync wait for the second look
+    let other = mesh.change(1, |task| task.unhealthy = ["app"].into());
+    let report = mesh.sweep().await;
+    assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("incomplete", 0), "{report:?}");
+    assert!(are_all(&mesh, &other, "passing"));
 }
 
 #[tokio::test]

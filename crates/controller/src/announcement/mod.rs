@@ -25,7 +25,7 @@ pub(crate) enum Announcement {
     TokenCreated { holder: TokenHolder, accessor: AccessorId, cluster: ClusterArn },
     /// A token of a service or of the client agents was deleted.
     TokenRevoked { holder: TokenHolder, accessor: AccessorId, reason: String },
-    /// A sweep has held deletions of a cluster back.
+    /// A sweep has held deletions or corrections of a cluster back.
     GuardTripped { cluster: String, reason: String },
 }
 

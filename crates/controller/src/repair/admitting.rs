@@ -18,7 +18,7 @@ use mesh::{
 
 use super::{
     Repairs,
-    found::Found,
+    found::{Found, facts},
     report::{RepairReport, Unrepaired},
 };
 use crate::{
@@ -58,7 +58,7 @@ struct Candidate {
 
 impl Candidate {
     fn new(found: Found, is_enterprise: bool) -> Self {
-        let facts = facts_of(&found.running, is_enterprise);
+        let facts = facts(&found.running, is_enterprise);
         let login = facts.config().ok().and_then(|config| config.login().cloned());
         Self { login, role: facts.role(), found }
     }
@@ -78,10 +78,6 @@ impl Candidate {
     fn method(&self) -> Option<(Tenancy, String)> {
         Some((self.found.expected.first()?.tenancy.home(), self.login.as_ref()?.method.clone()))
     }
-}
-
-fn facts_of(running: &RunningTask, is_enterprise: bool) -> TaskFacts<'_> {
-    TaskFacts { cluster: &running.cluster, task: &running.task, definition: &running.definition, is_enterprise }
 }
 
 type Methods = BTreeMap<(Tenancy, String), AuthMethod>;
@@ -261,8 +257,8 @@ impl<'a> HostsOfServices<'a> {
     ) -> Self {
         let mut proven: BTreeMap<(String, Tenancy), BTreeSet<String>> = BTreeMap::new();
         for running in &survey.running {
-            let Ok(expected) = facts_of(running, is_enterprise).expected() else { continue };
-            let Ok(config) = facts_of(running, is_enterprise).config() else { continue };
+            let Ok(expected) = facts(running, is_enterprise).expected() else { continue };
+            let Ok(config) = facts(running, is_enterprise).config() else { continue };
             let (Some(first), Some(login)) = (expected.first(), config.login()) else { continue };
             let Some(hosts) = login.comparable_hosts() else { continue };
             let (cluster, task) = (&running.cluster, running.task.arn.id());

@@ -5,7 +5,7 @@ use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
     registration::Registration,
-    repair::{Catalog, Difference, NotRepaired, TaskFacts},
+    repair::{Catalog, Difference, NotRepaired, Statuses, TaskFacts},
 };
 use serde_json::{Value, json};
 
@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) running: RunningTask,
     pub(crate) expected: Vec<Registration>,
     pub(crate) difference: Difference,
+    /// Its checks with another status than in ECS, as they should be.
+    pub(crate) wrong: Vec<HealthCheck>,
 }
 
 impl Found {
@@ -35,17 +37,13 @@ impl Found {
     pub(super) fn planned(&self) -> Vec<(ClusterArn, Value)> {
         let (difference, task_id) = (&self.difference, self.running.task.arn.id().to_string());
         let mut planned = Vec::new();
-        if difference.is_missing_something() {
+        if !difference.is_empty() {
             let instances: Vec<&str> = difference.instances.iter().map(|it| it.id.as_str()).collect();
             let checks: Vec<&str> = difference.checks.iter().map(|check| check.id.as_str()).collect();
             planned.push(json!({ "action": "repair", "taskId": task_id, "instances": instances, "checks": checks }));
         }
-        if !difference.statuses.is_empty() {
-            let check = |check: &HealthCheck| json!({ "checkId": check.id, "status": check.status.as_str() });
-            let checks: Vec<Value> = difference.statuses.iter().map(check).collect();
-            planned.push(json!({ "action": "correct_health", "taskId": task_id, "checks": checks }));
-        }
-        planned.into_iter().map(|planned| (self.running.cluster.clone(), planned)).collect()
+        let planned = planned.into_iter().map(|planned| (self.running.cluster.clone(), planned));
+        planned.chain(correction(&self.running, &self.wrong)).collect()
     }
 
     /// What is missing in Consul.
@@ -54,6 +52,15 @@ impl Found {
         let checks = self.difference.checks.iter().map(|check| format!("no check {}", check.id));
         instances.chain(checks).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The planned correction of checks of a task.
+pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Option<(ClusterArn, Value)> {
+    let check = |check: &HealthCheck| json!({ "checkId": check.id, "status": check.status.as_str() });
+    let all: Vec<Value> = checks.iter().map(check).collect();
+    let task_id = running.task.arn.id().as_str();
+    let planned = json!({ "action": "correct_health", "taskId": task_id, "checks": all });
+    (!checks.is_empty()).then(|| (running.cluster.clone(), planned))
 }
 
 /// The comparison of tasks with the catalog.
@@ -67,14 +74,18 @@ pub(super) struct Compared {
 pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Scope, now: Timestamp) -> Compared {
     let mut compared = Compared::default();
     for running in tasks {
-        match expected(&running, scope.is_enterprise()) {
+        match facts(&running, scope.is_enterprise()).expected() {
             Ok(expected) => {
                 let Some(difference) = catalog.difference(&expected) else {
                     compared.unrepaired.push(Unrepaired::of(&running, &NotRepaired::NodeUnread));
                     continue;
                 };
-                if !difference.is_empty() {
-                    compared.found.push(Found { running, expected, difference });
+                let Statuses { wrong, unconfirmed } =
+                    facts(&running, scope.is_enterprise()).statuses(&expected, catalog);
+                if !difference.is_empty() || !wrong.is_empty() {
+                    compared.found.push(Found { running, expected, difference, wrong });
+                } else if let Some(why) = unconfirmed {
+                    compared.unrepaired.push(Unrepaired::of(&running, &why));
                 }
             }
             Err(why) if why.is_normal(&running.task.placement, now) => {}
@@ -89,8 +100,7 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Sc
     compared
 }
 
-/// What Consul should hold for a task.
-pub(super) fn expected(running: &RunningTask, is_enterprise: bool) -> Result<Vec<Registration>, NotRepaired> {
+pub(super) fn facts(running: &RunningTask, is_enterprise: bool) -> TaskFacts<'_> {
     let RunningTask { cluster, task, definition } = running;
-    TaskFacts { cluster, task, definition, is_enterprise }.expected()
+    TaskFacts { cluster, task, definition, is_enterprise }
 }

@@ -4,10 +4,12 @@
 //!
 //! ```text
 //!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ proof ─▶ register what is missing ─▶ describe again ─▶ deregister what stopped
-//!                                                  └─▶ statuses that contradict ECS ─▶ a minute later, unchanged ─▶ correct
+//!                                                  └─▶ statuses that contradict ECS ─▶ a minute later, unchanged ─▶ guard ─▶ correct
+//!                                                       of a task without a reporter ─▶ at once ──────────────────┘
 //! ```
 
 mod admitting;
+mod correcting;
 mod found;
 mod opted_out;
 mod registering;
@@ -22,6 +24,7 @@ use std::{
 use aws::iam::IamRoles;
 use mesh::{
     arn::{ClusterArn, TaskArn},
+    guard::corrections::Corrections,
     phase::TaskPhase,
     repair::{Catalog, RepairMode},
     task::DescribedTask,
@@ -56,6 +59,7 @@ pub(crate) struct SecondLook {
     repaired: BTreeSet<TaskArn>,
     /// When ECS was asked for the first look.
     looked_at: Option<Instant>,
+    corrections: Option<Corrections>,
 }
 
 /// Repairs the entries of running tasks.
@@ -90,13 +94,15 @@ impl Repairs {
         }
         // Tasks that were told to stop since they were listed are left alone.
         let running = self.still_running(first.found, deadline, &mut report).await;
+        let running = self.with_current_definitions(running, deadline, &mut report).await;
         let looked_at = Instant::now();
         let again = compare(running, &catalog, scope, survey.began);
         report.unrepaired.extend(again.unrepaired);
         let found = self.without_opted_out(again.found, deadline, &mut report).await;
         let found = self.admitted(found, survey, deadline, &mut report).await;
+        let corrections = Corrections::new((!order.force).then_some(scope.max_delete));
         if order.dry_run || scope.repair == RepairMode::Report {
-            report.planned = found.iter().flat_map(Found::planned).collect();
+            report.plan(found, &survey.observed.checks, corrections);
             return (report, SecondLook::default());
         }
         let mut repaired = self.register_missing(&found, deadline, &mut report).await;
@@ -104,7 +110,7 @@ impl Repairs {
             // Nothing was registered, so that there is nothing more to look at.
             repaired.clear();
         }
-        (report, SecondLook { found, repaired, looked_at: Some(looked_at) })
+        (report, SecondLook { found, repaired, looked_at: Some(looked_at), corrections: Some(corrections) })
     }
 
     /// These tasks as ECS describes them now, without those that are not meant to run any more.

@@ -1,4 +1,4 @@
-//! Tasks whose ECS service has a tag that opts them out.
+//! Tasks with a tag that opts them out, on their definition or their ECS service.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,36 @@ use super::{
     found::Found,
     report::{RepairReport, Unrepaired},
 };
-use crate::{deadline::Deadline, outcome::concurrently, survey::Problem};
+use crate::{
+    deadline::Deadline,
+    outcome::concurrently,
+    survey::{Problem, RunningTask},
+};
 
 impl Repairs {
+    /// The tasks with their definitions as they are now: the content of a revision never changes, but its tags do. Leaves out
+    /// those whose definition could not be read.
+    pub(super) async fn with_current_definitions(
+        &self,
+        tasks: Vec<RunningTask>,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) -> Vec<RunningTask> {
+        for running in &tasks {
+            self.tasks.ecs.forget(&running.definition.arn);
+        }
+        let arns = tasks.iter().map(|running| &running.definition.arn);
+        let definitions = self.tasks.definitions(arns, deadline).await;
+        let mut current = Vec::new();
+        for running in tasks {
+            match definitions.get(&running.definition.arn).cloned() {
+                Some(definition) => current.push(RunningTask { definition, ..running }),
+                None => report.unrepaired.push(Unrepaired::of(&running, &NotRepaired::DefinitionUnread)),
+            }
+        }
+        current
+    }
+
     /// Leaves out the tasks whose ECS service has a tag that says so, and those of which this is not known.
     pub(super) async fn without_opted_out(
         &self,

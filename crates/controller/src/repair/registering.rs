@@ -24,7 +24,7 @@ impl Repairs {
         deadline: Deadline,
         report: &mut RepairReport,
     ) -> BTreeSet<TaskArn> {
-        let missing: Vec<&Found> = found.iter().filter(|found| found.difference.is_missing_something()).collect();
+        let missing: Vec<&Found> = found.iter().filter(|found| !found.difference.is_empty()).collect();
         if missing.is_empty() {
             return BTreeSet::new();
         }

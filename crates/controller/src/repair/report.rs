@@ -1,8 +1,8 @@
 //! The report of the repairs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mesh::{arn::ClusterArn, guard::Alarm};
+use mesh::arn::ClusterArn;
 use serde_json::Value;
 
 use crate::survey::{Problem, RunningTask};
@@ -39,8 +39,8 @@ pub(crate) struct RepairReport {
     pub(crate) planned: Vec<(ClusterArn, Value)>,
     pub(crate) unrepaired: Vec<Unrepaired>,
     pub(crate) problems: Vec<Problem>,
-    /// Why the guard stopped the replacements of a cluster.
-    pub(crate) alarms: Vec<(ClusterArn, Alarm)>,
+    /// Why the guard holds corrections of a cluster back.
+    pub(crate) alarms: BTreeSet<(ClusterArn, String)>,
 }
 
 impl RepairReport {

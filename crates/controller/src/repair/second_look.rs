@@ -1,26 +1,17 @@
-//! Corrects statuses that contradict ECS at two looks. A health-sync writes what has just changed: a contradiction that
-//! lasts, while nobody writes the check, is one that no health-sync will end.
+//! Corrects checks that contradicted ECS in two looks, as long apart as `health-lag`. In between, health-sync would have written
+//! them; if it did not, it never will. Where health-sync has stopped, one look is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use consul::ConsulError;
-use mesh::{
-    arn::ClusterArn, catalog::HealthCheck, phase::TaskPhase, registration::Registration, repair::Catalog,
-    tenancy::Tenancy,
-};
+use mesh::{arn::ClusterArn, catalog::HealthCheck, phase::TaskPhase, repair::Catalog, tenancy::Tenancy};
 use tokio::time::{Instant, sleep_until};
 
-use super::{
-    Repairs, SecondLook,
-    found::{Found, expected},
-    report::RepairReport,
-};
+use super::{Repairs, SecondLook, correcting::Wrong, found::Found, report::RepairReport};
 use crate::{
     deadline::Deadline,
     error::ControllerError,
-    healing::{Healing, HealingKind, containers_of},
     outcome::concurrently,
-    survey::{Problem, RunningTask},
+    survey::{Problem, RunningTask, Survey},
 };
 
 /// The checks at the first look: those that may be corrected, each with its `ModifyIndex`.
@@ -32,47 +23,41 @@ impl FirstLook {
         self.0.insert((check.node.clone(), check.id.clone(), check.tenancy.clone()), modify_index);
     }
 
-    fn get(&self, check: &HealthCheck) -> Option<u64> {
-        self.0.get(&(check.node.clone(), check.id.clone(), check.tenancy.clone())).copied()
-    }
-}
-
-/// A task whose checks are to be corrected, as they should be.
-struct Wrong {
-    running: RunningTask,
-    service: String,
-    checks: Vec<HealthCheck>,
-    /// The statuses in Consul.
-    in_consul: String,
-}
-
-impl Wrong {
-    /// The checks of a task that contradict ECS, and that nobody has written since the first look; `None` if there are none.
-    fn of(running: RunningTask, expected: Vec<Registration>, first: &FirstLook, catalog: &Catalog<'_>) -> Option<Self> {
-        let service = expected.first()?.name.clone();
-        let (mut checks, mut seen) = (Vec::new(), Vec::new());
-        for check in expected.into_iter().flat_map(|registration| registration.checks) {
-            let Some(now) = catalog.check(&check) else { continue };
-            if now.status != check.status && first.get(&check) == Some(now.modify_index) {
-                seen.push(format!("{} {}", now.id, now.status.as_str()));
-                checks.push(check);
-            }
-        }
-        (!checks.is_empty()).then(|| Self { running, service, checks, in_consul: seen.join(", ") })
+    /// Whether nobody has written the check since.
+    fn is_unchanged(&self, check: &HealthCheck) -> bool {
+        self.0.get(&(check.node.clone(), check.id.clone(), check.tenancy.clone())) == Some(&check.modify_index)
     }
 }
 
 impl Repairs {
-    /// Looks again at the tasks with a status that contradicts ECS, and at the repaired ones: their health-sync remembers
-    /// a health that it wrote before the repair. The first look at the repaired ones is here, after writes that may take a
-    /// while.
-    pub(crate) async fn look_again(&self, look: &SecondLook, deadline: Deadline, report: &mut RepairReport) {
-        let Some(mut looked_at) = look.looked_at else { return };
-        let mut first = FirstLook::default();
+    /// Corrects the checks of tasks whose health-sync has stopped. Then looks again at the other tasks with a status that
+    /// contradicts ECS, and at the repaired ones: their health-sync remembers a health that it wrote before the repair. The
+    /// first look at the repaired ones is here, after writes that may take a while.
+    pub(crate) async fn look_again(
+        &self,
+        look: SecondLook,
+        survey: &Survey,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) {
+        let SecondLook { found, repaired, looked_at, corrections } = look;
+        let (Some(mut looked_at), Some(mut corrections)) = (looked_at, corrections) else { return };
+        let scope = &self.tasks.scope;
         let (repaired, others): (Vec<&Found>, Vec<&Found>) =
-            look.found.iter().partition(|found| look.repaired.contains(&found.running.task.arn));
-        let mut tasks: Vec<&Found> = others.into_iter().filter(|found| !found.difference.statuses.is_empty()).collect();
-        for check in tasks.iter().flat_map(|found| &found.difference.statuses) {
+            found.iter().partition(|found| repaired.contains(&found.running.task.arn));
+        let others = others.into_iter().filter(|found| !found.wrong.is_empty());
+        let (without_reporter, mut tasks): (Vec<&Found>, Vec<&Found>) =
+            others.partition(|Found { running, .. }| scope.losses(&running.task, &running.definition).health_sync);
+        if !without_reporter.is_empty() {
+            let read = self.checks_of(&without_reporter, deadline, report).await;
+            let catalog = Catalog::new(&[], &[], &read);
+            let running = without_reporter.into_iter().map(|found| found.running.clone());
+            let wrong = running.filter_map(|running| Wrong::of(running, scope.is_enterprise(), &catalog, |_| true));
+            let known = (&read[..], &survey.observed.checks[..]);
+            self.correct(wrong.collect(), known, &mut corrections, deadline, report).await;
+        }
+        let mut first = FirstLook::default();
+        for check in tasks.iter().flat_map(|found| &found.wrong) {
             first.insert(check, check.modify_index);
         }
         if !repaired.is_empty() {
@@ -89,59 +74,25 @@ impl Repairs {
         if tasks.is_empty() {
             return;
         }
-        let due = looked_at + self.tasks.scope.bounds.health_lag;
+        let due = looked_at + scope.bounds.health_lag;
         if due >= Instant::now() + deadline.left() {
             report.problems.push(Problem::new(None, ControllerError::OutOfTime));
             return;
         }
         sleep_until(due).await;
-        let wrong = self.still_wrong(&tasks, &first, deadline, report).await;
-        self.correct(wrong, deadline, report).await;
-    }
-
-    /// The tasks with a status that still contradicts ECS, and that nobody has written since.
-    async fn still_wrong(
-        &self,
-        tasks: &[&Found],
-        first: &FirstLook,
-        deadline: Deadline,
-        report: &mut RepairReport,
-    ) -> Vec<Wrong> {
         let running: Vec<RunningTask> = tasks.iter().map(|found| found.running.clone()).collect();
         let mut now = self.describe(&running, deadline, report).await;
-        // Read last: a write of the health-sync is then overlooked only if it comes between this read and our write.
-        let checks = self.checks_of(tasks, deadline, report).await;
-        let catalog = Catalog::new(&[], &[], &checks);
-        let mut wrong = Vec::new();
-        for running in running {
-            let Some(task) = now.tasks.remove(&running.task.arn) else { continue };
-            if task.phase != TaskPhase::Active {
-                continue;
-            }
-            let running = RunningTask { task, ..running };
-            if let Ok(expected) = expected(&running, self.tasks.scope.is_enterprise()) {
-                wrong.extend(Wrong::of(running, expected, first, &catalog));
-            }
-        }
-        wrong
-    }
-
-    async fn correct(&self, wrong: Vec<Wrong>, deadline: Deadline, report: &mut RepairReport) {
-        let writes = wrong.into_iter().map(|wrong| async move {
-            let written = deadline.run(self.consul.set_checks(&wrong.checks)).await;
-            (wrong, written)
+        let active = running.into_iter().filter_map(|running| {
+            let task = now.tasks.remove(&running.task.arn).filter(|task| task.phase == TaskPhase::Active)?;
+            Some(RunningTask { task, ..running })
         });
-        for (wrong, written) in concurrently(writes).await {
-            match written {
-                Ok(()) => {
-                    report.count_corrected(&wrong.running.cluster, wrong.checks.len());
-                    self.announcer.healed(healing(&wrong));
-                }
-                // The task was deregistered since.
-                Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
-                Err(error) => report.problems.push(Problem::new(Some(&wrong.running.cluster), error)),
-            }
-        }
+        // Read last: a write of the health-sync is then overlooked only if it comes between this read and our write.
+        let read = self.checks_of(&tasks, deadline, report).await;
+        let catalog = Catalog::new(&[], &[], &read);
+        let is_unchanged = |check: &HealthCheck| first.is_unchanged(check);
+        let wrong = active.filter_map(|running| Wrong::of(running, scope.is_enterprise(), &catalog, is_unchanged));
+        let known = (&read[..], &survey.observed.checks[..]);
+        self.correct(wrong.collect(), known, &mut corrections, deadline, report).await;
     }
 
     /// The checks on the nodes of these tasks.
@@ -159,17 +110,5 @@ impl Repairs {
             }
         }
         checks
-    }
-}
-
-fn healing(wrong: &Wrong) -> Healing {
-    Healing {
-        kind: HealingKind::Correction,
-        cluster: wrong.running.cluster.clone(),
-        task_id: wrong.running.task.arn.id().to_string(),
-        service: wrong.service.clone(),
-        reason: "checks contradict ECS, and nobody has written them for the time of health-lag".to_owned(),
-        in_ecs: containers_of(&wrong.running.task.containers),
-        in_consul: wrong.in_consul.clone(),
     }
 }

@@ -70,11 +70,9 @@ impl Sweep {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
                 swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
             }
-            let (planned, held_back, mut alarms) = self.plan_sweep(&survey, order);
+            let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
-                let mut repairs = self.repair(&survey, order, deadline).await;
-                alarms.append(&mut repairs.alarms);
-                swept.repair(repairs);
+                swept.repair(self.repair(&survey, order, deadline).await);
                 swept.end(survey, alarms, planned, held_back);
                 break;
             }
@@ -84,9 +82,7 @@ impl Sweep {
             swept.add(finished, &survey);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
-                let mut repairs = self.repair(&survey, order, deadline).await;
-                alarms.append(&mut repairs.alarms);
-                swept.repair(repairs);
+                swept.repair(self.repair(&survey, order, deadline).await);
                 swept.end(survey, alarms, Vec::new(), held_back);
                 break;
             }
@@ -104,7 +100,7 @@ impl Sweep {
     /// Repairs running tasks, and reports those that cannot be repaired.
     async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
         let (mut report, look) = self.repairs.register(survey, order, deadline).await;
-        self.repairs.look_again(&look, deadline, &mut report).await;
+        self.repairs.look_again(look, survey, deadline, &mut report).await;
         let announcer = (!order.dry_run).then_some(self.announcer.as_ref());
         report.unrepaired.extend(report_broken(survey, &self.tasks.scope, announcer));
         report

@@ -37,7 +37,7 @@ pub enum SweepOutcome {
     Observed,
     /// Nothing was changed, because only the plan was requested.
     DryRun,
-    /// The guard stopped deletions.
+    /// The guard stopped deletions or corrections.
     GuardTripped,
     /// Something could not be read or written.
     Incomplete,
@@ -95,7 +95,7 @@ pub struct ClusterReport {
     pub corrected: usize,
     /// The number of actions that failed or for which time ran out.
     pub left: usize,
-    /// Why the guard stopped deletions.
+    /// Why the guard stopped deletions or corrections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
     /// The actions that were not applied: in a dry run, or because of the guard.
@@ -171,8 +171,10 @@ impl Swept {
             for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs)) {
                 count(outcome, report);
             }
-            let reasons: Vec<String> =
-                alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string()).collect();
+            let of_deletions =
+                alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string());
+            let of_corrections = repairs.alarms.iter().filter(|(cluster, _)| belongs(cluster));
+            let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
             let waiting = planned.iter().chain(&held_back);
             let waiting = waiting.filter(|planned| owners.owner(planned).as_ref().is_some_and(belongs));
             report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
@@ -184,7 +186,7 @@ impl Swept {
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
-            () if !alarms.is_empty() => SweepOutcome::GuardTripped,
+            () if !alarms.is_empty() || !repairs.alarms.is_empty() => SweepOutcome::GuardTripped,
             () if !scope.operation.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };

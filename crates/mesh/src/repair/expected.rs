@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use crate::{
     admission::RoleArn,
     arn::{ClusterArn, TaskId},
+    catalog::HealthCheck,
     definition::TaskDefinition,
-    ecs_config::{CONFIG_VARIABLE, EcsConfig, REGION_VARIABLE},
+    ecs_config::{CONFIG_VARIABLE, REGION_VARIABLE},
     field::InvalidField,
-    health::{SyncedTask, status},
+    health::{SyncedTask, verdict},
     program::{Registrar, RegistrarContainer},
     registration::{MeshConfig, Proxy, Registration, TASK_ID_META, TaskPlace, registrations},
     tags::{REPAIR_TAG, Tags},
@@ -79,6 +80,9 @@ pub enum NotRepaired {
     /// Whether an operator wants it is not known.
     #[error("the tags of its ECS service could not be read")]
     ServiceUnread,
+    /// The same.
+    #[error("the tags of its task definition could not be read")]
+    DefinitionUnread,
 }
 
 impl NotRepaired {
@@ -97,6 +101,11 @@ impl NotRepaired {
 #[must_use]
 pub fn opts_out(tags: &Tags) -> bool {
     tags.get(REPAIR_TAG) == Some("off")
+}
+
+/// The container that a check of consul-ecs is about.
+pub(super) fn container_of(check: &HealthCheck) -> Option<&str> {
+    check.id.strip_prefix(&check.service_id).and_then(|rest| rest.strip_prefix('-'))
 }
 
 impl TaskFacts<'_> {
@@ -127,20 +136,22 @@ impl TaskFacts<'_> {
         if let Some(other) = ids.filter_map(|id| id.parse::<TaskId>().ok()).find(|id| id != task.arn.id()) {
             return Err(NotRepaired::OtherTaskId(other.to_string()));
         }
-        let synced = SyncedTask {
-            containers: task.containers.clone(),
-            synced: config.synced_containers().to_vec(),
-            is_overall: self.definition.programs.report_overall_health(),
-        };
-        for registration in &mut expected {
-            for check in &mut registration.checks {
-                let container = check.id.strip_prefix(&registration.id).and_then(|rest| rest.strip_prefix('-'));
-                if let Some((status, output)) = container.and_then(|container| status(&synced, container)) {
-                    (check.status, check.output) = (status, output);
-                }
+        let synced = self.synced(&config);
+        for check in expected.iter_mut().flat_map(|registration| &mut registration.checks) {
+            if let Some(verdict) = container_of(check).and_then(|container| verdict(&synced, container)) {
+                (check.status, check.output) = (verdict.initial(), verdict.why);
             }
         }
         Ok(expected)
+    }
+
+    /// Its containers, and which of them are synced.
+    pub(super) fn synced(&self, config: &MeshConfig) -> SyncedTask {
+        SyncedTask {
+            containers: self.task.containers.clone(),
+            synced: config.synced_containers().to_vec(),
+            is_overall: self.definition.programs.report_overall_health(),
+        }
     }
 
     /// The configuration of the task.
@@ -150,17 +161,6 @@ impl TaskFacts<'_> {
     pub fn config(&self) -> Result<MeshConfig, NotRepaired> {
         let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
         MeshConfig::parse(self.config_json(registrar)?, registrar.registrar).map_err(NotRepaired::Configuration)
-    }
-
-    /// The containers whose health is synced: those that the configuration of the task names, as in consul-ecs; `None` if
-    /// that is not known.
-    #[must_use]
-    pub fn synced_containers(&self) -> Option<Vec<String>> {
-        let json = match &self.definition.programs.registrar {
-            Some(registrar) => self.config_json(registrar).ok()?,
-            None => self.definition.config_json.as_deref()?,
-        };
-        json.parse::<EcsConfig>().ok().map(|config| config.health_sync_containers().to_vec())
     }
 
     /// The IAM role that ECS reports for the task: its own, or that of its definition. `None` without a full ARN.

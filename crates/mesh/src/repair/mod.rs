@@ -3,6 +3,7 @@
 
 mod expected;
 mod mode;
+mod statuses;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::{
     expected::{NotRepaired, TaskFacts, opts_out},
     mode::RepairMode,
+    statuses::Statuses,
 };
 use crate::{
     arn::{ClusterArn, TaskId},
@@ -40,28 +42,20 @@ impl NodeReading {
     }
 }
 
-/// The difference between the entries of one task and what they should be.
+/// What is missing of the entries of one task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     /// The missing instances, with all of their checks.
     pub instances: Vec<Registration>,
     /// The missing checks of instances that are registered.
     pub checks: Vec<HealthCheck>,
-    /// The checks with another status than in ECS, as they should be, with the `ModifyIndex` of what was read.
-    pub statuses: Vec<HealthCheck>,
 }
 
 impl Difference {
-    /// Whether an instance or a check is missing.
-    #[must_use]
-    pub fn is_missing_something(&self) -> bool {
-        !self.instances.is_empty() || !self.checks.is_empty()
-    }
-
-    /// Whether there is none.
+    /// Whether nothing is missing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        !self.is_missing_something() && self.statuses.is_empty()
+        self.instances.is_empty() && self.checks.is_empty()
     }
 }
 
@@ -102,7 +96,7 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// Compares the entries of a task with what they should be. `None` if its node was not read in that partition.
+    /// What is missing of what a task should have. `None` if its node was not read in that partition.
     #[must_use]
     pub fn difference(&self, expected: &[Registration]) -> Option<Difference> {
         let mut difference = Difference::default();
@@ -117,15 +111,8 @@ impl<'a> Catalog<'a> {
                 difference.instances.push(registration.clone());
                 continue;
             }
-            for check in &registration.checks {
-                match self.checks.get(&(place, check.id.as_str())) {
-                    None => difference.checks.push(check.clone()),
-                    Some(seen) if seen.status != check.status => {
-                        difference.statuses.push(HealthCheck { modify_index: seen.modify_index, ..check.clone() });
-                    }
-                    Some(_) => {}
-                }
-            }
+            let is_missing = |check: &&HealthCheck| !self.checks.contains_key(&(place, check.id.as_str()));
+            difference.checks.extend(registration.checks.iter().filter(is_missing).cloned());
         }
         Some(difference)
     }

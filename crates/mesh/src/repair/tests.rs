@@ -85,7 +85,7 @@ const SIDECAR: &str = "web-*-sidecar-proxy-consul-dataplane";
 fn checks_have_the_health_that_ecs_reports() {
     let all = [APP, SERVICE, SIDECAR];
     assert_eq!(statuses(&task(), &definition()), passing(&all, all));
-    // Given an unhealthy app: the dataplane's checks depend on it since 0.9, and where the release is not known
+    // Given an unhealthy app: the dataplane's checks depend on it since 0.9
     let mut ailing = task();
     ailing.containers[1].health = ContainerHealth::Unhealthy;
     assert_eq!(statuses(&ailing, &definition()), passing(&[], all));
@@ -118,31 +118,6 @@ fn configuration_and_region_of_the_task_replace_those_of_its_definition() {
         expected_of(task, &definition()).unwrap()[0].locality.as_ref().map(|locality| locality.region.clone())
     };
     assert_eq!((region(&on_ec2), region(&on_fargate)), (None, Some("us-east-1".to_owned())));
-}
-
-#[test]
-fn synced_containers_are_those_of_the_configuration_of_the_task() {
-    let synced = |task: &DescribedTask, definition: &TaskDefinition| {
-        TaskFacts { cluster: &cluster("prod"), task, definition, is_enterprise: false }.synced_containers()
-    };
-    let with = |config: &str| {
-        let mut definition = definition();
-        registrar(&mut definition).config_json = Some(config.to_owned());
-        definition
-    };
-    assert_eq!(synced(&task(), &definition()), Some(vec!["app".to_owned()]));
-    assert_eq!(synced(&task(), &with(r#"{"service":{"name":"web"}}"#)), Some(Vec::new()));
-    assert_eq!(synced(&task(), &with(r#"{"healthSyncContainers":null}"#)), Some(Vec::new()));
-    assert_eq!(synced(&task(), &with(r#"{"healthSyncContainers":"app"}"#)), None);
-    // The task has another configuration than its definition
-    let mut task = task();
-    let own = [("CONSUL_ECS_CONFIG_JSON".to_owned(), r#"{"healthSyncContainers":["helper"]}"#.to_owned())];
-    task.placement.overrides.insert("consul-ecs-mesh-init".to_owned(), own.into_iter().collect());
-    assert_eq!(synced(&task, &definition()), Some(vec!["helper".to_owned()]));
-    // The configuration comes from a secret
-    let mut hidden = definition();
-    registrar(&mut hidden).reads_more = true;
-    assert_eq!(synced(&task, &hidden), None);
 }
 
 fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
@@ -235,7 +210,7 @@ fn registered(expected: &[Registration]) -> (Vec<ServiceInstance>, Vec<HealthChe
 }
 
 #[test]
-fn difference_names_what_is_missing_and_what_contradicts_ecs() {
+fn difference_names_what_is_missing() {
     let expected = expected_of(&task(), &definition()).unwrap();
     let (instances, checks) = registered(&expected);
     let difference = |nodes: &[NodeReading], instances: &[ServiceInstance], checks: &[HealthCheck]| {
@@ -252,12 +227,52 @@ fn difference_names_what_is_missing_and_what_contradicts_ecs() {
     // One check
     let found = difference(&[node()], &instances, &checks[1..]).unwrap();
     assert_eq!((found.instances, found.checks), (Vec::new(), vec![expected[0].checks[0].clone()]));
-    // One status
-    let mut wrong = checks.clone();
-    wrong[2].status = CheckStatus::Critical;
-    let found = difference(&[node()], &instances, &wrong).unwrap();
-    assert!(!found.is_missing_something());
-    assert_eq!(found.statuses, [checks[2].clone()]);
+}
+
+/// What ECS contradicts of checks that all have this status.
+fn compared(task: &DescribedTask, definition: &TaskDefinition, status: CheckStatus) -> Statuses {
+    let cluster = cluster("prod");
+    let facts = TaskFacts { cluster: &cluster, task, definition, is_enterprise: false };
+    let expected = facts.expected().unwrap();
+    let (instances, mut checks) = registered(&expected);
+    checks.iter_mut().for_each(|check| check.status = status);
+    facts.statuses(&expected, &Catalog::new(&[node()], &instances, &checks))
+}
+
+#[test]
+fn statuses_that_contradict_ecs_are_named_with_what_was_read() {
+    let wrong = compared(&task(), &definition(), CheckStatus::Critical).wrong;
+    assert_eq!(wrong.len(), 3);
+    assert!(wrong.iter().all(|check| (check.status, check.modify_index) == (CheckStatus::Passing, 9)), "{wrong:?}");
+    assert_eq!(compared(&task(), &definition(), CheckStatus::Passing), Statuses::default());
+}
+
+#[test]
+fn passing_check_of_a_container_with_unknown_health_is_left_and_reported() {
+    let mut unknown = task();
+    unknown.containers[1].health = ContainerHealth::Unknown;
+    let statuses = compared(&unknown, &definition(), CheckStatus::Passing);
+    assert_eq!(statuses.wrong, []);
+    let why = statuses.unconfirmed.unwrap();
+    assert!(why.starts_with("ECS health status of container app: UNKNOWN; its check web-"), "{why}");
+    // One that does not pass is what health-sync makes of it
+    assert_eq!(compared(&unknown, &definition(), CheckStatus::Critical), Statuses::default());
+    // A container that has stopped is not unknown
+    unknown.containers[1].is_stopped = true;
+    assert_eq!(compared(&unknown, &definition(), CheckStatus::Passing).wrong[0].status, CheckStatus::Critical);
+}
+
+#[test]
+fn app_lowers_no_check_of_the_dataplane_where_the_release_is_not_known() {
+    let mut ailing = task();
+    ailing.containers[1].health = ContainerHealth::Unhealthy;
+    let lowered = |release: Option<Release>| {
+        let mut definition = definition();
+        definition.programs.release = release;
+        compared(&ailing, &definition, CheckStatus::Passing).wrong.len()
+    };
+    assert_eq!(lowered(Some(Release { major: 0, minor: 9 })), 3);
+    assert_eq!(lowered(None), 1, "only that of the app");
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Which statuses a sweep corrects, and which it leaves.
+
+use controller::{SweepOrder, SweepOutcome, SweepReport};
+
+use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
+use crate::counted::{Counters, counts};
+
+/// Registered, healthy tasks of one service.
+async fn registered(count: usize) -> Mesh {
+    let mesh = Mesh::forgotten((1..=count).map(FakeTask::new).collect()).await;
+    mesh.sweep().await;
+    mesh
+}
+
+/// The apps of the first tasks fail in ECS, and their checks pass in Consul.
+fn fail(mesh: &Mesh, count: usize) -> Vec<FakeTask> {
+    (0..count).map(|index| mesh.change(index, |task| task.unhealthy = ["app"].into())).collect()
+}
+
+fn is_passing(mesh: &Mesh, task: &FakeTask) -> bool {
+    mesh.statuses(task).values().all(|status| status == "passing")
+}
+
+fn corrected(report: &SweepReport) -> usize {
+    report.clusters[0].corrected
+}
+
+#[tokio::test]
+async fn a_passing_check_of_a_container_with_unknown_health_is_left_and_reported() {
+    let mesh = registered(2).await;
+    let task = mesh.change(0, |task| task.unknown = ["app", "consul-dataplane"].into());
+    for _ in 0..2 {
+        let report = mesh.sweep().await;
+        assert_eq!((report.outcome, corrected(&report)), (SweepOutcome::Done, 0), "{report:?}");
+        let why = why_skipped(&report, &task).unwrap();
+        assert!(why.starts_with("ECS health status of container app: UNKNOWN"), "{why}");
+        assert!(is_passing(&mesh, &task));
+    }
+    // And a container that stops is no longer unknown
+    mesh.change(0, |task| task.stopped = ["app"].into());
+    assert_eq!(corrected(&mesh.sweep().await), 3);
+    assert!(!is_passing(&mesh, &task));
+}
+
+#[tokio::test]
+async fn corrections_that_take_a_large_share_of_a_service_wait_for_force() {
+    let mesh = registered(12).await;
+    let failed = fail(&mesh, 4);
+    let counters = Counters::start();
+    // When a sweep finds four of twelve instances that are unhealthy in ECS only
+    let report = mesh.sweep().await;
+    // Then it corrects none, and says so as for deletions
+    assert_eq!((report.outcome, corrected(&report)), (SweepOutcome::GuardTripped, 0), "{report:?}");
+    let cluster = &report.clusters[0];
+    assert!(cluster.guard.as_ref().unwrap().contains("4 of 12 passing instances of web"), "{cluster:?}");
+    assert_eq!(cluster.planned.iter().filter(|planned| planned["action"] == "correct_health").count(), 4);
+    assert_eq!(counters.take(), counts(&[("GuardTripped", 1)]));
+    assert_eq!(mesh.published(), ["ECS Mesh Guard Tripped"]);
+    assert!(failed.iter().all(|task| is_passing(&mesh, task)));
+    // And a forced sweep corrects them
+    let report = mesh.sweep_with(&SweepOrder { force: true, ..SweepOrder::default() }).await;
+    assert_eq!((report.outcome, corrected(&report)), (SweepOutcome::Done, 12), "{report:?}");
+    // And what is to pass again is not held back
+    (0..4).for_each(|index| drop(mesh.change(index, |task| task.unhealthy.clear())));
+    assert_eq!(corrected(&mesh.sweep().await), 12);
+}
+
+#[tokio::test]
+async fn the_last_passing_instance_of_a_small_service_is_left_and_reported() {
+    let mesh = registered(3).await;
+    let failed = fail(&mesh, 3);
+    for order in [SweepOrder::default(), SweepOrder { force: true, ..SweepOrder::default() }] {
+        let report = mesh.sweep_with(&order).await;
+        assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+        let passing: Vec<&FakeTask> = failed.iter().filter(|task| is_passing(&mesh, task)).collect();
+        assert_eq!(passing.len(), 1);
+        let why = why_skipped(&report, passing[0]).unwrap();
+        assert!(why.contains("no other instance of web passes"), "{why}");
+    }
+    // Until another one passes
+    mesh.change(2, |task| task.unhealthy.clear());
+    mesh.sweep().await;
+    mesh.sweep().await;
+    assert_eq!(failed.iter().filter(|task| is_passing(&mesh, task)).count(), 1);
+    assert!(is_passing(&mesh, &failed[2]));
+}
+
+#[tokio::test]
+async fn a_definition_that_was_tagged_meanwhile_opts_its_tasks_out() {
+    // Given a controller that knows the definition, which an operator then tags
+    let mesh = registered(2).await;
+    let task = mesh.change(0, |task| task.repair = "off");
+    mesh.forget(&format!("web-{}", task.id()));
+    // When a sweep finds a task that Consul has forgotten
+    let report = mesh.sweep().await;
+    assert_eq!((report.clusters[0].repaired, mesh.registered().len()), (0, 0), "{report:?}");
+    assert!(why_skipped(&report, &task).unwrap().contains("ecs-mesh-controller/repair"), "{report:?}");
+}
