@@ -97,6 +97,11 @@ pub(crate) async fn handle<E: Error>(
     request: Request,
     deadline: Deadline,
 ) -> Result<Value, DeliveryError> {
+    // The period of the alarm about missing sweeps.
+    let data = controller.as_ref().map_or_else(
+        |_| json!({}),
+        |controller| json!({ "SweepSeconds": controller.sweep_interval().as_secs().to_string() }),
+    );
     let is_observing = controller.as_ref().is_ok_and(|controller| !controller.mode().acts());
     let result = match (request.kind, controller) {
         (Kind::Delete, _) if request.physical_resource_id.as_deref() == Some(NEVER_CREATED) => Ok(()),
@@ -124,6 +129,7 @@ pub(crate) async fn handle<E: Error>(
         "StackId": request.stack_id,
         "RequestId": request.id,
         "LogicalResourceId": request.logical_resource_id,
+        "Data": data,
     });
     deliver(&request.response_url, &answer).await?;
     Ok(json!({ "outcome": status, "reason": reason }))

@@ -162,7 +162,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
         b'N' => {
             let clusters = ClusterSelection::parse(CLUSTER, None).expect("a selection");
-            let permissions = permission::required(&clusters, clusters.patterns());
+            let permissions = permission::required(&clusters, clusters.patterns(), true);
             drop(consul.missing_permissions(&tenancy, &permissions).await?);
         }
         b'P' => drop(consul.synthetic_nodes(&tenancy).await?),

@@ -191,9 +191,9 @@ async fn the_function_finds_its_servers_in_ecs() {
     // One of the two tasks has just stopped
     let ecs = ecs_with(&["127.0.0.2", "127.0.0.1"]).await;
     let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
-    let settings = Settings::read(|name| {
+    let mut settings = Settings::read(|name| {
         Some(match name {
-            "CONSUL_HTTP_ADDR" => address.clone(),
+            "CONSUL_HTTP_ADDR" => "http://replaced:8500".to_owned(),
             "CONSUL_HTTP_TOKEN" => "own".to_owned(),
             "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
             "QUEUE_URL" => "http://127.0.0.1:1/queue".to_owned(),
@@ -201,6 +201,8 @@ async fn the_function_finds_its_servers_in_ecs() {
         })
     })
     .unwrap();
+    // Without TLS, which settings do not permit for servers in tasks
+    settings.consul_addresses = address.parse().unwrap();
     let edges = wiring::connect(&settings, &sdk_at(&ecs.url), RetryPolicy::for_events()).await.unwrap();
     assert_eq!(ecs.operations(), Vec::<String>::new(), "no discovery before the first request");
     ask(&*edges.consul).await.unwrap();

@@ -22,7 +22,8 @@ fn body() -> Value {
         .try_fold(&template, |node, key| node.get(key))
         .expect("a body");
     let body = body.items().first().and_then(Node::text).expect("a text");
-    serde_json::from_str(&body.replace("${AuditAlarm}", ", \"${AuditErrorsAlarm.Arn}\"")).expect("JSON")
+    serde_json::from_str(&body.replace("${AuditAlarms}", ", \"${AuditErrorsAlarm.Arn}\", \"${AuditDroppedAlarm.Arn}\""))
+        .expect("JSON")
 }
 
 /// The rows of all widgets with metrics.

@@ -1,9 +1,11 @@
 //! The template stays within the limits of AWS, with every parameter at its longest.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 
-use audit::document::{Node, Value, parse_yaml};
+use audit::document::{Node, Value};
 use serde_json::{Value as Json, json};
+
+use crate::resolved::{TEMPLATE, resources};
 
 /// All environment variables of a function, as JSON: <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const ENVIRONMENT: usize = 4_096;
@@ -19,17 +21,13 @@ const PARAMETER: usize = 4_096;
 /// Quotes are two characters in JSON. The other parameters permit no character that JSON escapes.
 const ESCAPED: &str = "AuditConfiguration";
 
-static TEMPLATE: LazyLock<Node> = LazyLock::new(|| parse_yaml(include_str!("../../template.yaml")).unwrap());
-
 fn section(name: &str) -> &'static [audit::document::Entry] {
     TEMPLATE.get(name).expect("a section").entries()
 }
 
-/// The resources of a type, by name.
-fn resources(kind: &str) -> impl Iterator<Item = (&'static str, &'static Node)> {
-    let is_kind = move |node: &Node| node.get("Type").and_then(Node::text) == Some(kind);
-    let resources = section("Resources").iter().filter(move |entry| is_kind(&entry.node));
-    resources.map(|entry| (entry.key.as_str(), entry.node.get("Properties").expect("properties")))
+/// The properties of the resources of a type, by name.
+fn properties_of(kind: &str) -> impl Iterator<Item = (&'static str, &'static Node)> {
+    resources(kind).map(|(name, resource)| (name, resource.get("Properties").expect("properties")))
 }
 
 /// The longest value of a parameter.
@@ -131,18 +129,18 @@ fn environment_of_each_function_fits() {
 
 #[test]
 fn each_event_pattern_fits() {
-    let rules: Vec<_> = resources("AWS::Events::Rule").collect();
+    let rules: Vec<_> = properties_of("AWS::Events::Rule").collect();
     let sizes: Vec<_> = rules.iter().filter_map(|(name, rule)| Some((name, size(rule.get("EventPattern")?)))).collect();
     assert!(sizes.len() > 3 && sizes.iter().all(|(_, size)| *size <= EVENT_PATTERN), "{sizes:?}");
 }
 
 #[test]
 fn each_policy_fits() {
-    let managed: Vec<_> = resources("AWS::IAM::ManagedPolicy")
+    let managed: Vec<_> = properties_of("AWS::IAM::ManagedPolicy")
         .map(|(name, policy)| (name, size(policy.get("PolicyDocument").expect("a document"))))
         .collect();
     assert!(!managed.is_empty() && managed.iter().all(|(_, size)| *size <= MANAGED_POLICY), "{managed:?}");
-    let inline: Vec<_> = resources("AWS::IAM::Role")
+    let inline: Vec<_> = properties_of("AWS::IAM::Role")
         .map(|(name, role)| (name, size(role.get("Policies").expect("inline policies"))))
         .collect();
     assert!(inline.len() == 3 && inline.iter().all(|(_, size)| *size <= INLINE_POLICIES), "{inline:?}");

@@ -2,6 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use controller::settings::Settings;
+use mesh::field::InvalidField;
+use serde_json::json;
+
+use crate::resolved::{Stack, resource, resources};
+
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The parameters without an effect on Consul: the log level, which events are sent, and a resource of the template.
@@ -38,6 +44,101 @@ fn a_changed_parameter_updates_the_mesh_setup() {
     let watched = references(&setup);
     let missing: Vec<&str> = given.difference(&watched).copied().collect();
     assert_eq!(missing, WITHOUT_EFFECT);
+}
+
+/// The settings that are required, and one more.
+fn settings_with(changed: &str, value: &str) -> Result<Settings, InvalidField> {
+    Settings::read(|name| {
+        Some(match name {
+            name if name == changed => value.to_owned(),
+            "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500".to_owned(),
+            "CONSUL_HTTP_TOKEN" => "token".to_owned(),
+            "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
+            "QUEUE_URL" => "http://127.0.0.1:1/queue".to_owned(),
+            _ => return None,
+        })
+    })
+}
+
+/// The events of another account or region that a rule of the default bus may be sent.
+#[test]
+fn every_rule_filters_account_and_region() {
+    let own = Stack::new(&[]);
+    let patterns = resources("AWS::Events::Rule").filter_map(|(name, rule)| {
+        let pattern = rule.get("Properties").and_then(|properties| properties.get("EventPattern"))?;
+        Some((name, own.value(pattern).unwrap()))
+    });
+    let patterns: Vec<_> = patterns.collect();
+    assert!(patterns.len() > 3, "{patterns:?}");
+    for (name, pattern) in patterns {
+        assert_eq!(pattern["account"], json!(["123456789012"]), "{name}");
+        assert_eq!(pattern["region"], json!(["us-east-1"]), "{name}");
+    }
+}
+
+#[test]
+fn every_role_has_the_path_and_the_boundary() {
+    let given = Stack::new(&[("LambdaRolePath", "/mesh/"), ("LambdaPermissionsBoundary", "arn:boundary")]);
+    let roles: Vec<_> = resources("AWS::IAM::Role").collect();
+    assert_eq!(roles.len(), 3);
+    for (name, role) in roles {
+        let properties = |stack: &Stack| stack.value(role.get("Properties").unwrap()).unwrap();
+        let (given, default) = (properties(&given), properties(&Stack::new(&[])));
+        assert_eq!(
+            (&given["Path"], &given["PermissionsBoundary"]),
+            (&json!("/mesh/"), &json!("arn:boundary")),
+            "{name}"
+        );
+        assert_eq!((&default["Path"], default.get("PermissionsBoundary")), (&json!("/"), None), "{name}");
+    }
+}
+
+#[test]
+fn every_alarm_says_when_it_ends() {
+    let stack = Stack::new(&[("AlarmTopicArn", "arn:topic"), ("Audit", "true")]);
+    let alarms: Vec<_> = resources("AWS::CloudWatch::Alarm").collect();
+    assert!(alarms.len() > 12, "{}", alarms.len());
+    for (name, alarm) in alarms {
+        let properties = stack.value(alarm.get("Properties").unwrap()).unwrap();
+        for actions in ["AlarmActions", "OKActions"] {
+            assert_eq!(properties[actions], json!(["arn:topic"]), "{name}: {actions}");
+        }
+    }
+}
+
+/// CloudWatch looks back at most seven days, and at most one day for periods of less than an hour:
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
+#[test]
+fn no_sweep_for_three_intervals_is_an_alarm() {
+    let properties = Stack::new(&[]).value(resource("NoSweepAlarm").get("Properties").unwrap()).unwrap();
+    assert_eq!(properties["Period"], json!("MeshSetup.SweepSeconds"));
+    assert_eq!(properties["EvaluationPeriods"], json!("3"));
+    assert_eq!(properties["TreatMissingData"], json!("breaching"));
+    let rate =
+        |rate: &str| settings_with("RECONCILE_RATE", rate).map(|settings| settings.scope.sweep_interval.as_secs());
+    for text in ["rate(1 minute)", "rate(59 minutes)", "rate(1 hour)", "rate(48 hours)", "rate(2 days)"] {
+        let seconds = rate(text).unwrap();
+        let longest = if seconds < 3_600 { 86_400 } else { 604_800 };
+        assert!(seconds % 60 == 0 && 3 * seconds <= longest, "{text}");
+    }
+    assert!(rate("rate(3 days)").is_err());
+}
+
+#[test]
+fn servers_in_tasks_are_reached_with_tls_only() {
+    let pattern = section("  ConsulHttpAddr:");
+    let pattern = pattern.lines().find_map(|line| line.trim().strip_prefix("AllowedPattern: ")).expect("a pattern");
+    let schema = json!({ "pattern": pattern.trim_matches('\'').replace("[][", "[\\]\\[") });
+    for address in ["ecs://infra/consul:8501?scheme=https", "https://a:8501,http://[::1]:8500"] {
+        assert!(jsonschema::is_valid(&schema, &json!(address)), "{address}");
+    }
+    for address in [
+        "ecs://infra/consul:8501",
+        "ecs://infra/consul:8500?scheme=http",
+        "ecs://infra/consul:8501?scheme=https,https://a:1",
+    ] {
+        assert!(!jsonschema::is_valid(&schema, &json!(address)), "{address}");
+    }
 }
 
 /// The number after `key:` in a section.

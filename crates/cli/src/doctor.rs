@@ -77,6 +77,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
             functions: &functions,
             triggers: &installation,
             messages: &messages,
+            topics: &installation,
             trails: &installation,
             ecs: &ecs,
             reader: &reader,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use consul::ConsulError;
-use mesh::mode::Mode;
+use consul::{ConsulError, Fields, Kind, Object, OwnToken};
+use mesh::{mode::Mode, policy_rules::exceeding, tenancy::Tenancy};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     bootstrap::{Bootstrap, BootstrapReport},
@@ -51,6 +52,8 @@ pub struct TokenReport {
     pub accessor_id: String,
     /// The policies that are attached to it.
     pub policies: Vec<String>,
+    /// The rules of these policies that the controller does not need.
+    pub excess: Vec<String>,
 }
 
 /// What the bootstrap would do.
@@ -132,13 +135,28 @@ impl InstallationCheck {
         match self.consul.own_token().await {
             Ok(token) => {
                 report.acls_disabled = token.is_none();
-                report.token =
-                    token.map(|token| TokenReport { accessor_id: token.accessor_id, policies: token.policies });
+                if let Some(OwnToken { accessor_id, policies }) = token {
+                    let excess = self.excess(&policies).await;
+                    report.token = Some(TokenReport { accessor_id, policies, excess });
+                }
             }
             Err(error) => report.problems.push(unreadable(error)),
         }
         report.set_up = self.bootstrap.run(deadline).await.into();
         report
+    }
+
+    /// The rules of these policies that the controller does not need. A policy that cannot be read has none.
+    async fn excess(&self, policies: &[String]) -> Vec<String> {
+        let mut excess = Vec::new();
+        for name in policies {
+            let policy =
+                Object { kind: Kind::Policy, name: name.clone(), tenancy: Tenancy::Community, body: Fields::new() };
+            let fields = self.consul.read(&policy).await.ok().flatten().unwrap_or_default();
+            let rules = fields.get("Rules").and_then(Value::as_str).unwrap_or_default();
+            excess.extend(exceeding(rules, self.mode));
+        }
+        excess
     }
 }
 

@@ -124,6 +124,9 @@ impl Cleanup {
                     report.tokens += removed;
                     effect = Effect::Done;
                 }
+                Err(error) if self.tokens.is_out_of_reach(&error) => {
+                    warn!(action = "clean_up", outcome = "left", %holder, reason = %error);
+                }
                 Err(error) => report.problems.push(ProblemReport::new(None, &error)),
             }
         }

@@ -101,6 +101,12 @@ impl Controller {
         self.scope.operation
     }
 
+    /// How often sweeps are scheduled.
+    #[must_use]
+    pub fn sweep_interval(&self) -> Duration {
+        self.scope.sweep_interval
+    }
+
     /// Whether `cluster` is one of the configured ones.
     #[must_use]
     pub fn manages(&self, cluster: &ClusterArn) -> bool {

@@ -27,6 +27,8 @@ pub(crate) enum Basis<'a> {
 pub(crate) enum Effect {
     /// Nothing had to change.
     Unchanged,
+    /// Consul refused it, for want of an optional permission.
+    Refused,
     /// It changed something.
     Done,
 }

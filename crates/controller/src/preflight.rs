@@ -6,6 +6,7 @@ use std::{fmt, sync::Arc};
 use consul::{ConsulError, Permissions};
 use mesh::{
     cluster_selection::ClusterPattern,
+    mode::Mode,
     permission::{Permission, required, required_to_observe},
     tenancy::{Tenancy, TenancyName},
 };
@@ -59,7 +60,11 @@ impl Preflight {
     pub(crate) async fn run(&self) -> Result<(), PreflightError> {
         let mut tenancies = self.scope.tenancies();
         let required = |patterns: &[ClusterPattern]| {
-            if self.scope.operation.acts() { required(&self.scope.clusters, patterns) } else { required_to_observe() }
+            let scope = &self.scope;
+            match scope.operation {
+                Mode::Act => required(&scope.clusters, patterns, scope.needs_operator()),
+                Mode::Observe => required_to_observe(),
+            }
         };
         // The policy of a partition cannot grant permissions of the whole datacenter: these are checked separately.
         let local = tenancies.remove(&Tenancy::Community).unwrap_or_default();

@@ -24,7 +24,7 @@ use mesh::{
     token_mode::TokenMode,
 };
 
-use crate::bootstrap::BootstrapScope;
+use crate::bootstrap::{BootstrapExtent, BootstrapScope};
 
 /// The clusters that the controller manages, and the settings for them.
 #[derive(Debug, Clone)]
@@ -62,6 +62,14 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Whether the controller's token requires [`mesh::permission::OPERATOR`]: Consul has partitions, or there are client
+    /// agents for certain.
+    #[must_use]
+    pub fn needs_operator(&self) -> bool {
+        let has_agents = self.bootstrap.extent == BootstrapExtent::Full || self.mode == TokenMode::SecretsManager;
+        has_agents || self.tenancies().keys().any(|tenancy| tenancy.partition().is_some())
+    }
+
     /// The tenancy of tasks of `cluster` without Enterprise tags.
     #[must_use]
     pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {

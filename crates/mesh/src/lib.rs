@@ -20,6 +20,7 @@
 //! - `program`: the programs of consul-ecs in a task definition.
 //! - `health`: the statuses that Consul's checks should have. `registration`: what consul-ecs registers for a task.
 //!   `repair`: what Consul has forgotten of it, or remembers wrongly. `broken`: which tasks have to be replaced. `permission`: what the controller's own token has to be allowed.
+//!   `policy_rules`: what its policy allows beyond. `reserved_secret`: names of secrets that are no service's.
 
 pub mod action;
 pub mod admission;
@@ -47,10 +48,12 @@ pub mod observed;
 pub mod permission;
 pub mod phase;
 pub mod plan;
+pub mod policy_rules;
 pub mod program;
 pub mod registration;
 pub mod repair;
 pub mod required;
+pub mod reserved_secret;
 pub mod rules;
 pub mod secret;
 pub mod secret_name;

@@ -30,6 +30,9 @@ pub enum Segment {
     Prefix(String),
 }
 
+/// The permission to force-leave client agents, and to list and create partitions.
+pub const OPERATOR: Permission = Permission { resource: "operator", access: "write", segment: Segment::Whole };
+
 impl Permission {
     /// The resource name for an authorization request. A rule for a shorter prefix allows a prefix as a name too, and
     /// only a rule for all names allows the empty name.
@@ -61,17 +64,18 @@ impl fmt::Display for Permission {
     }
 }
 
-/// All permissions that the controller requires for the clusters of these patterns, which are some of `clusters`.
+/// All permissions that the controller requires for the clusters of these patterns, which are some of `clusters`. Without
+/// `needs_operator`, [`OPERATOR`] is optional.
 #[must_use]
-pub fn required(clusters: &ClusterSelection, patterns: &[ClusterPattern]) -> Vec<Permission> {
+pub fn required(clusters: &ClusterSelection, patterns: &[ClusterPattern], needs_operator: bool) -> Vec<Permission> {
     let permission = |resource, access, segment| Permission { resource, access, segment };
-    let mut all = vec![
-        permission("acl", "write", Segment::Whole),
-        permission("operator", "write", Segment::Whole),
+    let mut all = vec![permission("acl", "write", Segment::Whole)];
+    all.extend(needs_operator.then_some(OPERATOR));
+    all.extend([
         permission("agent", "read", Segment::All),
         permission("node", "read", Segment::All),
         permission("service", "write", Segment::All),
-    ];
+    ]);
     let node = |pattern: &ClusterPattern| {
         let start = clusters.arn_start(pattern);
         let segment = if pattern.has_wildcard() { Segment::Prefix(start) } else { Segment::Named(start) };
@@ -101,18 +105,20 @@ mod tests {
     fn permission_is_displayed_as_its_rule() {
         let prefix = "arn:aws:ecs:us-east-1:123456789012:cluster/";
         let clusters = ClusterSelection::parse("prod,test-*", Some(prefix)).unwrap();
-        let rules: Vec<String> = required(&clusters, clusters.patterns()).iter().map(Permission::to_string).collect();
-        assert_eq!(
-            rules,
-            [
-                r#"acl = "write""#,
-                r#"operator = "write""#,
-                r#"agent_prefix "" { policy = "read" }"#,
-                r#"node_prefix "" { policy = "read" }"#,
-                r#"service_prefix "" { policy = "write" }"#,
-                r#"node "arn:aws:ecs:us-east-1:123456789012:cluster/prod" { policy = "write" }"#,
-                r#"node_prefix "arn:aws:ecs:us-east-1:123456789012:cluster/test-" { policy = "write" }"#,
-            ]
-        );
+        let rules = |needs_operator| -> Vec<String> {
+            required(&clusters, clusters.patterns(), needs_operator).iter().map(Permission::to_string).collect()
+        };
+        let mut expected = vec![
+            r#"acl = "write""#,
+            r#"operator = "write""#,
+            r#"agent_prefix "" { policy = "read" }"#,
+            r#"node_prefix "" { policy = "read" }"#,
+            r#"service_prefix "" { policy = "write" }"#,
+            r#"node "arn:aws:ecs:us-east-1:123456789012:cluster/prod" { policy = "write" }"#,
+            r#"node_prefix "arn:aws:ecs:us-east-1:123456789012:cluster/test-" { policy = "write" }"#,
+        ];
+        assert_eq!(rules(true), expected);
+        expected.remove(1);
+        assert_eq!(rules(false), expected);
     }
 }

@@ -25,6 +25,10 @@ pub enum Counted {
     TasksBroken,
     /// An action that a sweep had to do, because events had missed it.
     Drift,
+    /// A task that stopped more than five minutes before a scheduled sweep, which had to remove its entries.
+    EventsMissed,
+    /// A sweep has read every cluster of the deployment.
+    FullSweeps,
     /// The guard has stopped the deletions or corrections of a cluster.
     GuardTripped,
     /// A chain of own messages was ended.
@@ -33,7 +37,7 @@ pub enum Counted {
 
 impl Counted {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::TokensCreated,
         Self::TokensRevoked,
         Self::LoginTokensDeleted,
@@ -44,6 +48,8 @@ impl Counted {
         Self::TasksDrained,
         Self::TasksBroken,
         Self::Drift,
+        Self::EventsMissed,
+        Self::FullSweeps,
         Self::GuardTripped,
         Self::MessageChainsEnded,
     ];
@@ -62,6 +68,8 @@ impl Counted {
             Self::TasksDrained => "TasksDrained",
             Self::TasksBroken => "TasksBroken",
             Self::Drift => "Drift",
+            Self::EventsMissed => "EventsMissed",
+            Self::FullSweeps => "FullSweeps",
             Self::GuardTripped => "GuardTripped",
             Self::MessageChainsEnded => "MessageChainsEnded",
         }

@@ -73,15 +73,38 @@ async fn run_always_on_controller(world: &World<'_>) {
     world.ecs_call("CreateService", &service).await;
 }
 
-async fn deployed<'a>(stack: &'static Stack, name: &'static str) -> World<'a> {
+async fn deployed<'a>(stack: &'static Stack, name: &'static str, topic: &str) -> World<'a> {
     let token = controller_token(&stack.consul, name).await.secret_id;
-    Fixture::get().await.deployment_of_its_own(&stack.consul, name, &token, &[("Bootstrap", "none")]).await
+    let mut parameters = vec![("Bootstrap", "none")];
+    parameters.extend((!topic.is_empty()).then_some(("AlarmTopicArn", topic)));
+    Fixture::get().await.deployment_of_its_own(&stack.consul, name, &token, &parameters).await
+}
+
+/// A topic with a key that CloudWatch may use: its ARN.
+async fn encrypted_topic(stack: &Stack) -> String {
+    let statement = json!({
+        "Effect": "Allow", "Principal": { "Service": "cloudwatch.amazonaws.com" },
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey*"], "Resource": "*",
+    });
+    let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
+    let key = stack.aws.call("kms", "TrentService.CreateKey", &json!({ "Policy": policy })).await;
+    let query = [
+        ("Action", "CreateTopic"),
+        ("Version", "2010-03-31"),
+        ("Name", "alarms"),
+        ("Attributes.entry.1.key", "KmsMasterKeyId"),
+        ("Attributes.entry.1.value", key["KeyMetadata"]["KeyId"].as_str().expect("a key")),
+    ];
+    let created = stack.aws.request(Method::GET, "/", "sns").query(&query).send().await.unwrap().text().await.unwrap();
+    let (_, arn) = created.split_once("<TopicArn>").expect("a topic");
+    arn.split('<').next().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     let stack = Stack::shared().await;
-    let world = deployed(stack, "doctor").await;
+    let topic = encrypted_topic(stack).await;
+    let world = deployed(stack, "doctor", &topic).await;
     trail(stack).await;
     let (_task, _health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
     let aws = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
@@ -97,11 +120,12 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/doctor.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     let text = doctor(&aws.url, &["--stack", "doctor"]).await.out;
+    assert!(text.contains(&format!("CloudWatch may publish to {topic} with the key arn:")), "{text}");
     assert!(text.contains("Mode=act; clusters arn:aws:ecs:us-east-1:000000000000:cluster/doctor"), "{text}");
 
     // When the controller's token loses a permission
     let policy = stack.consul.get("/v1/acl/policy/name/controller-doctor").await;
-    let without = policy["Rules"].as_str().unwrap().replace("operator = \"write\"", "");
+    let without = policy["Rules"].as_str().unwrap().replace("node_prefix \"arn:\" {\n  policy = \"write\"\n}", "");
     let body = json!({ "Name": "controller-doctor", "Rules": &without });
     stack.consul.put(&format!("/v1/acl/policy/{}", policy["ID"].as_str().unwrap()), &body).await;
     let named = eventually("the lost permission", SOON, || async {
@@ -111,7 +135,8 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     let named = named.await;
     assert_eq!((named.len(), &named[0]["check"]), (1, &json!("consul-token")), "{named:#?}");
     let seen = named[0]["seen"].as_str().unwrap();
-    assert!(seen.ends_with(" lacks: operator = \"write\""), "{seen}");
+    let lacks = " lacks: node \"arn:aws:ecs:us-east-1:000000000000:cluster/doctor\" { policy = \"write\" }";
+    assert!(seen.ends_with(lacks), "{seen}");
     // Then the commands that are shown mend it: the policy of another name is left as it is
     let mend = named[0]["mend"].as_array().unwrap();
     assert!(mend[1].as_str().unwrap().ends_with(" -policy-name doctor"), "{mend:#?}");
@@ -148,7 +173,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
 #[tokio::test]
 async fn a_stuck_queue_and_a_failed_message_are_named() {
     let stack = Stack::shared().await;
-    let world = deployed(stack, "stuck").await;
+    let world = deployed(stack, "stuck", "").await;
     trail(stack).await;
     // When nothing takes the messages of the queue, and one has failed before
     let mappings = "/2015-03-31/event-source-mappings/";

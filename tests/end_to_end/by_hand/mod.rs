@@ -63,6 +63,7 @@ fn permission(request: &RecordedRequest) -> String {
             ("AWSEvents", "events"),
             ("CloudTrail", "cloudtrail"),
             ("Logs", "logs"),
+            ("TrentService", "kms"),
         ];
         let (_, service) = services.iter().find(|(name, _)| service.contains(name)).expect("a known service");
         return format!("{service}:{operation}");
@@ -77,7 +78,12 @@ fn permission(request: &RecordedRequest) -> String {
         return "lambda:GetFunctionConcurrency".to_owned();
     }
     let action = request.body.split('&').find_map(|pair| pair.strip_prefix("Action=")).expect("an action");
-    if action == "GetCallerIdentity" { format!("sts:{action}") } else { format!("cloudformation:{action}") }
+    let service = match action {
+        "GetCallerIdentity" => "sts",
+        "GetTopicAttributes" => "sns",
+        _ => "cloudformation",
+    };
+    format!("{service}:{action}")
 }
 
 fn permissions(requests: &[RecordedRequest]) -> BTreeSet<String> {

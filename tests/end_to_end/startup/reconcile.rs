@@ -67,11 +67,17 @@ async fn a_failed_start_is_retried() {
 
 #[tokio::test]
 async fn an_update_names_its_wrong_setting() {
-    let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
-    let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
-    let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
-    let _running = start(&runtime, &aws, &[("MAX_DELETE_PERCENT", "101")]);
-    let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
-    assert_eq!(answers[0]["Status"], "FAILED");
-    assert!(answers[0]["Reason"].as_str().unwrap().starts_with("MAX_DELETE_PERCENT: got"), "{answers:?}");
+    for (setting, value, named) in [
+        ("MAX_DELETE_PERCENT", "101", "MAX_DELETE_PERCENT"),
+        ("RECONCILE_RATE", "rate(3 days)", "RECONCILE_RATE"),
+        ("CONSUL_HTTP_ADDR", "ecs://infra/consul:8501?scheme=https", "CONSUL_CACERT_SECRET_ARN"),
+    ] {
+        let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+        let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
+        let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
+        let _running = start(&runtime, &aws, &[(setting, value)]);
+        let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+        assert_eq!(answers[0]["Status"], "FAILED");
+        assert!(answers[0]["Reason"].as_str().unwrap().starts_with(&format!("{named}: got")), "{answers:?}");
+    }
 }

@@ -25,6 +25,9 @@ fn permissions(seen: &RecordedRequest, denied: &[&str]) -> Answer {
             let policies = json!([{ "ID": "1", "Name": "ours" }]);
             Answer::ok(json!({ "AccessorID": "1-2", "SecretID": "own", "Policies": policies }).to_string())
         }
+        "/v1/acl/policy/name/ours" => {
+            Answer::ok(json!({ "Name": "ours", "Rules": "acl = \"write\" keyring = \"read\"" }).to_string())
+        }
         _ => Answer::Forward,
     }
 }
@@ -67,10 +70,10 @@ async fn a_lost_auth_method_is_found_and_a_sweep_by_hand_sets_it_up() {
 async fn a_missing_permission_is_named_with_the_token_s_policies_and_without_its_secret() {
     let upstream = Fake::new().start().await;
     let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &["operator"])).await;
-    let controller = controller(&consul.url, "own", &[]).await;
+    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "full")]).await;
     let report = serde_json::to_value(check(&controller).await).unwrap();
     assert_eq!(report["missingPermissions"], json!(["operator = \"write\""]));
-    assert_eq!(report["token"], json!({ "accessorId": "1-2", "policies": ["ours"] }));
+    assert_eq!(report["token"], json!({ "accessorId": "1-2", "policies": ["ours"], "excess": ["keyring = \"read\""] }));
     assert_eq!((&report["mode"], &report["consul"]), (&json!("act"), &Value::Null));
 }
 

@@ -17,6 +17,14 @@ async fn each_preflight_result_is_distinguished() {
     let enough = consul.token_with_rules("enough", POLICY).await;
     controller(&consul.address, &enough.secret_id, &[]).await.preflight().await.expect("enough");
 
+    // Without client agents and partitions, operator is optional
+    let without_operator = consul.token_with_rules("agentless", &POLICY.replace("operator = \"write\"", "")).await;
+    let dataplane = controller(&consul.address, &without_operator.secret_id, &[("BOOTSTRAP", "dataplane")]).await;
+    dataplane.preflight().await.expect("enough");
+    let full = controller(&consul.address, &without_operator.secret_id, &[]).await;
+    let error = full.preflight().await.unwrap_err().to_string();
+    assert!(error.contains("lacks: operator = \"write\"; add"), "{error}");
+
     // A missing permission is named as in the policy
     let without_acl = POLICY.replace("acl      = \"write\"", "acl = \"read\"");
     let weak = consul.token_with_rules("weak", &without_acl).await;

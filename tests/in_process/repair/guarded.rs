@@ -21,6 +21,6 @@ async fn only_a_sweep_that_was_to_delete_raises_the_alarm() {
     // And a sweep does
     let report = mesh.sweep().await;
     assert_eq!(report.outcome, SweepOutcome::GuardTripped, "{report:?}");
-    assert_eq!(counters.take(), counts(&[("GuardTripped", 1)]));
+    assert_eq!(counters.take(), counts(&[("FullSweeps", 1), ("GuardTripped", 1)]));
     assert_eq!(mesh.published(), ["ECS Mesh Guard Tripped"]);
 }

@@ -72,7 +72,7 @@ fn grants(rule: &Rule<'_>, permission: &Permission) -> bool {
 fn the_enterprise_policy_grants_what_is_required() {
     let rules = rules(enterprise_policy());
     let clusters = ClusterSelection::parse(&cluster_arn("prod"), None).unwrap();
-    for permission in required(&clusters, clusters.patterns()) {
+    for permission in required(&clusters, clusters.patterns(), true) {
         // Permissions of the whole datacenter are granted outside of partitions, the others in every partition
         let is_there = |rule: &Rule<'_>| match rule.place.first() {
             None => permission.is_global(),

@@ -64,6 +64,28 @@ async fn a_failed_agent_is_checked_twice() {
 }
 
 #[tokio::test]
+async fn a_refused_force_leave_is_reported_with_the_rule_that_permits_it() {
+    let world = World::without_deployment("agent-refused").await;
+    let task = stopped(&world).await;
+    let service = registration(&world.service(), &task);
+    let consul = move |seen: &RecordedRequest, _| match seen.uri.split('?').next().unwrap() {
+        "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": 4 }]).to_string()),
+        uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(&[service.clone()])),
+        uri if uri.starts_with("/v1/agent/force-leave") => {
+            Answer::status(403, "Permission denied: token with AccessorID 'x' lacks permission 'operator:write'")
+        }
+        _ => Answer::Forward,
+    };
+    let environment = environment(&world, consul, forward, &[], |edges| edges).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    // The permission is optional: the sweep is complete, and an event would be done
+    assert_eq!((report.outcome, leaves(&environment)), (SweepOutcome::Done, 1), "{report:?}");
+    let [skipped] = report.clusters[0].skipped.as_slice() else { panic!("{report:?}") };
+    assert_eq!(skipped["what"], json!(format!("client agent {NODE}")));
+    assert!(skipped["why"].as_str().unwrap().contains("add operator = \"write\" to its policy"), "{skipped}");
+}
+
+#[tokio::test]
 async fn an_agent_that_came_back_meanwhile_stays() {
     let world = World::without_deployment("agent-back").await;
     let task = stopped(&world).await;

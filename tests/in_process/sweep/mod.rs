@@ -2,6 +2,7 @@
 
 mod agents;
 mod cleanup;
+mod counted;
 mod pages;
 mod patterns;
 mod pre_provisioned;

@@ -2,19 +2,23 @@
 
 mod caller;
 mod stacks;
+mod topics;
 mod trails;
 mod triggers;
 
 use aws_sdk_cloudformation::Client as CloudFormation;
 use aws_sdk_cloudtrail::Client as CloudTrail;
 use aws_sdk_eventbridge::Client as EventBridge;
+use aws_sdk_kms::Client as Kms;
 use aws_sdk_lambda::Client as Lambda;
+use aws_sdk_sns::Client as Sns;
 use aws_sdk_sts::Client as Sts;
 use aws_types::SdkConfig;
 
 pub use self::{
     caller::{Caller, Identity},
     stacks::{DeployedStack, Resource, Resources, Stacks},
+    topics::{TopicKey, Topics},
     trails::{Trail, Trails},
     triggers::{Mapping, Triggers},
 };
@@ -25,6 +29,8 @@ pub struct AwsInstallation {
     functions: Lambda,
     events: EventBridge,
     trails: CloudTrail,
+    topics: Sns,
+    keys: Kms,
     sts: Sts,
 }
 
@@ -37,6 +43,8 @@ impl AwsInstallation {
             functions: Lambda::new(config),
             events: EventBridge::new(config),
             trails: CloudTrail::new(config),
+            topics: Sns::new(config),
+            keys: Kms::new(config),
             sts: Sts::new(config),
         }
     }

@@ -33,6 +33,14 @@ pub enum SecretsError {
         /// The cause.
         reason: String,
     },
+    /// The role may not read the secret.
+    #[error("secret {name}: the role of the function may not read it: {reason}")]
+    Denied {
+        /// The secret.
+        name: String,
+        /// The text of the answer.
+        reason: String,
+    },
     /// Secrets Manager rejected the write, which has no effect.
     #[error("secret {name}: Secrets Manager refuses the write: {reason}")]
     Refused {
@@ -130,6 +138,9 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
             Err(SdkError::ServiceError(e)) if is_deletion(e.err()) => {
                 Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
+            }
+            Err(e) if e.code() == Some("AccessDeniedException") => {
+                Err(SecretsError::Denied { name: name.to_owned(), reason: describe(&e) })
             }
             Err(e) => Err(failed(name, &e)),
         }

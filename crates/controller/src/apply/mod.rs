@@ -22,6 +22,7 @@ use mesh::{
 use telemetry::Counted;
 use tracing::info;
 
+pub(crate) use self::nodes::add_to_policy;
 use self::{
     catalog_changes::{announce, log_deregistration, log_drain},
     nodes::Nodes,

@@ -7,9 +7,10 @@ use mesh::{
     action::{Action, Planned},
     catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
     mode::Mode,
+    permission::OPERATOR,
     time::elapsed,
 };
-use tracing::info;
+use tracing::{info, warn};
 
 use super::work::Group;
 use crate::{
@@ -22,6 +23,13 @@ use crate::{
 
 /// How long Consul may take to report the agent of a stopped task as failed. After that, the sweep removes it.
 const AGENT_LAG: Duration = Duration::from_secs(120);
+
+/// Why Consul refuses to let an agent leave, and what permits it.
+pub(crate) fn add_to_policy() -> String {
+    format!(
+        "the controller's Consul token may not force agents to leave; add {OPERATOR} to its policy (see docs/deploy.md)"
+    )
+}
 
 /// Removes nodes from Consul.
 pub(super) struct Nodes {
@@ -50,7 +58,7 @@ impl Nodes {
     }
 
     /// Force-leaves an agent, if it is still failed and no service was added to its node since it was read: a new task
-    /// may have the same address, and so the same node name.
+    /// may have the same address, and so the same node name. Consul's refusal is no failure, because the permission is optional.
     async fn force_leave_failed(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
         let (consul, name) = (&self.consul, &agent.member.name);
         let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
@@ -58,7 +66,14 @@ impl Nodes {
         if !members.iter().any(has_failed) || node.is_some_and(|node| !agent.node.is_superset_of(&node)) {
             return Ok(Effect::Unchanged);
         }
-        consul.force_leave(name, &agent.tenancy).await?;
+        match consul.force_leave(name, &agent.tenancy).await {
+            Err(ConsulError::PermissionDenied { .. }) => {
+                let reason = add_to_policy();
+                warn!(action = "force_leave", outcome = "refused", node = name, reason);
+                return Ok(Effect::Refused);
+            }
+            left => left?,
+        }
         info!(action = "force_leave", outcome = self.operation.done(), node = name);
         Ok(Effect::Done)
     }

@@ -27,6 +27,11 @@ use crate::{
 
 /// The variable with the addresses of Consul.
 const ADDRESS: &str = "CONSUL_HTTP_ADDR";
+/// The variables with what Consul's certificate is verified against.
+const CA_CERTIFICATE: &str = "CONSUL_CACERT_SECRET_ARN";
+const SERVER_NAME: &str = "CONSUL_TLS_SERVER_NAME";
+/// The longest time between scheduled sweeps: the alarm about missing ones looks back at three, and `CloudWatch` at seven days.
+const LONGEST_RATE: Duration = Duration::from_hours(48);
 
 /// The source of the controller's own Consul token.
 #[derive(Debug, Clone)]
@@ -70,14 +75,14 @@ impl Settings {
         let clusters = read_clusters(&variables)?;
         let consul_addresses: ConsulAddresses = variables.required(
             ADDRESS,
-            "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port",
+            "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port?scheme=https",
         )?;
         let settings = Self {
             scope: read_scope(&variables, clusters, &consul_addresses)?,
             consul_addresses,
             consul_credential: read_credential(&variables)?,
-            ca_certificate_secret: variables.secret_id("CONSUL_CACERT_SECRET_ARN")?,
-            tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,
+            ca_certificate_secret: variables.secret_id(CA_CERTIFICATE)?,
+            tls_server_name: variables.checked(SERVER_NAME, is_host_name, "a DNS name")?,
             kms_key_id: variables.checked("SECRET_KMS_KEY_ID", is_printable, "the ARN or ID of a KMS key")?,
             queue_url: read_queue_url(&variables)?,
         };
@@ -85,17 +90,29 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Rejects plain HTTP if settings for TLS verification are present: the token would be sent unencrypted.
+    /// Rejects plain HTTP if settings for TLS verification are present: the token would be sent unencrypted. For servers in
+    /// tasks, verification is required: whoever runs a task of their family would receive the token.
     fn check_tls<F: Fn(&str) -> Option<String>>(&self, variables: &Variables<F>) -> Result<(), InvalidField> {
-        let verifies = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
-        if !verifies || self.consul_addresses.are_all_tls() {
-            return Ok(());
-        }
-        Err(InvalidField::new(
-            ADDRESS,
-            &variables.text(ADDRESS).unwrap_or_default(),
-            "https:// (or ?scheme=https) throughout, because CONSUL_CACERT_SECRET_ARN or CONSUL_TLS_SERVER_NAME is set",
-        ))
+        let (has_ca, has_name) = (self.ca_certificate_secret.is_some(), self.tls_server_name.is_some());
+        let is_in_tasks = matches!(self.consul_addresses, ConsulAddresses::Ecs(_));
+        let (field, expected) = match () {
+            () if !self.consul_addresses.are_all_tls() && is_in_tasks => (
+                ADDRESS,
+                "?scheme=https, because anyone who runs a task of that family would receive the controller's token",
+            ),
+            () if !self.consul_addresses.are_all_tls() && (has_ca || has_name) => {
+                (ADDRESS, "https:// throughout, because CONSUL_CACERT_SECRET_ARN or CONSUL_TLS_SERVER_NAME is set")
+            }
+            () if is_in_tasks && !has_ca => {
+                (CA_CERTIFICATE, "the secret with Consul's CA certificate, because the servers run in tasks (ecs://)")
+            }
+            () if is_in_tasks && !has_name => (
+                SERVER_NAME,
+                "the name in Consul's certificate, because the servers run in tasks (ecs://), for example server.dc1.consul",
+            ),
+            () => return Ok(()),
+        };
+        Err(InvalidField::new(field, &variables.text(field).unwrap_or_default(), expected))
     }
 }
 
@@ -221,7 +238,8 @@ fn read_switch<F: Fn(&str) -> Option<String>>(
 /// A rate of `EventBridge`: <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html>
 fn read_rate(text: Option<&str>) -> Result<Duration, InvalidField> {
     let text = text.unwrap_or("rate(5 minutes)");
-    let invalid = || InvalidField::new("RECONCILE_RATE", text, "a rate, for example rate(5 minutes)");
+    let invalid =
+        || InvalidField::new("RECONCILE_RATE", text, "a rate of at most two days, for example rate(5 minutes)");
     let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(invalid)?;
     let (number, unit) = inner.split_once(' ').ok_or_else(invalid)?;
     let number: u16 = number.parse().ok().filter(|number| *number > 0).ok_or_else(invalid)?;
@@ -231,7 +249,8 @@ fn read_rate(text: Option<&str>) -> Result<Duration, InvalidField> {
         "day" => 86_400,
         _ => return Err(invalid()),
     };
-    Ok(Duration::from_secs(seconds * u64::from(number)))
+    let rate = Duration::from_secs(seconds * u64::from(number));
+    if rate > LONGEST_RATE { Err(invalid()) } else { Ok(rate) }
 }
 
 fn read_max_delete(text: Option<&str>) -> Result<MaxDeletePercent, InvalidField> {

@@ -80,6 +80,8 @@ fn error_names_the_variable() {
         ("RECONCILE_RATE", "5 minutes"),
         ("RECONCILE_RATE", "rate(0 minutes)"),
         ("RECONCILE_RATE", "rate(5 moons)"),
+        ("RECONCILE_RATE", "rate(3 days)"),
+        ("RECONCILE_RATE", "rate(49 hours)"),
     ] {
         let error = environment(&[(name, value)]).unwrap_err();
         assert_eq!(error.field(), name, "{name}={value}: {error}");
@@ -90,7 +92,7 @@ fn error_names_the_variable() {
 fn who_says_how_to_verify_consul_is_not_let_off_with_plain_http() {
     let ca = ("CONSUL_CACERT_SECRET_ARN", "consul-ca");
     let name = ("CONSUL_TLS_SERVER_NAME", "server.dc1.consul");
-    for address in ["http://a:8500", "https://a:8501,http://b:8500", "ecs://infra/consul:8500"] {
+    for address in ["http://a:8500", "https://a:8501,http://b:8500"] {
         for setting in [ca, name] {
             let error = environment(&[("CONSUL_HTTP_ADDR", address), setting]).unwrap_err();
             assert_eq!(error.field(), "CONSUL_HTTP_ADDR", "{address} with {}", setting.0);
@@ -99,6 +101,37 @@ fn who_says_how_to_verify_consul_is_not_let_off_with_plain_http() {
     }
     for address in ["https://a:8501, https://b:8501", "ecs://infra/consul:8501?scheme=https"] {
         assert!(environment(&[("CONSUL_HTTP_ADDR", address), ca, name]).is_ok(), "{address}");
+    }
+}
+
+#[test]
+fn servers_in_tasks_are_verified() {
+    let ca = ("CONSUL_CACERT_SECRET_ARN", "consul-ca");
+    let name = ("CONSUL_TLS_SERVER_NAME", "server.dc1.consul");
+    let refused = |address: &str, settings: &[(&str, &str)]| {
+        let all = [&[("CONSUL_HTTP_ADDR", address)], settings].concat();
+        environment(&all).unwrap_err().field().to_owned()
+    };
+    let tls = "ecs://infra/consul:8501?scheme=https";
+    for address in ["ecs://infra/consul:8500", "ecs://infra/consul:8500?scheme=http"] {
+        assert_eq!(refused(address, &[ca, name]), "CONSUL_HTTP_ADDR");
+    }
+    assert_eq!(refused(tls, &[name]), ca.0);
+    assert_eq!(refused(tls, &[ca]), name.0);
+    assert!(environment(&[("CONSUL_HTTP_ADDR", tls), ca, name]).is_ok());
+}
+
+#[test]
+fn operator_is_required_for_client_agents_and_partitions() {
+    let needs_operator = |changes: &[(&str, &str)]| environment(changes).unwrap().scope.needs_operator();
+    assert!(!needs_operator(&[]) && !needs_operator(&[("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none")]));
+    for setting in [
+        ("BOOTSTRAP", "full"),
+        ("TOKEN_MODE", "secrets-manager"),
+        ("CONSUL_PARTITION", "team"),
+        ("CLUSTER_PARTITIONS", "prod=team"),
+    ] {
+        assert!(needs_operator(&[setting]), "{setting:?}");
     }
 }
 

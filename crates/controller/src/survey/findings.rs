@@ -1,11 +1,19 @@
 //! The result of a survey of whole clusters.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use mesh::{
-    arn::ClusterArn, definition::TaskDefinition, observed::Observed, repair::NodeReading, task::DescribedTask,
+    arn::{ClusterArn, TaskArn},
+    definition::TaskDefinition,
+    observed::Observed,
+    repair::NodeReading,
+    task::DescribedTask,
     tenancy::Tenancy,
+    token::TokenHolder,
 };
 
 use super::order::SweepOrder;
@@ -32,6 +40,12 @@ pub(crate) struct Survey {
     pub(crate) nodes: Vec<NodeReading>,
     /// The tasks of the mesh that are meant to run.
     pub(crate) running: Vec<RunningTask>,
+    /// The holders whose secret the role may not read with this token mode.
+    pub(crate) out_of_reach: BTreeSet<TokenHolder>,
+    /// When the stopped tasks that ECS lists have stopped.
+    pub(crate) stopped: BTreeMap<TaskArn, Timestamp>,
+    /// Whether every cluster of the deployment was read, in ECS and in Consul.
+    pub(crate) is_full: bool,
 }
 
 /// A task of the mesh that is meant to run, as ECS describes it.

@@ -86,6 +86,7 @@ impl Surveyor {
         }
         wanted.extend(unlisted);
         let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
+        survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread);
         survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
@@ -160,6 +161,7 @@ impl Surveyor {
         for (holder, secret) in concurrently(reads).await {
             match secret {
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
+                Err(error) if self.tokens.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
                 Err(error) => survey.problems.push(Problem::new(None, error)),
             }
         }
@@ -191,6 +193,7 @@ impl Surveyor {
             listed: tasks.len(),
             living: tasks.iter().filter(|task| task.phase.is_living()).count(),
         });
+        survey.stopped.extend(tasks.iter().filter_map(|task| Some((task.arn.clone(), task.stopped_at?))));
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {

@@ -22,12 +22,19 @@ enum Certainty {
 
 /// Removes uncertain tokens from what was observed.
 pub(super) fn skip(scope: &Scope, survey: &mut Survey) {
-    let Survey { observed, skipped, .. } = survey;
+    let Survey { observed, skipped, out_of_reach, .. } = survey;
     let secrets = &observed.secrets;
     observed.tokens.retain(|token| {
         let Some((mark, cluster)) = service_mark(scope, token) else { return true };
         let holder = scope.names.holder_of(&mark, &token.tenancy);
-        match secrets.get(&holder).map_or(Certainty::Unread, |secret| certainty(scope, token, &mark, &holder, secret)) {
+        let certainty = match secrets.get(&holder) {
+            Some(secret) => certainty(scope, token, &mark, &holder, secret),
+            None if out_of_reach.contains(&holder) => {
+                Certainty::Uncertain(out_of_reach_of_role(&scope.names.of(&holder)))
+            }
+            None => Certainty::Unread,
+        };
+        match certainty {
             Certainty::Certain => true,
             Certainty::Unread => mark.has_arn_of(&scope.clusters),
             Certainty::Uncertain(why) => {
@@ -37,6 +44,13 @@ pub(super) fn skip(scope: &Scope, survey: &mut Survey) {
             }
         }
     });
+}
+
+fn out_of_reach_of_role(secret: &str) -> String {
+    format!(
+        "the secret {secret} does not exist or has another creator, so with TokenMode=auth-method the role may not read it; \
+         delete the token if no task reads it"
+    )
 }
 
 fn service_mark(scope: &Scope, token: &ListedToken) -> Option<(HolderMark, ClusterArn)> {

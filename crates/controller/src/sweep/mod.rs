@@ -87,10 +87,18 @@ impl Sweep {
                 break;
             }
         }
-        count(self.tasks.scope.operation, Counted::Drift, swept.drift());
+        let operation = self.tasks.scope.operation;
+        count(operation, Counted::Drift, swept.drift());
+        if order.trigger() == Trigger::Sweep {
+            count(operation, Counted::EventsMissed, swept.missed_events());
+        }
+        let is_full = swept.is_full();
         let report = swept.report(order, &self.tasks.scope);
         if !order.dry_run {
             telemetry::sweep(start.elapsed());
+            if is_full {
+                Counted::FullSweeps.add(1);
+            }
             self.tell_of_guard(&report);
         }
         log(&report);

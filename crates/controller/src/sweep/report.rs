@@ -1,21 +1,26 @@
 //! The report of a sweep, in JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use mesh::{
     action::{Action, Planned},
-    arn::ClusterArn,
+    arn::{ClusterArn, TaskArn},
     cluster_selection::ClusterSelection,
     guard::{Alarm, concerns},
     mark::HolderMark,
     service_name::ServiceName,
+    time::elapsed,
 };
 
 use super::planned::describe;
 use crate::{
+    apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport},
     outcome::{Effect, Outcome},
     problem::ProblemReport,
@@ -23,6 +28,9 @@ use crate::{
     scope::Scope,
     survey::{Problem, Reading, Survey, SweepOrder},
 };
+
+/// How long the event of a stopped task takes at most, while nothing is broken.
+const EVENT_LAG: Duration = Duration::from_mins(5);
 
 /// The clusters whose deletions the guard stops, with the reason.
 pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
@@ -160,6 +168,24 @@ impl Swept {
         changed + repaired
     }
 
+    /// Whether the sweep has read every cluster of the deployment.
+    pub(super) fn is_full(&self) -> bool {
+        self.last.as_ref().is_some_and(|(survey, _)| survey.is_full)
+    }
+
+    /// How many tasks stopped longer ago than their events take, with entries in Consul that the sweep had to remove.
+    pub(super) fn missed_events(&self) -> usize {
+        let Some((survey, _)) = &self.last else { return 0 };
+        let is_late =
+            |task: &&TaskArn| survey.stopped.get(*task).is_some_and(|at| elapsed(*at, survey.began) >= EVENT_LAG);
+        let is_removed = |outcome: &&Outcome| {
+            let is_of_event = matches!(outcome.planned.action, Action::DeleteLoginToken(_) | Action::Deregister(_));
+            is_of_event && matches!(outcome.result, Ok(Effect::Done))
+        };
+        let removed = self.outcomes.iter().map(|(_, outcome)| outcome).filter(is_removed);
+        removed.flat_map(|outcome| &outcome.planned.tasks).filter(is_late).collect::<BTreeSet<_>>().len()
+    }
+
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back, repairs } = self;
         let (survey, alarms) = last.unwrap_or_default();
@@ -264,7 +290,13 @@ fn add_repairs(repairs: &RepairReport, report: &mut ClusterReport) {
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
     let kind = match (&outcome.planned.action, &outcome.result) {
-        (_, Ok(Effect::Unchanged)) => return,
+        (Action::ForceLeave(agent), Ok(Effect::Refused)) => {
+            report
+                .skipped
+                .push(json!({ "what": format!("client agent {}", agent.member.name), "why": add_to_policy() }));
+            return;
+        }
+        (_, Ok(Effect::Unchanged | Effect::Refused)) => return,
         (_, Err(_)) => {
             report.left += 1;
             return;

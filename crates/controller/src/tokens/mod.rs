@@ -9,13 +9,17 @@ mod orphans;
 mod run;
 mod steps;
 
+use aws::secrets::SecretsError;
 use mesh::{
     field::InvalidField,
+    reserved_secret,
     secret::{Retirement, StoredSecret},
     secret_reference::SecretReference,
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
+    token_mode::TokenMode,
 };
+use tracing::debug;
 
 use self::attempt::Attempt;
 pub(crate) use self::{context::Tokens, demand::Demand, run::Case};
@@ -33,7 +37,20 @@ impl Tokens {
         seen: Option<StoredSecret>,
     ) -> Result<Effect, ControllerError> {
         let attempt = self.attempt(holder)?;
-        attempt.bounded(attempt.run(&case, seen)).await
+        match attempt.bounded(attempt.run(&case, seen)).await {
+            Err(error) if self.is_out_of_reach(&error) => {
+                debug!(action = "revoke", outcome = "skipped", %holder, reason = %error);
+                Ok(Effect::Unchanged)
+            }
+            done => done,
+        }
+    }
+
+    /// Whether the secret does not exist or has another creator: with [`TokenMode::AuthMethod`], the role may only read
+    /// secrets with the controller's tag.
+    pub(crate) fn is_out_of_reach(&self, error: &ControllerError) -> bool {
+        let is_denied = matches!(error, ControllerError::Secrets(SecretsError::Denied { .. }));
+        is_denied && self.scope.mode == TokenMode::AuthMethod
     }
 
     /// Deletes an orphan, unless its secret, which is read again, contains it by now.
@@ -71,9 +88,11 @@ impl Tokens {
     /// An attempt at the holder's token.
     ///
     /// # Errors
-    /// A service whose secret has the name of the client token's: its tasks could then register any node.
+    /// A secret of another kind has this name; or a service whose secret has the name of the client token's: its tasks could
+    /// then register any node.
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Attempt<'a>, InvalidField> {
         let name = self.scope.names.of(holder);
+        reserved_secret::check(&name, &self.scope.names.start())?;
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
         match holder.service() {
             Some(service) if self.scope.names.is_secret_of(&client, &SecretReference::named(&name)) => {

@@ -40,6 +40,9 @@ pub(super) struct Token {
     pub(super) accessor_id: String,
     /// The names of its policies.
     pub(super) policies: Vec<String>,
+    /// The rules of its policies that the controller does not need.
+    #[serde(default)]
+    pub(super) excess: Vec<String>,
 }
 
 /// What is missing of what tasks need in Consul.

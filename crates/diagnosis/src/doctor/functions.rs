@@ -36,17 +36,21 @@ impl Subject<'_> {
         self.resources.get(name).map_or(name, |resource| resource.id.as_str())
     }
 
-    /// The rules that the controller's token needs, as one word of a shell.
+    /// The rules of the documented policy, as one word of a shell.
     fn rules(&self) -> String {
         self.permissions().map_or_else(|| policy::FILE.to_owned(), |permissions| policy::rules(&permissions))
     }
 
-    /// The permissions that the controller's token needs; `None` if they differ by partition.
+    /// The permissions of the documented policy; `None` if they differ by partition.
     fn permissions(&self) -> Option<Vec<Permission>> {
         let has_partitions =
             ["ConsulPartition", "ClusterPartitions"].iter().any(|it| !parameter(self.stack, it).is_empty());
         let selection = clusters(self.stack, self.clusters).ok().filter(|_| !has_partitions)?;
-        Some(if mode(self.stack).acts() { required(&selection, selection.patterns()) } else { required_to_observe() })
+        Some(if mode(self.stack).acts() {
+            required(&selection, selection.patterns(), true)
+        } else {
+            required_to_observe()
+        })
     }
 
     fn log(&self, group: &str) -> String {
@@ -134,7 +138,14 @@ fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
     }
     let named = answer.token.as_ref().map(|token| format!("the token {}", token.accessor_id));
     if answer.missing_permissions.is_empty() {
+        let excess = answer.token.as_ref().map(|token| token.excess.join("; ")).unwrap_or_default();
         return match named {
+            Some(named) if !excess.is_empty() => {
+                let seen = format!("{named} has more than Mode={} needs: {excess}", mode_of(subject));
+                let mend =
+                    has_own_policy(answer, subject).then(|| policy::update(&subject.stack.name, &subject.rules()));
+                Check::warning(TOKEN, seen).mended_by(mend)
+            }
             Some(named) => {
                 Check::ok(TOKEN, format!("{named} has every permission that Mode={} needs", mode_of(subject)))
             }

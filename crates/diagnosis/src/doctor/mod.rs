@@ -6,6 +6,7 @@
 //! ```
 
 mod account;
+mod alarm_topic;
 mod answer;
 mod commands;
 mod consul_from_here;

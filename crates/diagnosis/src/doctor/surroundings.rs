@@ -2,14 +2,14 @@
 
 use aws::{
     failed_messages::FailedMessages,
-    installation::{DeployedStack, Identity, Resources, Stacks, Trails, Triggers},
+    installation::{DeployedStack, Identity, Resources, Stacks, Topics, Trails, Triggers},
     stack::Stack,
 };
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::required, tenancy::Tenancy};
 
 use super::{
-    Read, account,
+    Read, account, alarm_topic,
     answer::{self, Answer, NoAnswer},
     commands::Commands,
     consul_from_here::{self, ConsulFromHere},
@@ -39,6 +39,8 @@ pub struct Sources<'a> {
     pub triggers: &'a dyn Triggers,
     /// The queues.
     pub messages: &'a dyn FailedMessages,
+    /// The topics.
+    pub topics: &'a dyn Topics,
     /// The trails.
     pub trails: &'a dyn Trails,
     /// The clusters.
@@ -79,7 +81,12 @@ impl Doctor<'_> {
             }
             Err(why) => checks.push(Check::unknown("resources", why)),
         }
-        (self.progress)("reading trails and clusters");
+        (self.progress)("reading the alarms' topic, trails and clusters");
+        let topic = match stack::parameter(own, "AlarmTopicArn") {
+            "" => None,
+            topic => Some((topic, said(self.sources.topics.key_of(topic).await))),
+        };
+        checks.push(alarm_topic::check(topic, &self.commands));
         checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
         let known = said(self.sources.ecs.list_clusters().await);
         let selected = said(stack::clusters(own, &arns));
@@ -202,11 +209,13 @@ impl Doctor<'_> {
         (self.progress)("asking Consul");
         let mut checks = vec![consul_from_here::reach(&consul.version().await)];
         checks.push(consul_from_here::acls(&consul.own_token().await));
-        let required = required(selection, selection.patterns());
-        let missing = consul.missing_permissions(tenancy, &required).await;
+        let has_partitions = tenancy.partition().is_some();
+        let needed = required(selection, selection.patterns(), has_partitions);
+        let missing = consul.missing_permissions(tenancy, &needed).await;
+        let documented = required(selection, selection.patterns(), true);
         checks.push(consul_from_here::token(
             &missing.map_err(|error| of_consul(&error)),
-            &required,
+            &documented,
             &self.commands.stack,
         ));
         checks

@@ -212,7 +212,7 @@ async fn agents_are_of_a_partition() {
 #[tokio::test]
 async fn permissions_are_of_a_namespace() {
     let clusters = ClusterSelection::parse(CLUSTER, None).unwrap();
-    let all = required(&clusters, clusters.patterns());
+    let all = required(&clusters, clusters.patterns(), true);
     let local: Vec<Permission> = all.into_iter().filter(|permission| !permission.is_global()).collect();
     let ask = async |script: fn(&RecordedRequest) -> Answer| {
         let server = Recorder::start(move |seen, _| script(seen)).await;

@@ -121,6 +121,17 @@ fn policies_of_others_are_not_replaced() {
 }
 
 #[test]
+fn rules_beyond_what_is_needed_are_listed() {
+    let token = |policy: &str| json!({ "accessorId": "1-2", "policies": [policy], "excess": ["keyring = \"read\"", "mesh = \"write\""] });
+    let checks = made(&json!({ "token": token("mesh") }), &[]);
+    let made_of_ours = of(&checks, TOKEN);
+    assert_eq!(made_of_ours.outcome, Warning);
+    assert!(made_of_ours.seen.ends_with("needs: keyring = \"read\"; mesh = \"write\""), "{}", made_of_ours.seen);
+    assert!(made_of_ours.mend[0].starts_with("consul acl policy update -name mesh -rules "));
+    assert!(of(&made(&json!({ "token": token("theirs") }), &[]), TOKEN).mend.is_empty());
+}
+
+#[test]
 fn without_acls_it_works_without_tokens() {
     let checks = made(&json!({ "token": null, "aclsDisabled": true }), &[]);
     assert_eq!(of(&checks, TOKEN).outcome, Warning);

@@ -1,0 +1,136 @@
+//! The check of the topic that the alarms notify.
+
+use aws::installation::TopicKey;
+use serde_json::Value;
+
+use super::{
+    Read,
+    commands::{Commands, word},
+    report::Check,
+};
+
+const NAME: &str = "alarm-topic";
+/// Who publishes, and with what: <https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html>
+const PUBLISHER: &str = "cloudwatch.amazonaws.com";
+const NEEDED: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
+
+/// Whether `CloudWatch` may publish to the topic; `None` if the alarms notify none.
+pub(super) fn check(topic: Option<(&str, Read<Option<TopicKey>>)>, commands: &Commands) -> Check {
+    let Some((topic, key)) = topic else {
+        return Check::ok(NAME, "AlarmTopicArn is not set: the alarms notify nobody");
+    };
+    match key {
+        Err(why) => Check::unknown(NAME, why),
+        Ok(None) => Check::ok(NAME, format!("{topic} is not encrypted with KMS: CloudWatch may publish")),
+        Ok(Some(TopicKey { arn, policy: None })) => {
+            let seen = format!(
+                "CloudWatch cannot publish to {topic}: its key {arn} is a key of AWS, whose policy permits only SNS; use a key of your own"
+            );
+            let set = format!(
+                "sns set-topic-attributes --topic-arn {} --attribute-name KmsMasterKeyId --attribute-value KEY",
+                word(topic)
+            );
+            Check::failed(NAME, seen).mended_by([commands.aws(&set)])
+        }
+        Ok(Some(TopicKey { arn, policy: Some(policy) })) => {
+            let missing = missing(&policy);
+            if missing.is_empty() {
+                return Check::ok(NAME, format!("CloudWatch may publish to {topic} with the key {arn}"));
+            }
+            let seen = format!(
+                "CloudWatch cannot publish to {topic}: the policy of its key {arn} does not let {PUBLISHER} call {}; add a statement",
+                missing.join(" and ")
+            );
+            let key = word(&arn);
+            let read = format!("kms get-key-policy --key-id {key} --policy-name default --query Policy --output text");
+            let write = format!("kms put-key-policy --key-id {key} --policy-name default --policy file://FILE");
+            Check::failed(NAME, seen).mended_by([commands.aws(&read), commands.aws(&write)])
+        }
+    }
+}
+
+/// The actions that no statement of the policy allows to `CloudWatch`.
+fn missing(policy: &str) -> Vec<&'static str> {
+    let policy: Value = serde_json::from_str(policy).unwrap_or_default();
+    let is_for_publisher = |statement: &&Value| {
+        let principal = statement.get("Principal").unwrap_or(&Value::Null);
+        let names = |list: Option<&Value>, name: &str| list.is_some_and(|list| texts(list).contains(&name));
+        let is_anyone = principal == "*" || names(principal.get("AWS"), "*");
+        is_anyone || names(principal.get("Service"), PUBLISHER)
+    };
+    let statements = policy.get("Statement").map(list).unwrap_or_default();
+    let allowed = statements.into_iter().filter(|it| it.get("Effect").is_some_and(|effect| effect == "Allow"));
+    let allowed = allowed.filter(is_for_publisher).filter_map(|statement| statement.get("Action"));
+    let patterns: Vec<&str> = allowed.flat_map(texts).collect();
+    let permits = |pattern: &str, action: &str| match pattern.strip_suffix('*') {
+        Some(start) => action.starts_with(start),
+        None => action == pattern,
+    };
+    NEEDED.into_iter().filter(|action| !patterns.iter().any(|pattern| permits(pattern, action))).collect()
+}
+
+/// The items of a list, or a single value.
+fn list(value: &Value) -> Vec<&Value> {
+    value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    list(value).into_iter().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::{CheckOutcome, commands::of_tests};
+
+    fn checked(key: Read<Option<Option<Value>>>) -> Check {
+        let key = key.map(|key| {
+            key.map(|policy| TopicKey { arn: "arn:key".to_owned(), policy: policy.map(|policy| policy.to_string()) })
+        });
+        check(Some(("arn:topic", key)), &of_tests())
+    }
+
+    fn of_policy(statements: &Value) -> Check {
+        checked(Ok(Some(Some(json!({ "Version": "2012-10-17", "Statement": statements })))))
+    }
+
+    #[test]
+    fn topic_without_a_key_and_alarms_without_a_topic_are_fine() {
+        assert_eq!(checked(Ok(None)).outcome, CheckOutcome::Ok);
+        assert_eq!(check(None, &of_tests()).outcome, CheckOutcome::Ok);
+        assert_eq!(checked(Err("denied".to_owned())).outcome, CheckOutcome::Unknown);
+    }
+
+    #[test]
+    fn key_of_aws_is_replaced() {
+        let made = checked(Ok(Some(None)));
+        assert_eq!(made.outcome, CheckOutcome::Failed);
+        assert!(made.mend[0].starts_with("aws sns set-topic-attributes --topic-arn arn:topic "), "{:?}", made.mend);
+    }
+
+    #[test]
+    fn own_key_must_let_cloudwatch_use_it() {
+        let root =
+            json!({ "Effect": "Allow", "Principal": { "AWS": "arn:aws:iam::123456789012:root" }, "Action": "kms:*" });
+        let cloudwatch = |actions: Value, service: Value| json!({ "Effect": "Allow", "Principal": { "Service": service }, "Action": actions });
+        let made = of_policy(&json!([root]));
+        assert_eq!(made.outcome, CheckOutcome::Failed);
+        assert!(
+            made.seen.contains("cloudwatch.amazonaws.com call kms:Decrypt and kms:GenerateDataKey"),
+            "{}",
+            made.seen
+        );
+        let half = cloudwatch(json!(["kms:Decrypt"]), json!(["cloudwatch.amazonaws.com", "events.amazonaws.com"]));
+        assert!(of_policy(&json!([root, half])).seen.contains("call kms:GenerateDataKey;"));
+        let enough = cloudwatch(json!(["kms:Decrypt", "kms:GenerateDataKey*"]), json!("cloudwatch.amazonaws.com"));
+        assert_eq!(of_policy(&json!([root, enough])).outcome, CheckOutcome::Ok);
+        assert_eq!(
+            of_policy(&json!({ "Effect": "Allow", "Principal": "*", "Action": "kms:*" })).outcome,
+            CheckOutcome::Ok
+        );
+        let other = cloudwatch(json!("kms:*"), json!("events.amazonaws.com"));
+        assert_eq!(of_policy(&json!([other])).outcome, CheckOutcome::Failed);
+    }
+}

@@ -1,0 +1,135 @@
+//! The rules of a policy in HCL, to find those that the controller does not need.
+//!
+//! The format: <https://developer.hashicorp.com/consul/docs/security/acl/acl-rules>
+
+use crate::mode::Mode;
+
+/// A part of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part<'a> {
+    Word(&'a str),
+    Quoted(&'a str),
+    Open,
+    Close,
+    Equals,
+}
+
+/// The rules of a policy that grant more than the controller needs, each as in the policy.
+#[must_use]
+pub fn exceeding(policy: &str, mode: Mode) -> Vec<String> {
+    let mut blocks: Vec<(&str, &str)> = Vec::new();
+    let mut found = Vec::new();
+    let mut before = (Part::Close, Part::Close);
+    for part in parts(policy) {
+        match (before, part) {
+            ((Part::Word(resource), Part::Quoted(name)), Part::Open) => blocks.push((resource, name)),
+            (_, Part::Open) => blocks.push(("", "")),
+            (_, Part::Close) => drop(blocks.pop()),
+            ((Part::Word(key), Part::Equals), Part::Quoted(access)) => found.extend(rule(&blocks, key, access, mode)),
+            _ => {}
+        }
+        before = (before.1, part);
+    }
+    found
+}
+
+/// The rule, if the controller does not need it. `key` is a resource, or a field of the innermost block.
+fn rule(blocks: &[(&str, &str)], key: &str, access: &str, mode: Mode) -> Option<String> {
+    let (resource, name, is_policy) = match blocks.last() {
+        Some((block, _)) if key != "policy" && is_tenancy(block) => (key, None, true),
+        Some((block, name)) => (*block, Some(*name), key == "policy"),
+        None => (key, None, true),
+    };
+    let kind = resource.strip_suffix("_prefix").unwrap_or(resource);
+    let writes = match (kind, name) {
+        ("acl" | "operator" | "service" | "namespace" | "partition", _) => mode.acts(),
+        ("node", Some(name)) => mode.acts() && name.starts_with("arn:"),
+        _ => false,
+    };
+    let reads = matches!(kind, "acl" | "agent" | "node" | "operator" | "service" | "namespace" | "partition");
+    let is_needed = is_policy && (writes || (reads && access != "write"));
+    let text = match name {
+        Some(name) => format!("{resource} \"{name}\" {{ {key} = \"{access}\" }}"),
+        None => format!("{resource} = \"{access}\""),
+    };
+    (access != "deny" && !is_needed).then_some(text)
+}
+
+/// Whether a block has rules of its own, beside its policy (Enterprise).
+fn is_tenancy(block: &str) -> bool {
+    matches!(block.trim_end_matches("_prefix"), "namespace" | "partition")
+}
+
+fn parts(policy: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = policy;
+    while let Some(first) = rest.chars().next() {
+        let after = rest.get(first.len_utf8()..).unwrap_or_default();
+        let (part, left) = match first {
+            '{' => (Some(Part::Open), after),
+            '}' => (Some(Part::Close), after),
+            '=' => (Some(Part::Equals), after),
+            '"' => after.split_once('"').map_or((None, ""), |(text, left)| (Some(Part::Quoted(text)), left)),
+            '#' => (None, after.split_once('\n').map_or("", |(_, left)| left)),
+            '/' if after.starts_with('/') => (None, after.split_once('\n').map_or("", |(_, left)| left)),
+            '/' if after.starts_with('*') => (None, after.split_once("*/").map_or("", |(_, left)| left)),
+            letter if letter.is_ascii_alphabetic() => {
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let (word, left) = rest.split_at(end);
+                (Some(Part::Word(word)), left)
+            }
+            _ => (None, after),
+        };
+        parts.extend(part);
+        rest = left;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn documented_policies_grant_nothing_more() {
+        for page in [include_str!("../../../docs/deploy.md"), include_str!("../../../docs/permissions.md")] {
+            let policy = page.split("```hcl\n").nth(1).unwrap().split("```").next().unwrap();
+            assert_eq!(exceeding(policy, Mode::Act), [""; 0]);
+        }
+        let page = include_str!("../../../docs/observe.md");
+        let policy = page.split("```hcl\n").nth(1).unwrap().split("```").next().unwrap();
+        assert_eq!(exceeding(policy, Mode::Observe), [""; 0]);
+    }
+
+    #[test]
+    fn rules_beyond_are_found_in_every_form() {
+        let policy = "acl=\"write\" // key = \"write\"\n/* mesh = \"write\" */ keyring = \"read\"\nkey_prefix \"\" { policy = \"write\" }
+            node_prefix \"\" {\n  policy = \"write\"\n}\nagent \"a\" { policy = \"write\" }
+            service_prefix \"\" { policy = \"write\" intentions = \"write\" } session_prefix \"\" { policy = \"deny\" }
+            partition_prefix \"\" { mesh = \"write\" namespace_prefix \"\" { acl = \"write\" query_prefix \"\" { policy = \"read\" } } }";
+        let expected = [
+            "keyring = \"read\"",
+            "key_prefix \"\" { policy = \"write\" }",
+            "node_prefix \"\" { policy = \"write\" }",
+            "agent \"a\" { policy = \"write\" }",
+            "service_prefix \"\" { intentions = \"write\" }",
+            "mesh = \"write\"",
+            "query_prefix \"\" { policy = \"read\" }",
+        ];
+        assert_eq!(exceeding(policy, Mode::Act), expected);
+    }
+
+    #[test]
+    fn writes_are_too_much_for_observing() {
+        assert_eq!(exceeding("acl = \"write\"\noperator = \"read\"", Mode::Observe), ["acl = \"write\""]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(policy in "([a-z_]{1,4}|[\"{}=#/* \n]|é){0,60}") {
+            let _ = exceeding(&policy, Mode::Act);
+        }
+    }
+}

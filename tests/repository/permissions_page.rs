@@ -1,0 +1,160 @@
+//! The tables of docs/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
+
+use std::{env, fs};
+
+use audit::document::Node;
+
+use crate::resolved::{TEMPLATE, resource};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/permissions.md");
+const START: &str = "<!-- written from template.yaml by make pages -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// The roles and policies, by heading.
+const TABLES: [(&str, &[&str]); 4] = [
+    ("task-events and reconcile", &["MeshPolicy", "OtherSecretsPolicy"]),
+    ("Only task-events", &["TaskEventsRole"]),
+    ("Only reconcile", &["ReconcileRole"]),
+    ("audit", &["AuditRole"]),
+];
+
+/// When a condition of the template holds, in words.
+fn condition(node: &Node) -> String {
+    let only = &node.entries()[0];
+    let items = only.node.items();
+    match only.key.as_str() {
+        "Condition" => named(only.node.text().unwrap()),
+        "Fn::And" => items.iter().map(condition).collect::<Vec<_>>().join(", "),
+        "Fn::Not" => match items[0].get("Fn::Equals").expect("a comparison").items() {
+            [it, value] if value.text() == Some("") => format!("with `{}`", reference(it)),
+            [it, value] => format!("unless `{}={}`", reference(it), value.text().unwrap()),
+            other => panic!("{other:?}"),
+        },
+        "Fn::Equals" => format!("with `{}={}`", reference(&items[0]), items[1].text().unwrap()),
+        other => panic!("{other} is not known here"),
+    }
+}
+
+fn named(name: &str) -> String {
+    condition(TEMPLATE.get("Conditions").and_then(|all| all.get(name)).unwrap())
+}
+
+fn reference(node: &Node) -> &str {
+    node.get("Ref").and_then(Node::text).expect("a reference")
+}
+
+/// The parts of a list, with the condition of each.
+fn parts(node: &Node, when: &[String]) -> Vec<(Node, Vec<String>)> {
+    if let Some([name, yes, _]) = node.get("Fn::If").map(Node::items) {
+        return parts(yes, &[when, &[named(name.text().unwrap())]].concat());
+    }
+    if node.items().is_empty() {
+        return vec![(node.clone(), when.to_vec())];
+    }
+    node.items().iter().flat_map(|item| parts(item, when)).collect()
+}
+
+/// A resource: an ARN in the account and region of the stack, without its start.
+fn thing(node: &Node) -> String {
+    let text = match node.entries().first().map(|only| (only.key.as_str(), &only.node)) {
+        Some(("Ref", it)) => format!("${{{}}}", it.text().unwrap()),
+        Some(("Fn::Sub", it)) => it.text().unwrap().to_owned(),
+        Some(("Fn::GetAtt", it)) => {
+            let name = it.items().first().and_then(Node::text).or_else(|| it.text()).unwrap();
+            format!("${{{}}}", name.split('.').next().unwrap())
+        }
+        _ => node.text().unwrap().to_owned(),
+    };
+    let own = text
+        .replace("arn:${AWS::Partition}:", "")
+        .replace("${AWS::Region}:${AWS::AccountId}:", "")
+        .replace("iam::${AWS::AccountId}:", "iam:");
+    own.replace(".Arn}", "}").replace("${", "<").replace('}', ">")
+}
+
+/// Code spans, each with its condition.
+fn listed(node: &Node, text: fn(&Node) -> String) -> String {
+    let spans = parts(node, &[]).into_iter().map(|(part, when)| match when.join(", ") {
+        when if when.is_empty() => format!("`{}`", text(&part)),
+        when => format!("`{}` {when}", text(&part)),
+    });
+    spans.collect::<Vec<_>>().join("<br>")
+}
+
+/// The keys of a statement's condition.
+fn restriction(statement: &Node) -> String {
+    let Some(node) = statement.get("Condition") else { return String::new() };
+    let (node, when) = match node.get("Fn::If").map(Node::items) {
+        Some([name, no_value, otherwise]) => {
+            assert_eq!(no_value.get("Ref").and_then(Node::text), Some("AWS::NoValue"));
+            let when = named(name.text().unwrap());
+            (otherwise, when.replacen("unless", "with", 1) + ": ")
+        }
+        _ => (node, String::new()),
+    };
+    let operators = node.entries().iter().flat_map(|operator| {
+        let is_not = operator.key.contains("Not");
+        operator.node.entries().iter().map(move |key| {
+            let sign = if is_not { "is not" } else { "is" };
+            let values = parts(&key.node, &[]).into_iter().map(|(value, _)| format!("`{}`", thing(&value)));
+            format!("`{}` {sign} {}", key.key, values.collect::<Vec<_>>().join(" or "))
+        })
+    });
+    when + &operators.collect::<Vec<_>>().join("; ")
+}
+
+/// `ReadTheQueue` as a sentence.
+fn sentence(sid: &str) -> String {
+    let mut text = String::new();
+    for (at, letter) in sid.chars().enumerate() {
+        if letter.is_ascii_uppercase() && at > 0 {
+            text.push(' ');
+        }
+        text.push(if at > 0 { letter.to_ascii_lowercase() } else { letter });
+    }
+    text.replace(" consul", " Consul").replace(" vpc", " VPC")
+}
+
+fn row(statement: &Node, when: &[String]) -> String {
+    let sid = sentence(statement.get("Sid").and_then(Node::text).expect("a name"));
+    let denies = statement.get("Effect").and_then(Node::text) == Some("Deny");
+    let (actions, prefix) = match (statement.get("Action"), statement.get("NotAction")) {
+        (Some(actions), _) => (actions, ""),
+        (None, others) => (others.expect("actions"), "all but "),
+    };
+    let effect = if denies { "**denied**: " } else { "" };
+    let when = when.join(", ");
+    let why = if when.is_empty() { sid } else { format!("{sid} ({when})") };
+    let actions = listed(actions, |node| node.text().unwrap().to_owned());
+    let things = listed(statement.get("Resource").expect("resources"), thing);
+    format!("| {why} | {effect}{prefix}{actions} | {things} | {} |\n", restriction(statement))
+}
+
+fn tables() -> String {
+    let mut page = String::new();
+    for (heading, sources) in TABLES {
+        page += &format!("\n### {heading}\n\n| what for | actions | on | only if |\n| --- | --- | --- | --- |\n");
+        for source in sources {
+            let properties = resource(source).get("Properties").unwrap();
+            let inline = properties.get("Policies").map(Node::items);
+            for document in inline.unwrap_or(std::slice::from_ref(properties)) {
+                let statements = document.get("PolicyDocument").and_then(|it| it.get("Statement")).unwrap();
+                page.extend(parts(statements, &[]).iter().map(|(statement, when)| row(statement, when)));
+            }
+        }
+    }
+    page + "\n"
+}
+
+#[test]
+fn the_page_lists_what_the_template_grants() {
+    let page = fs::read_to_string(PAGE).unwrap();
+    let (before, rest) = page.split_once(START).expect("the start of the tables");
+    let (_, after) = rest.split_once(END).expect("the end of the tables");
+    let fresh = format!("{before}{START}{}{END}{after}", tables());
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(PAGE, &fresh).unwrap();
+        return;
+    }
+    assert!(page == fresh, "docs/permissions.md is stale: run make pages");
+}
