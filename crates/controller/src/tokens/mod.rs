@@ -12,8 +12,6 @@ mod steps;
 use mesh::{
     field::InvalidField,
     secret::{Retirement, StoredSecret},
-    secret_reference::SecretReference,
-    tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };
 
@@ -71,19 +69,15 @@ impl Tokens {
     /// An attempt at the holder's token.
     ///
     /// # Errors
-    /// A service whose secret has the name of the client token's: its tasks could then register any node.
+    /// A service whose secret has the name of the client token's.
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Attempt<'a>, InvalidField> {
-        let name = self.scope.names.of(holder);
-        let client = TokenHolder::Client { tenancy: Tenancy::Community };
         match holder.service() {
-            Some(service) if self.scope.names.is_secret_of(&client, &SecretReference::named(&name)) => {
-                Err(InvalidField::new(
-                    "service name",
-                    service.name.as_str(),
-                    "a name whose secret is not the client token's; rename the service, or set ClientTokenSecretName",
-                ))
-            }
-            _ => Ok(Attempt { tokens: self, holder, name }),
+            Some(service) if self.scope.names.is_reserved(holder) => Err(InvalidField::new(
+                "service name",
+                service.name.as_str(),
+                "a name whose secret is not the client token's; rename the service",
+            )),
+            _ => Ok(Attempt { tokens: self, holder, name: self.scope.names.of(holder) }),
         }
     }
 }
