@@ -66,6 +66,8 @@ pub(crate) struct Task {
     /// Whether it runs a Consul client agent.
     pub(crate) has_agent: bool,
     pub(crate) standing: Standing,
+    /// Whether it reads the secret of its family.
+    pub(crate) reads_family: bool,
     pub(crate) end: End,
     /// Its statuses, each with the time since which it had it.
     pub(crate) history: Vec<(u64, TaskStatus)>,
@@ -130,6 +132,7 @@ impl Ecs {
             let kind = match random.u32(..5) {
                 0 => Kind::TaggedItself,
                 1 if scenario.agents => Kind::WithAgent,
+                2 if scenario.reads_family_secrets => Kind::ReadsFamily,
                 _ => Kind::Plain,
             };
             let is_in_deleted_cluster = scenario.deletes && Some(&cluster) == clusters.last();
@@ -140,7 +143,7 @@ impl Ecs {
             } else {
                 End::Runs
             };
-            let reads_token = scenario.reads_token(random);
+            let reads_token = scenario.reads_token(random) && kind != Kind::ReadsFamily;
             Task {
                 arn: TaskArn::in_cluster(&cluster, &format!("{number:032x}").parse().unwrap()),
                 cluster,
@@ -151,6 +154,7 @@ impl Ecs {
                 tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
                 standing: Standing::draw(random, scenario.has_liars && kind != Kind::WithAgent),
+                reads_family: kind == Kind::ReadsFamily,
                 start: if random.u32(..1_000) < scenario.late {
                     let starts =
                         [Start::DuringIdleCheck, Start::AfterRevocation, Start::WhileHidden, Start::WhileDeleted];
@@ -183,6 +187,8 @@ pub(crate) enum Kind {
     TaggedItself,
     /// It runs a client agent.
     WithAgent,
+    /// It reads the secret of its family, not of the service that its tags name.
+    ReadsFamily,
 }
 
 /// The revision of a definition from which on tasks log in: each kind has one that reads the token's secret, and one that
@@ -223,10 +229,14 @@ impl World {
     pub(crate) fn definition(&self, arn: &TaskDefinitionArn) -> Option<TaskDefinition> {
         let (number, definition) =
             self.definition_without_secrets(arn).filter(|(number, _)| *number < self.scenario.services)?;
-        if arn.revision().parse::<usize>().ok()? >= FIRST_LOGIN {
-            return Some(definition);
-        }
-        let names = [self.secret_name(number), CLIENT_SECRET.to_owned()];
+        let revision = arn.revision().parse::<usize>().ok()?;
+        let names = match revision {
+            _ if revision % (FIRST_LOGIN - 1) == Kind::ReadsFamily as usize => {
+                vec![self.scope.names.of(&self.family_holder(number))]
+            }
+            FIRST_LOGIN.. => Vec::new(),
+            _ => vec![self.secret_name(number), CLIENT_SECRET.to_owned()],
+        };
         Some(TaskDefinition {
             secrets: names.iter().filter_map(|name| SecretReference::parse(name)).collect(),
             ..definition

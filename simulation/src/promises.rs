@@ -7,9 +7,11 @@ use consul::login_mark;
 use controller::{BatchReport, Delivery, SweepReport};
 use mesh::{
     arn::{ClusterArn, TaskId},
+    identity::MeshService,
     phase::TaskPhase,
     secret::SecretState,
     service_name::ServiceName,
+    token::TokenHolder,
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -17,6 +19,7 @@ use uuid::Uuid;
 
 use super::{
     catalog::Instance,
+    consul::Record,
     containers::reports_lost_proxy,
     queue::about,
     task_lifecycle::TaskStatus,
@@ -82,7 +85,11 @@ impl World {
     /// an event of it was acknowledged.
     pub(crate) fn read_secret(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
-        let name = self.secret_name(number);
+        let name = if self.ecs.tasks[index].reads_family {
+            self.scope.names.of(&self.family_holder(number))
+        } else {
+            self.secret_name(number)
+        };
         let state = self.version(&name).map_or(SecretState::Missing, |version| version.state(&name));
         let read = state.shown().map(|pair| pair.secret.expose_secret().to_owned());
         note!(self, "task {index} reads its secret: {state:?}");
@@ -145,8 +152,9 @@ impl World {
 
     /// A write of a secret shows only a token that exists in Consul, and hides none that a task still has to read.
     pub(crate) fn check_write(&mut self, name: &str, text: &str) {
-        let Some(number) = (0..self.scenario.services).find(|number| self.secret_name(*number) == name) else { return };
         let (written, _) = SecretState::parse(name, &SecretString::from(text)).unwrap();
+        self.check_identity(name, &written);
+        let Some(number) = (0..self.scenario.services).find(|number| self.secret_name(*number) == name) else { return };
         let before = self.secret(name);
         if let (SecretState::Retiring(pair, _), SecretState::Empty) = (&before, &written) {
             self.revoked.insert(pair.secret.expose_secret().to_owned());
@@ -173,6 +181,20 @@ impl World {
                 }
             }
             None => {}
+        }
+    }
+
+    /// Only the admitted: a token of a service is written only into a secret with the service's name, ignoring case.
+    fn check_identity(&mut self, name: &str, written: &SecretState) {
+        let Some(half) = written.shown().map(|pair| pair.secret.expose_secret()) else { return };
+        let shown = self.consul.tokens.iter().filter(|record| record.secret == half).filter_map(Record::service);
+        let own = |service: &str| {
+            let service = MeshService { tenancy: self.tenancy.clone(), name: service.parse().unwrap() };
+            self.scope.names.of(&TokenHolder::Service(service))
+        };
+        let foreign = shown.filter(|service| !own(service).eq_ignore_ascii_case(name)).map(str::to_owned).next();
+        if let Some(service) = foreign {
+            self.broken(format!("only the admitted: {name} shows a token of {service}"));
         }
     }
 

@@ -90,8 +90,11 @@ const EXCESS: u64 = 30;
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) mode: TokenMode,
-    /// Whether the secret of every other service is named by the family of its task definitions.
-    pub(crate) names_by_family: bool,
+    /// Whether the secret of every other service is spelled with an upper-case letter.
+    pub(crate) spells_secrets: bool,
+    /// Whether tasks claim by a tag to be of a service, and read the secret of their family. At the beginning, the family of
+    /// the first service has a token of an earlier version.
+    pub(crate) reads_family_secrets: bool,
     pub(crate) grace: u16,
     pub(crate) tasks: usize,
     pub(crate) services: usize,
@@ -227,7 +230,8 @@ impl Scenario {
         let clusters = random.usize(1..=limits.clusters);
         let drawn = Self {
             mode,
-            names_by_family: mode == TokenMode::Auto && random.u32(..3) == 0,
+            spells_secrets: mode == TokenMode::Auto && random.u32(..3) == 0,
+            reads_family_secrets: mode == TokenMode::Auto && extra(random, 3),
             grace,
             tasks: random.usize(1..=limits.tasks),
             services: random.usize(1..=limits.services),

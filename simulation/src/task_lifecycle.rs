@@ -116,7 +116,7 @@ impl World {
             let task = &self.ecs.tasks[*index];
             // ECS may show a task's own tags only when its containers start.
             let first = if task.own_tags { ACTIVATING } else { 0 };
-            task.reads_token
+            (task.reads_token || task.reads_family)
                 && task.read.is_none()
                 && task.status().is_some_and(|TaskStatus(status)| (first..=RUNNING).contains(&status))
         };

@@ -224,11 +224,16 @@ impl World {
     /// The name of the service's secret.
     pub(crate) fn secret_name(&self, number: usize) -> String {
         let service = self.service(number);
-        self.scope.names.of(&if self.scenario.names_by_family && number.is_multiple_of(2) {
-            TokenHolder::Family { service, family: format!("family-{number}").parse().unwrap() }
-        } else {
-            TokenHolder::Service(service)
-        })
+        let mut secret = service.secret_name();
+        if self.scenario.spells_secrets && number.is_multiple_of(2) {
+            secret = secret.replacen('s', "S", 1);
+        }
+        self.scope.names.of(&TokenHolder::in_secret(service, secret))
+    }
+
+    /// The holder of the secret that a task of the service's family reads.
+    pub(crate) fn family_holder(&self, number: usize) -> TokenHolder {
+        TokenHolder::of_family(self.service(number), &format!("family-{number}").parse().unwrap())
     }
 
     /// Whether the token of its service is in use while the task lives. In an explicit mode every task counts.

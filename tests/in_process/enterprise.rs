@@ -101,7 +101,86 @@ async fn tags_decide_tenancy_and_secret_names() {
     let body: Value = serde_json::from_str(messages[0]["Body"].as_str().unwrap()).unwrap();
     assert_eq!(
         body["detail"],
-        json!({ "service": "shop", "family": null, "hops": 1, "partition": "team", "namespace": "store" })
+        json!({ "service": "shop", "secret": null, "hops": 1, "partition": "team", "namespace": "store" })
+    );
+}
+
+/// An answer of a Consul Enterprise whose token of the service `named` is in a namespace of the partition `team`.
+fn with_token_in(
+    namespace: &'static str,
+    named: &'static str,
+    marked: &'static str,
+    cluster: String,
+) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static {
+    move |seen, _| {
+        let marks = format!(
+            "Token for {named} service\nconsul.hashicorp.com/cluster: {cluster}\n\
+             consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: {marked}"
+        );
+        let token =
+            json!({ "AccessorID": LEFT_BEHIND, "SecretID": "half", "Description": marks, "Namespace": namespace });
+        let (path, query) = seen.uri.split_once('?').unwrap_or((&seen.uri, ""));
+        match (seen.method.as_str(), path) {
+            ("GET", "/v1/acl/tokens") => Answer::ok(json!([token]).to_string()),
+            ("GET", path) if path.starts_with("/v1/acl/token/") && !path.ends_with("/self") => {
+                let is_there = query.ends_with(&format!("ns={namespace}"));
+                if is_there { Answer::ok(token.to_string()) } else { Answer::status(404, "ACL not found") }
+            }
+            _ => enterprise(seen),
+        }
+    }
+}
+
+/// The report on the start of a task of this service and namespace in the partition `team`, whose secret has the token.
+async fn started(
+    world: &World<'_>,
+    (service, namespace): (&str, &str),
+    script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
+) -> (Environment, controller::BatchReport) {
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/service-name", "value": service },
+        { "key": "consul.hashicorp.com/partition", "value": "team" },
+        { "key": "consul.hashicorp.com/namespace", "value": namespace },
+    ]);
+    let secret = format!("{service}-{namespace}-team");
+    world.put_secret(&world.secret_name(&secret), &json!({ "accessor_id": LEFT_BEHIND, "token": "half" })).await;
+    let read = [("CONSUL_HTTP_TOKEN", secret.as_str())];
+    let definition = world.definition_reading(&format!("{}-{service}", world.name), &tags, None, &read).await;
+    let task = world.run(&definition).await;
+    let environment = Environment::scripted(world, &[], script).await;
+    let report = environment.handle(&[world.event(&task).await]).await;
+    (environment, report)
+}
+
+#[tokio::test]
+async fn of_two_services_with_one_secret_the_first_keeps_it() {
+    let world = World::without_deployment("collision").await;
+    // Given the token of a-b in the namespace c, whose secret has the name of that of a in b-c
+    let script = with_token_in("c", "a-b", "c", world.cluster());
+    let (environment, report) = started(&world, ("a", "b-c"), script).await;
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    let error = report.failures[0].error.to_string();
+    assert!(error.contains("service a-b of another namespace"), "{error}");
+    let written = writes(&environment);
+    assert!(!written.iter().any(|line| line.contains("/v1/acl/token")), "{written:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_consul_ecs_0_4_1_created_in_the_namespace_default_is_replaced() {
+    let world = World::without_deployment("misplaced").await;
+    let script = with_token_in("default", "shop", "store", world.cluster());
+    let (environment, report) = started(&world, ("shop", "store"), script).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    // It is marked, so that sweeps delete it once no task reads it, and another one is created in the right namespace
+    let of_tokens: Vec<String> =
+        writes(&environment).into_iter().filter(|line| line.contains("/v1/acl/token")).collect();
+    assert_eq!(
+        of_tokens,
+        [
+            format!("PUT /v1/acl/token/{LEFT_BEHIND}?partition=team&ns=default"),
+            "PUT /v1/acl/token?partition=team&ns=store".to_owned()
+        ]
     );
 }
 

@@ -1,16 +1,21 @@
-//! Secrets that are named by the family of a task definition, as the Terraform modules of consul-ecs 0.2 to 0.4 name them.
+//! Which secret a service's token is written into: one with the service's name, whatever a task's tags and family say.
 
-use controller::{SweepOrder, SweepOutcome};
-use local_stack::world::{World, mesh_tags};
+use std::sync::Arc;
+
+use controller::{Edges, SweepOrder, SweepOutcome};
+use jiff::{SignedDuration, Timestamp};
+use local_stack::world::{Definition, World, mesh_tags};
 use serde_json::{Value, json};
 
-use crate::{environment::Environment, sweep::swept};
+use crate::{environment::Environment, sweep::swept, time::Fixed};
+use test_harness::recorder::{Answer, Recorder};
 
 /// Handles the first event of a new task of the definition, which must succeed.
-async fn start(world: &World<'_>, environment: &Environment, definition: &local_stack::world::Definition) {
+async fn start(world: &World<'_>, environment: &Environment, definition: &Definition) -> String {
     let task = world.run(definition).await;
     let report = environment.handle(&[world.event(&task).await]).await;
     assert!(report.failures.is_empty(), "{report:?}");
+    task
 }
 
 /// The service that the token in a secret identifies.
@@ -20,62 +25,140 @@ async fn service_of(world: &World<'_>, secret: &str) -> Value {
     token["ServiceIdentities"][0]["ServiceName"].clone()
 }
 
-/// A token as consul-ecs's controller creates it, marked for this cluster.
-async fn token_of_consul_ecs(world: &World<'_>, service: &str) -> Value {
-    let description = format!("Token for {service} service\nconsul.hashicorp.com/cluster: {}", world.cluster());
+/// A token as consul-ecs's controller creates it, marked for this cluster, and with these further marks.
+async fn token_of(world: &World<'_>, service: &str, marks: &str) -> Value {
+    let description = format!("Token for {service} service\nconsul.hashicorp.com/cluster: {}{marks}", world.cluster());
     let body = json!({ "Description": description, "ServiceIdentities": [{ "ServiceName": service }] });
     world.consul.put("/v1/acl/token", &body).await
 }
 
-#[tokio::test]
-async fn a_family_does_not_keep_the_secret_of_the_service_of_its_name() {
-    let world = World::without_deployment("families-taken").await;
-    let (orders, other) = (format!("{}-orders", world.name), format!("{}-other", world.name));
-    let secret = world.secret_name(&orders);
-    let environment = Environment::start(&world, "auto").await;
-    // Given a family with the name of a service, whose tasks are instances of another service
-    let read = [("CONSUL_HTTP_TOKEN", orders.as_str())];
-    let named_alike = world.definition_reading(&orders, &mesh_tags(&other), None, &read).await;
-    start(&world, &environment, &named_alike).await;
-    assert_eq!(service_of(&world, &secret).await, json!(other));
-    // When a task of the service starts
-    let own = world.definition_reading(&format!("{orders}-family"), &mesh_tags(&orders), None, &read).await;
-    start(&world, &environment, &own).await;
-    // Then the secret contains the service's token, and the family does not take it back
-    assert_eq!(service_of(&world, &secret).await, json!(orders));
-    let pair = world.pair(&secret).await;
-    let event = world.event(&world.run(&named_alike).await).await;
-    let report = Environment::start(&world, "auto").await.handle(&[event]).await;
-    assert_eq!(report.failures.len(), 1);
-    assert!(report.failures[0].error.is_permanent(), "{report:?}");
-    assert!(report.failures[0].error.to_string().contains(&format!("the token of the service {orders}")), "{report:?}");
-    assert_eq!(world.pair(&secret).await, pair);
+/// The token that commit 34de29d created for tasks of a service whose definitions have this family, and its secret.
+async fn of_earlier_version(world: &World<'_>, service: &str, family: &str) -> (String, Value) {
+    let secret = world.secret_name(family);
+    let marks =
+        format!("\necs-mesh-controller/secret: 000000000000/us-east-1/{secret}\necs-mesh-controller/family: {family}");
+    let token = token_of(world, service, &marks).await;
+    let accessor = token["AccessorID"].as_str().unwrap();
+    let nonce = format!("{accessor}/5f0c3b0e-9d5e-4a55-8a3b-0f5f7a3f1b11");
+    let value = json!({ "accessor_id": accessor, "token": token["SecretID"], "nonce": nonce });
+    world.put_secret(&secret, &value).await;
+    (secret, token)
+}
+
+/// An environment without a grace period, whose clock is some hours ahead.
+async fn environment_after(world: &World<'_>, hours: i64) -> Environment {
+    let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(hours)));
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let settings = [("BOOTSTRAP", "none"), ("REVOCATION_GRACE_SECONDS", "0")];
+    Environment::with(world, consul, &settings, |edges| Edges { clock, ..edges }).await
 }
 
 #[tokio::test]
-async fn a_token_of_consul_ecs_in_a_family_s_secret_is_kept_and_marked() {
-    let world = World::without_deployment("families-adopted").await;
+async fn a_tag_does_not_bring_another_service_s_token_into_the_secret_of_a_family() {
+    let world = World::without_deployment("families-liar").await;
+    let payments = format!("{}-payments", world.name);
+    let family = format!("{}-teama-x", world.name);
+    let environment = Environment::start(&world, "auto").await;
+    // Given a definition of team A that is tagged as the service payments, and reads the secret of its own family
+    let read = [("CONSUL_HTTP_TOKEN", family.as_str())];
+    let liar = world.definition_reading(&family, &mesh_tags(&payments), None, &read).await;
+    // When its task starts, and a sweep finds it
+    start(&world, &environment, &liar).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    // Then nothing is written into the secret, and no token is created
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(world.pair(&world.secret_name(&family)).await, None);
+    assert!(world.tokens_about(&payments).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_secret_s_name_decides_whose_token_replaces_another() {
+    let world = World::without_deployment("families-taken").await;
+    let (orders, other) = (format!("{}-orders", world.name), format!("{}-other", world.name));
+    // Given the token of another service, which an earlier version has written because of a tag
+    let (secret, stray) = of_earlier_version(&world, &other, &orders).await;
+    let environment = Environment::start(&world, "auto").await;
+    // When a task of the service starts that the secret is named by
+    let read = [("CONSUL_HTTP_TOKEN", orders.as_str())];
+    let own = world.definition_reading(&format!("{orders}-family"), &mesh_tags(&orders), None, &read).await;
+    start(&world, &environment, &own).await;
+    // Then the secret contains its token, and the other service does not take it back
+    assert_eq!(service_of(&world, &secret).await, json!(orders));
+    let pair = world.pair(&secret).await;
+    let named_alike = world.definition_reading(&orders, &mesh_tags(&other), None, &read).await;
+    start(&world, &environment, &named_alike).await;
+    assert_eq!(world.pair(&secret).await, pair);
+    assert!(world.is_valid(stray["SecretID"].as_str().unwrap()).await, "a running task may have read it");
+}
+
+#[tokio::test]
+async fn a_service_has_a_token_in_each_spelling_of_its_secret() {
+    let world = World::without_deployment("families-spelling").await;
+    let (service, spelled) = (world.service(), world.service().to_ascii_uppercase());
+    let environment = Environment::start(&world, "auto").await;
+    let read = [("CONSUL_HTTP_TOKEN", service.as_str()), ("OTHER", spelled.as_str())];
+    let definition = world.definition_reading(&format!("{service}-family"), &mesh_tags(&service), None, &read).await;
+    start(&world, &environment, &definition).await;
+    for name in [&service, &spelled] {
+        assert_eq!(service_of(&world, &world.secret_name(name)).await, json!(service));
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_an_earlier_version_in_the_secret_of_a_family_stays_while_it_is_read_and_is_then_hidden() {
+    let world = World::without_deployment("families-earlier").await;
     let (service, family) = (world.service(), format!("{}-Family", world.name));
-    let token = token_of_consul_ecs(&world, &service).await;
-    let pair = json!({ "accessor_id": token["AccessorID"], "token": token["SecretID"] });
-    world.put_secret(&world.secret_name(&family), &pair).await;
+    let (secret, token) = of_earlier_version(&world, &service, &family).await;
     let read = [("CONSUL_HTTP_TOKEN", family.as_str())];
     let definition = world.definition_reading(&family, &mesh_tags(&service), None, &read).await;
+    let environment = environment_after(&world, 0).await;
+    let task = start(&world, &environment, &definition).await;
+    let order = SweepOrder { force: true, ..SweepOrder::default() };
+    swept(&environment, &order).await;
+    let kept = world.pair(&secret).await.expect("the token of a running task");
+    assert_eq!(json!(kept.accessor_id), token["AccessorID"]);
+    // When its last task has stopped
+    world.stop(&task).await;
+    swept(&environment_after(&world, 1).await, &order).await;
+    world.hidden(&secret).await;
+}
+
+#[tokio::test]
+async fn a_token_of_consul_ecs_in_another_spelling_is_kept_and_marked() {
+    let world = World::without_deployment("families-adopted").await;
+    let (service, spelled) = (world.service(), world.service().to_ascii_uppercase());
+    let token = token_of(&world, &service, "").await;
+    let pair = json!({ "accessor_id": token["AccessorID"], "token": token["SecretID"] });
+    world.put_secret(&world.secret_name(&spelled), &pair).await;
+    let read = [("CONSUL_HTTP_TOKEN", spelled.as_str())];
+    let definition = world.definition_reading(&spelled, &mesh_tags(&service), None, &read).await;
     let environment = Environment::start(&world, "auto").await;
     start(&world, &environment, &definition).await;
-    assert_eq!(world.provisioned(&world.secret_name(&family)).await.accessor_id, token["AccessorID"].as_str().unwrap());
+    assert_eq!(
+        world.provisioned(&world.secret_name(&spelled)).await.accessor_id,
+        token["AccessorID"].as_str().unwrap()
+    );
     let marked = world.consul.get(&format!("/v1/acl/token/{}", token["AccessorID"].as_str().unwrap())).await;
     let description = marked["Description"].as_str().unwrap();
-    let marks = format!("/{}\necs-mesh-controller/family: {family}", world.secret_name(&family));
-    assert!(description.ends_with(&marks), "{description}");
+    assert!(description.ends_with(&format!("/{}", world.secret_name(&spelled))), "{description}");
+}
+
+#[tokio::test]
+async fn the_secret_of_the_client_agents_is_no_service_s() {
+    let world = World::without_deployment("families-client").await;
+    let read = [("CONSUL_HTTP_TOKEN", "Consul-Client-Token")];
+    let definition = world.definition_reading("families-client", &mesh_tags("consul-client-token"), None, &read).await;
+    let environment = Environment::start(&world, "auto").await;
+    let report = environment.handle(&[world.event(&world.run(&definition).await).await]).await;
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    assert!(report.failures[0].error.to_string().contains("rename the service"), "{report:?}");
 }
 
 #[tokio::test]
 async fn a_token_whose_secret_is_not_known_is_skipped() {
     let world = World::without_deployment("families-unknown").await;
-    let token = token_of_consul_ecs(&world, &world.service()).await;
-    let environment =
-        Environment::scripted(&world, &[("BOOTSTRAP", "none")], |_, _| test_harness::recorder::Answer::Forward).await;
+    let token = token_of(&world, &world.service(), "").await;
+    let environment = Environment::scripted(&world, &[("BOOTSTRAP", "none")], |_, _| Answer::Forward).await;
     let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     let skipped = &report.clusters[0].skipped;

@@ -33,7 +33,8 @@ fn secret_types_redact_and_zero() {
         Some(value.to_owned())
     })
     .unwrap();
-    let token = Token { pair: pair(), description: String::new(), grants: serde_json::Map::new() };
+    let (description, tenancy) = (String::new(), Tenancy::Community);
+    let token = Token { pair: pair(), description, grants: serde_json::Map::new(), tenancy };
     let new = NewToken {
         pair: pair(),
         description: String::new(),

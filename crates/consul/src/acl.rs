@@ -66,7 +66,7 @@ impl Acl for HttpConsul {
         let subject = subject(accessor);
         let request = Request::get(&subject, &["acl", "token", &accessor.to_string()]);
         match self.http.json(&request.within(tenancy)).await {
-            Ok(answer) => read_token(answer, &subject, self.accepts_hidden).map(Some),
+            Ok(answer) => read_token(answer, &subject, tenancy, self.accepts_hidden).map(Some),
             Err(ConsulError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -75,7 +75,7 @@ impl Acl for HttpConsul {
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         let subject = subject(new.pair.accessor);
         let request = Request::put(&subject, &["acl", "token"], token_body(new));
-        read_token(self.http.json(&request.within(&new.tenancy)).await?, &subject, self.accepts_hidden)
+        read_token(self.http.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy, self.accepts_hidden)
     }
 
     async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
@@ -181,7 +181,12 @@ fn subject(accessor: AccessorId) -> String {
     format!("ACL token {accessor}")
 }
 
-fn read_token(answer: TokenAnswer, subject: &str, accepts_hidden: bool) -> Result<Token, ConsulError> {
+fn read_token(
+    answer: TokenAnswer,
+    subject: &str,
+    tenancy: &Tenancy,
+    accepts_hidden: bool,
+) -> Result<Token, ConsulError> {
     let accessor = answer.accessor_id.parse().map_err(|_| ConsulError::Malformed {
         subject: subject.to_owned(),
         reason: "AccessorID is not a UUID".to_owned(),
@@ -191,6 +196,7 @@ fn read_token(answer: TokenAnswer, subject: &str, accepts_hidden: bool) -> Resul
         pair: TokenPair { accessor, secret: answer.secret_id },
         description: answer.description,
         grants: grants.collect(),
+        tenancy: tenancy.clone(),
     };
     if token.hides_its_secret() && !accepts_hidden {
         let reason = "acl = \"write\" is needed to read the secret half of a token".to_owned();

@@ -16,6 +16,8 @@ pub struct Token {
     pub description: String,
     /// Its permissions, by the names of Consul's fields.
     pub grants: Fields,
+    /// Where it was read.
+    pub tenancy: Tenancy,
 }
 
 /// The value that Consul returns instead of the secret ID to a credential without `acl:write`.

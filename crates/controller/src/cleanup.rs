@@ -168,8 +168,8 @@ impl Cleanup {
         let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
             let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters));
-            let Some(mark) = mark else { continue };
-            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy);
+            let holder = mark.and_then(|mark| self.tasks.scope.names.holder_of(&mark, &token.tenancy));
+            let Some(holder) = holder else { continue };
             own.entry(holder).or_default().push(token);
         }
         own

@@ -1,6 +1,6 @@
 //! The controller of one deployment, in one execution environment.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use mesh::{arn::ClusterArn, mode::Mode};
 

@@ -57,6 +57,9 @@ struct Envelope {
 #[derive(Deserialize)]
 struct IdleCheckDetail {
     service: String,
+    /// The secret's name after the prefix, if it is not the service's.
+    secret: Option<String>,
+    /// The family that the secret is named by, in messages of an earlier version.
     family: Option<String>,
     hops: Option<u32>,
     partition: Option<String>,
@@ -98,10 +101,10 @@ impl Message {
                 "the chain of the controller's own messages ends here");
             return None;
         }
-        let family = if let TokenHolder::Family { family, .. } = holder { Some(family.as_str()) } else { None };
+        let secret = if let TokenHolder::Named { secret, .. } = holder { Some(secret) } else { None };
         let detail = json!({
             "service": service.name.as_str(),
-            "family": family,
+            "secret": secret,
             "hops": hops + 1,
             "partition": service.tenancy.partition().map(TenancyName::as_str),
             "namespace": service.tenancy.namespace().map(TenancyName::as_str),
@@ -120,9 +123,10 @@ fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
         tenancy: tenancy.unwrap_or_default(),
         name: detail.service.parse().map_err(|e: InvalidField| e.in_field("detail.service"))?,
     };
-    let holder = match detail.family {
-        Some(family) => TokenHolder::of_family(service, family.parse()?),
-        None => TokenHolder::Service(service),
+    let holder = match (detail.secret, detail.family) {
+        (Some(secret), _) => TokenHolder::in_secret(service, secret),
+        (None, Some(family)) => TokenHolder::of_family(service, &family.parse()?),
+        (None, None) => TokenHolder::Service(service),
     };
     Ok(IdleCheck { holder, hops: detail.hops.unwrap_or(1) })
 }
@@ -138,11 +142,24 @@ mod tests {
         let enterprise = Tenancy::from_names(Some("p"), Some("n"), ("", "")).unwrap().unwrap();
         for tenancy in [Tenancy::Community, enterprise] {
             let service = MeshService { tenancy, name: "web".parse().unwrap() };
-            let family = TokenHolder::Family { service: service.clone(), family: "Web".parse().unwrap() };
-            for holder in [TokenHolder::Service(service), family] {
+            let spelled = TokenHolder::in_secret(service.clone(), "Web".to_owned());
+            for holder in [TokenHolder::Service(service), spelled] {
                 let message = Message::idle_check(&holder, 0).unwrap();
                 assert_eq!(Message::parse(&message), Ok(Message::IdleCheck(IdleCheck { holder, hops: 1 })));
             }
+        }
+    }
+
+    #[test]
+    fn idle_check_of_a_family_s_secret_is_read_as_version_34de29d_wrote_it() {
+        for (partition, secret) in [("null", "Web"), (r#""p""#, "Web-n-p")] {
+            let namespace = if partition == "null" { "null" } else { r#""n""# };
+            let body = format!(
+                r#"{{"detail":{{"family":"Web","hops":2,"namespace":{namespace},"partition":{partition},"service":"shop"}},"detail-type":"Service Idle Check","source":"ecs-mesh-controller"}}"#
+            );
+            let Ok(Message::IdleCheck(check)) = Message::parse(&body) else { panic!("an idle check: {body}") };
+            let TokenHolder::Named { service, secret: read } = check.holder else { panic!("a named secret") };
+            assert_eq!((service.name.as_str(), read.as_str(), check.hops), ("shop", secret, 2));
         }
     }
 

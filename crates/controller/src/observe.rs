@@ -93,7 +93,10 @@ impl Observer {
             Classification::Outside | Classification::TagsUnknown => Ok(None),
             Classification::Invalid(reason) => {
                 self.tasks.ecs.forget(&change.definition);
-                Err(Arc::new(reason.into()))
+                if change.phase == TaskPhase::Active {
+                    return Err(Arc::new(reason.into()));
+                }
+                Ok(Some(task(default_tenancy, None)))
             }
             Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => Err(error),
         }

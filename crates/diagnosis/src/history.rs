@@ -27,7 +27,7 @@ impl Wanted<'_> {
                 format!(r#"{{ $.task_id = "*{id}*" || $.last_task = "*{id}" || $.outcome = "guard_tripped" }}"#)
             }
             Self::Service(name) => format!(
-                r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} of *" || $.action = "delete_login_token" || $.outcome = "failed" || $.outcome = "guard_tripped" }}"#
+                r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} *" || $.action = "delete_login_token" || $.outcome = "failed" || $.outcome = "guard_tripped" }}"#
             ),
             Self::Observed => r#"{ $.outcome = "observed" && $.action != "observe" }"#.to_owned(),
         }

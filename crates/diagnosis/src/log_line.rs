@@ -76,7 +76,8 @@ impl Line {
     pub fn is_of_service(&self, name: &str) -> bool {
         let mut services = self.service.as_deref().unwrap_or_default().split(", ");
         let holder = self.holder.as_deref().and_then(|holder| holder.strip_prefix("service "));
-        let holder = holder.map(|holder| holder.split_once(" of family ").map_or(holder, |(service, _)| service));
+        // The name of its secret may follow; an earlier version wrote a family.
+        let holder = holder.and_then(|holder| holder.split(' ').next());
         holder == Some(name) || services.any(|it| it.strip_suffix("-sidecar-proxy").unwrap_or(it) == name)
     }
 
@@ -148,6 +149,7 @@ mod tests {
         let is_of = |text: &str| parsed(text).unwrap().is_of_service("web");
         assert!(is_of(r#"{"action":"deregister","service":"web-sidecar-proxy"}"#));
         assert!(is_of(r#"{"action":"revoke","holder":"service web of family old"}"#));
+        assert!(is_of(r#"{"action":"revoke","holder":"service web in the secret Web"}"#));
         assert!(!is_of(r#"{"action":"revoke","holder":"service webb"}"#));
     }
 }

@@ -1,7 +1,7 @@
 //! The actions of a plan.
 
 use crate::{
-    arn::TaskArn,
+    arn::{TaskArn, TaskId},
     catalog::{ClientAgent, DrainReason, LeftoverNode, ServiceInstance},
     lifecycle::Idle,
     secret::Retirement,
@@ -38,6 +38,15 @@ pub enum Action {
 }
 
 impl Action {
+    /// The task of the instance that is drained or deregistered.
+    #[must_use]
+    pub fn instance_task(&self) -> Option<&TaskId> {
+        match self {
+            Self::MarkCritical(instance, _) | Self::Deregister(instance) => Some(&instance.task),
+            _ => None,
+        }
+    }
+
     /// Whether the action removes something from Consul or hides a token.
     #[must_use]
     pub fn deletes(&self) -> bool {

@@ -126,7 +126,6 @@ impl TaskDefinition {
         Ok(MeshIdentity {
             service: MeshService { tenancy, name },
             gateway: config.and_then(Result::ok).and_then(|config| config.gateway_kind()),
-            family: self.arn.family().clone(),
             secrets: self.secrets.clone(),
         })
     }

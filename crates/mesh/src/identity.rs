@@ -1,9 +1,6 @@
 //! The identity of a task in the mesh.
 
-use super::{
-    ecs_config::GatewayKind, family::Family, secret_reference::SecretReference, service_name::ServiceName,
-    tenancy::Tenancy,
-};
+use super::{ecs_config::GatewayKind, secret_reference::SecretReference, service_name::ServiceName, tenancy::Tenancy};
 
 /// A service of the mesh: the owner of a token and a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,6 +11,14 @@ pub struct MeshService {
     pub name: ServiceName,
 }
 
+impl MeshService {
+    /// The name of its secret after the prefix: `<service>`, in Enterprise `<service>-<namespace>-<partition>`.
+    #[must_use]
+    pub fn secret_name(&self) -> String {
+        format!("{}{}", self.name, self.tenancy.secret_suffix())
+    }
+}
+
 /// The identity of a task in the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshIdentity {
@@ -21,8 +26,6 @@ pub struct MeshIdentity {
     pub service: MeshService,
     /// The kind of gateway, if it is one.
     pub gateway: Option<GatewayKind>,
-    /// The family of its task definition.
-    pub family: Family,
     /// The secrets that its containers read.
     pub secrets: Vec<SecretReference>,
 }

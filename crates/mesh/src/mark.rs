@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{
     cluster_selection::ClusterSelection,
     family::Family,
+    identity::MeshService,
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG},
     tenancy::{Tenancy, TenancyName},
@@ -22,7 +23,7 @@ const UNUSED_SINCE_KEY: &str = "ecs-mesh-controller/unused-since";
 /// The key of the line with the secret that a token was created for: account, region and name.
 const SECRET_KEY: &str = "ecs-mesh-controller/secret";
 
-/// The key of the line with the family that the secret is named by.
+/// The key of the line with the family that the secret is named by, which an earlier version wrote.
 const FAMILY_KEY: &str = "ecs-mesh-controller/family";
 
 /// The marks of a token that this controller or that of consul-ecs created.
@@ -37,7 +38,7 @@ pub struct HolderMark {
     /// The secret that it was created for; `None` in tokens of consul-ecs and of the previous release of this
     /// controller.
     pub secret: Option<String>,
-    /// The family that its secret is named by; `None` if it is named by the service.
+    /// The family that its secret is named by, if an earlier version named it so.
     pub family: Option<Family>,
     partition: Option<String>,
     namespace: Option<String>,
@@ -84,10 +85,33 @@ impl HolderMark {
         self.secret.as_deref().is_none_or(|secret| secret == place)
     }
 
+    /// The service that the token was created for, if its token may be in `found`: consul-ecs 0.4.1 creates the tokens
+    /// of all namespaces in `default`.
+    #[must_use]
+    pub fn service_in(&self, found: &Tenancy) -> Option<MeshService> {
+        let own = || match found {
+            Tenancy::Enterprise { partition, namespace } if namespace.as_str() == "default" => {
+                let namespace = self.namespace.as_deref()?.parse().ok()?;
+                Some(Tenancy::Enterprise { partition: partition.clone(), namespace })
+            }
+            _ => None,
+        };
+        let tenancy = if self.is_in(found) { found.clone() } else { own().filter(|own| self.is_in(own))? };
+        Some(MeshService { tenancy, name: self.service.clone()? })
+    }
+
     /// Whether the token was created for `holder`.
-    fn is_for(&self, holder: &TokenHolder) -> bool {
+    #[must_use]
+    pub fn is_for(&self, holder: &TokenHolder) -> bool {
         let name = holder.service().map(|service| &service.name);
         self.service.as_ref() == name && self.is_in(holder.tenancy())
+    }
+
+    /// Whether the token was certainly created for another holder. consul-ecs may leave out the marks of the tenancy.
+    #[must_use]
+    pub fn is_for_another_than(&self, holder: &TokenHolder) -> bool {
+        let has_name = self.service.as_ref() == holder.service().map(|service| &service.name);
+        !has_name || self.partition.is_some() && !self.is_in(holder.tenancy())
     }
 
     /// Whether the token belongs in `tenancy`. Absent marks, as in Community Edition, mean `default`.
@@ -106,14 +130,10 @@ pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &ClusterSe
     HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
 }
 
-/// Adds the marks of the holder's secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
+/// Adds the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
 #[must_use]
-pub fn marked_for_secret(description: &str, place: &str, holder: &TokenHolder) -> String {
-    let marked = format!("{description}\n{SECRET_KEY}: {place}");
-    match holder {
-        TokenHolder::Family { family, .. } => format!("{marked}\n{FAMILY_KEY}: {family}"),
-        TokenHolder::Service(_) | TokenHolder::Client { .. } => marked,
-    }
+pub fn marked_for_secret(description: &str, place: &str) -> String {
+    format!("{description}\n{SECRET_KEY}: {place}")
 }
 
 /// Adds the mark that the token has been unused since `since`.
@@ -197,12 +217,7 @@ mod tests {
     #[test]
     fn mark_of_a_secret_excludes_other_secrets() {
         let plain = TokenHolder::Service(service()).token_description(&cluster());
-        let marked = HolderMark::parse(&marked_for_secret(
-            &plain,
-            "123456789012/us-east-1/consul-ecs-web",
-            &TokenHolder::Service(service()),
-        ))
-        .unwrap();
+        let marked = HolderMark::parse(&marked_for_secret(&plain, "123456789012/us-east-1/consul-ecs-web")).unwrap();
         assert!(marked.may_be_for("123456789012/us-east-1/consul-ecs-web"));
         assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "the secret of another deployment");
         assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));

@@ -1,5 +1,7 @@
 //! The tokens in Secrets Manager that a task requires, and those that it may use.
 
+use std::collections::BTreeSet;
+
 use super::{
     identity::MeshIdentity, secret_name::SecretNames, secret_reference::SecretReference, token::TokenHolder,
     token_mode::TokenMode,
@@ -21,7 +23,13 @@ impl TokenRules<'_> {
         match self.mode {
             TokenMode::Auto => self.read(identity),
             TokenMode::SecretsManager if identity.gateway.is_none() => {
-                vec![client_of(identity), TokenHolder::Service(identity.service.clone())]
+                let mut required = self.read(identity);
+                for holder in [TokenHolder::Service(identity.service.clone()), client_of(identity)] {
+                    if !required.contains(&holder) {
+                        required.push(holder);
+                    }
+                }
+                required
             }
             // Gateways log in.
             TokenMode::SecretsManager | TokenMode::AuthMethod => Vec::new(),
@@ -47,35 +55,47 @@ impl TokenRules<'_> {
         let read = self.read(identity);
         match self.mode {
             TokenMode::SecretsManager
-                if identity.gateway.is_none() && !read.contains(&TokenHolder::Service(identity.service.clone())) =>
+                if identity.gateway.is_none() && !read.iter().any(|holder| holder.service().is_some()) =>
             {
                 Some("its tasks do not read the token that TokenMode secrets-manager creates; use TokenMode auto")
             }
             TokenMode::AuthMethod if !read.is_empty() => {
                 Some("its tasks read a token, which TokenMode auth-method does not create; use TokenMode auto")
             }
+            _ if self.reads_another_token(identity) => Some(
+                "its tasks read a token from a secret of another name than their service's, which gets no token of this \
+                 service; read <SecretNamePrefix>-<service>, or correct the tag consul.hashicorp.com/service-name",
+            ),
             TokenMode::Auto | TokenMode::SecretsManager | TokenMode::AuthMethod => None,
         }
     }
 
-    /// The holders of the tokens whose secrets the containers of a task read. A token that is read is used even if the
-    /// task is configured to log in: consul-ecs 0.7 to 0.10 skip the login if `CONSUL_HTTP_TOKEN` is set.
+    /// The holders of the tokens whose secrets the containers of a task read: client agents, and its own service, in any
+    /// spelling. A token that is read is used even if the task is configured to log in: consul-ecs 0.7 to 0.10 skip the
+    /// login if `CONSUL_HTTP_TOKEN` is set.
     #[must_use]
     pub fn read(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
-        let own = TokenHolder::Service(identity.service.clone());
-        let by_family = TokenHolder::of_family(identity.service.clone(), identity.family.clone());
-        let mut candidates = vec![client_of(identity), own];
-        if !candidates.contains(&by_family) {
-            candidates.push(by_family);
+        let current = identity.secrets.iter().filter(|secret| secret.is_current());
+        current.flat_map(|secret| self.holders_of(secret, identity)).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Whether a task reads a token from a secret that is neither its service's nor the client agents'. Nothing is written
+    /// into such a secret for this task: whoever may read it could otherwise get the identity of any service.
+    #[must_use]
+    pub fn reads_another_token(self, identity: &MeshIdentity) -> bool {
+        let is_token = |secret: &&SecretReference| secret.is_token() && self.names.is_under_prefix(secret);
+        identity.secrets.iter().filter(is_token).any(|secret| self.holders_of(secret, identity).is_empty())
+    }
+
+    /// The holders whose secret this may be. The end of a name without random characters may look like them.
+    fn holders_of(self, secret: &SecretReference, identity: &MeshIdentity) -> Vec<TokenHolder> {
+        let client = Some(client_of(identity)).filter(|client| self.names.is_secret_of(client, secret));
+        let mut holders: Vec<TokenHolder> =
+            self.names.holder_in(&identity.service, secret).into_iter().chain(client).collect();
+        if let Some(exact) = holders.iter().position(|holder| secret.is_exactly(&self.names.of(holder))) {
+            holders = vec![holders.swap_remove(exact)];
         }
-        // The end of a name without random characters may look like them.
-        let is_exact = |holder: &TokenHolder, secret: &SecretReference| secret.is_exactly(&self.names.of(holder));
-        let is_read = |holder: &TokenHolder, secret: &SecretReference| {
-            self.names.is_secret_of(holder, secret)
-                && (is_exact(holder, secret) || !candidates.iter().any(|other| is_exact(other, secret)))
-        };
-        let current = || identity.secrets.iter().filter(|secret| secret.is_current());
-        candidates.iter().filter(|holder| current().any(|secret| is_read(holder, secret))).cloned().collect()
+        holders
     }
 }
 
@@ -94,20 +114,22 @@ mod tests {
 
     const ARN: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret";
 
-    /// A task of service `web` and family `Web-Family` that reads these secrets.
+    /// A task of the service `web` that reads these secrets.
     fn reading(secrets: &[&str]) -> MeshIdentity {
-        MeshIdentity {
-            service: service("web"),
-            gateway: None,
-            family: "Web-Family".parse().unwrap(),
-            secrets: secrets.iter().map(|secret| SecretReference::parse(secret).unwrap()).collect(),
-        }
+        let secrets = secrets.iter().map(|secret| SecretReference::parse(secret).unwrap()).collect();
+        MeshIdentity { service: service("web"), gateway: None, secrets }
+    }
+
+    fn names() -> SecretNames {
+        SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"))
+    }
+
+    fn shown(holders: &[TokenHolder]) -> Vec<String> {
+        holders.iter().map(ToString::to_string).collect()
     }
 
     fn required(mode: TokenMode, identity: &MeshIdentity) -> Vec<String> {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
-        let holders = TokenRules { mode, names: &names }.required(identity);
-        holders.iter().map(ToString::to_string).collect()
+        shown(&TokenRules { mode, names: &names() }.required(identity))
     }
 
     #[test]
@@ -116,15 +138,24 @@ mod tests {
         assert_eq!(required(&[]), [""; 0], "a task that logs in");
         assert_eq!(required(&[&format!("{ARN}:mesh-web-AbCdEf:token::")]), ["service web"]);
         assert_eq!(required(&[&format!("{ARN}:mesh-consul-client-token-AbCdEf:token::")]), ["consul-client"]);
-        assert_eq!(required(&["mesh-web", "mesh-consul-client-token"]), ["consul-client", "service web"]);
-        assert_eq!(required(&[&format!("{ARN}:mesh-Web-Family-AbCdEf")]), ["service web of family Web-Family"]);
+        assert_eq!(required(&["mesh-web", "mesh-consul-client-token"]), ["service web", "consul-client"]);
     }
 
     #[test]
-    fn secret_that_the_controller_does_not_write_requires_nothing() {
+    fn a_service_has_a_token_for_each_spelling_of_its_secret() {
+        let arn = format!("{ARN}:mesh-WEB-AbCdEf:token::");
+        let required = |secrets: &[&str]| required(TokenMode::Auto, &reading(secrets));
+        assert_eq!(required(&["mesh-Web"]), ["service web in the secret Web"]);
+        assert_eq!(required(&[&arn, "mesh-web"]), ["service web", "service web in the secret WEB"]);
+        assert_eq!(required(&["Mesh-web"]), [""; 0], "another prefix");
+    }
+
+    #[test]
+    fn secret_of_another_name_requires_nothing() {
         for secret in [
             "other-web",
             "mesh-orders",
+            "mesh-web-2",
             "arn:aws:secretsmanager:us-east-1:999999999999:secret:mesh-web-AbCdEf:token::",
             "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mesh-web-AbCdEf:token::",
             "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:",
@@ -135,34 +166,30 @@ mod tests {
 
     #[test]
     fn explicit_modes_ignore_what_a_task_reads() {
-        assert_eq!(required(TokenMode::SecretsManager, &reading(&[])), ["consul-client", "service web"]);
+        assert_eq!(required(TokenMode::SecretsManager, &reading(&[])), ["service web", "consul-client"]);
+        assert_eq!(required(TokenMode::SecretsManager, &reading(&["mesh-orders"])), ["service web", "consul-client"]);
         assert_eq!(required(TokenMode::AuthMethod, &reading(&["mesh-web"])), [""; 0]);
     }
 
     #[test]
-    fn definition_contradicts_an_explicit_mode() {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
+    fn definition_contradicts_its_name_or_an_explicit_mode() {
         let contradicts =
-            |mode, secrets: &[&str]| TokenRules { mode, names: &names }.contradiction(&reading(secrets)).is_some();
-        let reads = ["mesh-web", "mesh-consul-client-token"];
+            |mode, secrets: &[&str]| TokenRules { mode, names: &names() }.contradiction(&reading(secrets)).is_some();
+        let reads = ["mesh-web", "mesh-consul-client-token:token::"];
         assert!(!contradicts(TokenMode::Auto, &[]) && !contradicts(TokenMode::Auto, &reads));
+        assert!(contradicts(TokenMode::Auto, &["mesh-web:token::", "mesh-orders:token::"]), "another service's token");
+        assert!(!contradicts(TokenMode::Auto, &["mesh-ca-cert", "db:token::"]), "no token, and another owner's");
         assert!(contradicts(TokenMode::SecretsManager, &[]) && !contradicts(TokenMode::SecretsManager, &reads));
         assert!(!contradicts(TokenMode::AuthMethod, &[]) && contradicts(TokenMode::AuthMethod, &reads));
     }
 
     #[test]
     fn explicit_modes_count_a_task_for_its_service_and_for_what_it_reads() {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
-        let used = |mode, identity: &MeshIdentity| {
-            let holders = TokenRules { mode, names: &names }.used(identity);
-            holders.iter().map(ToString::to_string).collect::<Vec<_>>()
-        };
-        let family = ["service web of family Web-Family", "service web"];
+        let used = |mode, identity: &MeshIdentity| shown(&TokenRules { mode, names: &names() }.used(identity));
         for mode in [TokenMode::SecretsManager, TokenMode::AuthMethod] {
             assert_eq!(used(mode, &reading(&[])), ["service web"]);
-            assert_eq!(used(mode, &reading(&["mesh-Web-Family"])), family);
+            assert_eq!(used(mode, &reading(&["mesh-Web"])), ["service web in the secret Web", "service web"]);
         }
-        assert_eq!(used(TokenMode::Auto, &reading(&[])), [""; 0]);
-        assert_eq!(used(TokenMode::Auto, &reading(&["mesh-Web-Family"])), family[..1]);
+        assert_eq!(used(TokenMode::Auto, &reading(&["mesh-Web-Family"])), [""; 0]);
     }
 }

@@ -7,6 +7,9 @@ use super::{
     secret_reference::SecretReference, tenancy::Tenancy, token::TokenHolder,
 };
 
+/// The name of the client token's secret after the prefix, unless the deployment configures another one.
+const CLIENT_TOKEN: &str = "consul-client-token";
+
 /// The prefix of the names of all secrets of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretNamePrefix(String);
@@ -86,18 +89,16 @@ impl SecretNames {
         &self.region
     }
 
-    /// The name of a holder's secret: `<prefix>-<service>` or `<prefix>-<family>`, in Enterprise followed by
-    /// `-<namespace>-<partition>`. It may be an ARN for client agents, if the deployment configures one.
+    /// The name of a holder's secret: `<prefix>-<service>`, in Enterprise followed by `-<namespace>-<partition>`. It may
+    /// be an ARN for client agents, if the deployment configures one.
     #[must_use]
     pub fn of(&self, holder: &TokenHolder) -> String {
         let prefix = &self.prefix.0;
         match holder {
-            TokenHolder::Service(service) => format!("{prefix}-{}{}", service.name, tenancy_suffix(&service.tenancy)),
-            TokenHolder::Family { service, family } => {
-                format!("{prefix}-{family}{}", tenancy_suffix(&service.tenancy))
-            }
+            TokenHolder::Service(service) => format!("{prefix}-{}", service.secret_name()),
+            TokenHolder::Named { secret, .. } => format!("{prefix}-{secret}"),
             TokenHolder::Client { tenancy } => {
-                let name = self.client_token.clone().unwrap_or_else(|| format!("{prefix}-consul-client-token"));
+                let name = self.client_token.clone().unwrap_or_else(|| format!("{prefix}-{CLIENT_TOKEN}"));
                 match tenancy.partition() {
                     // Every partition has its own client token.
                     Some(partition) if self.home.partition() != Some(partition) && partition.as_str() != "default" => {
@@ -107,6 +108,30 @@ impl SecretNames {
                 }
             }
         }
+    }
+
+    /// Whether the holder is a service whose secret has the name of a client token, ignoring case: the service's tasks
+    /// could register any node.
+    #[must_use]
+    pub fn is_reserved(&self, holder: &TokenHolder) -> bool {
+        let (Some(service), name) = (holder.service(), self.of(holder)) else { return false };
+        let is_client_token = |tenancy: Tenancy| {
+            let client = self.of(&TokenHolder::Client { tenancy });
+            let arn = SecretReference::parse(&client).filter(|_| client.starts_with("arn:"));
+            arn.unwrap_or_else(|| SecretReference::named(&client)).spelling_of(&name).is_some()
+        };
+        service.name.as_str() == CLIENT_TOKEN
+            || is_client_token(Tenancy::Community)
+            || is_client_token(service.tenancy.home())
+    }
+
+    /// The holder of the token of `service` that a container with this reference reads: the secret's name is the
+    /// service's, ignoring case.
+    #[must_use]
+    pub fn holder_in(&self, service: &MeshService, reference: &SecretReference) -> Option<TokenHolder> {
+        let name = self.of(&TokenHolder::Service(service.clone()));
+        let spelling = reference.spelling_of(&name).filter(|_| reference.is_in(&self.account, &self.region))?;
+        Some(TokenHolder::in_secret(service.clone(), spelling.strip_prefix(&self.start())?.to_owned()))
     }
 
     /// The account, region and name of a holder's secret: the mark of tokens that were created for it.
@@ -129,16 +154,21 @@ impl SecretNames {
         HolderSecret { names: self, name, arn }
     }
 
-    /// The holder of a token with this mark in `tenancy`. It is that of a family only if the mark names the family's
-    /// secret of this deployment.
+    /// The holder of a token with this mark that was found in `tenancy`; `None` if the token does not belong there. The
+    /// secret has another name than the service's only if the mark names such a secret of this deployment.
     #[must_use]
-    pub fn holder_of(&self, mark: &HolderMark, tenancy: &Tenancy) -> TokenHolder {
-        let tenancy = tenancy.clone();
-        let Some(name) = mark.service.clone() else { return TokenHolder::Client { tenancy } };
-        let service = MeshService { tenancy, name };
-        let of_family = mark.family.clone().map(|family| TokenHolder::of_family(service.clone(), family));
-        let is_here = |holder: &TokenHolder| mark.secret.as_deref() == Some(self.place_of(holder).as_str());
-        of_family.filter(is_here).unwrap_or(TokenHolder::Service(service))
+    pub fn holder_of(&self, mark: &HolderMark, tenancy: &Tenancy) -> Option<TokenHolder> {
+        if mark.service.is_none() {
+            return Some(TokenHolder::Client { tenancy: tenancy.clone() });
+        }
+        let service = mark.service_in(tenancy)?;
+        let spelled = mark.secret.as_deref().and_then(|secret| {
+            let name = secret.strip_prefix(&format!("{}/{}/{}", self.account, self.region, self.start()))?;
+            let holder = TokenHolder::in_secret(service.clone(), name.to_owned());
+            let of_family = || mark.family.as_ref().map(|family| TokenHolder::of_family(service.clone(), family));
+            (holder.owns_its_secret() || of_family().as_ref() == Some(&holder)).then_some(holder)
+        });
+        Some(spelled.unwrap_or(TokenHolder::Service(service)))
     }
 
     /// The start of the names of all secrets of the deployment, except the client token's if it is configured.
@@ -168,13 +198,6 @@ impl SecretNames {
     }
 }
 
-fn tenancy_suffix(tenancy: &Tenancy) -> String {
-    match tenancy {
-        Tenancy::Community => String::new(),
-        Tenancy::Enterprise { partition, namespace } => format!("-{namespace}-{partition}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,36 +219,86 @@ mod tests {
     /// The mark of a token that the deployment with these names creates for `holder`.
     fn mark(names: &SecretNames, holder: &TokenHolder) -> HolderMark {
         let description = holder.token_description(&cluster("prod"));
-        HolderMark::parse(&marked_for_secret(&description, &names.place_of(holder), holder)).unwrap()
+        HolderMark::parse(&marked_for_secret(&description, &names.place_of(holder))).unwrap()
     }
 
     #[test]
     fn mark_leads_back_to_its_holder() {
         for service in [service("web"), in_tenancy("team", "shop")] {
-            let family = TokenHolder::of_family(service.clone(), "Web".parse().unwrap());
-            for holder in [TokenHolder::Service(service), family] {
+            let spelled = TokenHolder::in_secret(service.clone(), service.secret_name().to_ascii_uppercase());
+            assert!(spelled.owns_its_secret());
+            for holder in [TokenHolder::Service(service), spelled] {
                 let mark = mark(&names("mesh"), &holder);
-                assert_eq!(names("mesh").holder_of(&mark, holder.tenancy()), holder);
+                assert_eq!(names("mesh").holder_of(&mark, holder.tenancy()), Some(holder));
             }
         }
     }
 
     #[test]
-    fn mark_of_another_prefix_is_no_family_s() {
+    fn mark_of_another_prefix_is_no_other_spelling() {
         let (own, other) = (names("mesh"), names("mesh-blue"));
         let service = TokenHolder::Service(service("web"));
-        let family = TokenHolder::of_family(self::service("web"), "Web".parse().unwrap());
-        for holder in [&service, &family] {
+        let spelled = TokenHolder::in_secret(self::service("web"), "Web".to_owned());
+        for holder in [&service, &spelled] {
             let mark = mark(&other, holder);
-            assert_eq!(own.holder_of(&mark, &Tenancy::Community), service);
+            assert_eq!(own.holder_of(&mark, &Tenancy::Community).as_ref(), Some(&service));
             assert!(!mark.may_be_for(&own.place_of(&service)));
         }
     }
 
+    /// As commit 34de29d wrote it.
+    const OF_A_FAMILY: &str = "Token for web service\n\
+        consul.hashicorp.com/cluster: arn:aws:ecs:us-east-1:123456789012:cluster/prod\n\
+        consul.hashicorp.com/partition: team\n\
+        consul.hashicorp.com/namespace: shop\n\
+        ecs-mesh-controller/secret: 123456789012/us-east-1/mesh-Store-shop-team\n\
+        ecs-mesh-controller/family: Store";
+
     #[test]
-    fn family_with_the_service_s_name_has_the_service_s_secret() {
-        let holder = TokenHolder::of_family(service("web"), "web".parse().unwrap());
-        assert_eq!(holder, TokenHolder::Service(service("web")));
+    fn mark_of_a_family_of_an_earlier_version_is_read() {
+        let mark = HolderMark::parse(OF_A_FAMILY).unwrap();
+        let service = in_tenancy("team", "shop");
+        let holder = names("mesh").holder_of(&mark, &service.tenancy).unwrap();
+        assert_eq!(holder, TokenHolder::Named { service: service.clone(), secret: "Store-shop-team".to_owned() });
+        assert!(!holder.owns_its_secret(), "nothing new is written into it");
+        assert_eq!(names("mesh").of(&holder), "mesh-Store-shop-team");
+        let forged = OF_A_FAMILY.replace("family: Store", "family: Other");
+        let forged = names("mesh").holder_of(&HolderMark::parse(&forged).unwrap(), &service.tenancy);
+        assert_eq!(forged, Some(TokenHolder::Service(service)), "the secret is not the family's");
+    }
+
+    #[test]
+    fn token_of_consul_ecs_0_4_1_in_the_default_namespace_has_its_service() {
+        let service = in_tenancy("team", "shop");
+        let found = in_tenancy("team", "default").tenancy;
+        let description = TokenHolder::Service(service.clone()).token_description(&cluster("prod"));
+        let holder_of = |description: &str, found: &Tenancy| {
+            names("mesh").holder_of(&HolderMark::parse(description).unwrap(), found)
+        };
+        assert_eq!(holder_of(&description, &found), Some(TokenHolder::Service(service)));
+        assert_eq!(holder_of(&description, &in_tenancy("team", "web").tenancy), None, "astray");
+        assert_eq!(holder_of(&description, &in_tenancy("other", "default").tenancy), None, "another partition");
+        let marked = marked_for_secret(&description, "123456789012/us-east-1/mesh-web-shop-team");
+        assert_eq!(holder_of(&marked, &found), holder_of(&description, &found), "marked before it is replaced");
+    }
+
+    #[test]
+    fn client_token_s_secret_is_no_service_s() {
+        let configured = |client: &str| {
+            let clusters = clusters("prod");
+            SecretNames::new("mesh".parse().unwrap(), Some(client.to_owned()), Tenancy::Community, &clusters)
+        };
+        let holder = |name: &str| TokenHolder::Service(service(name));
+        assert!(names("mesh").is_reserved(&holder("consul-client-token")));
+        assert!(configured("other").is_reserved(&holder("consul-client-token")));
+        assert!(configured("mesh-Agents").is_reserved(&holder("agents")), "ignoring case");
+        let arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-agents-AbCdEf";
+        assert!(configured(arn).is_reserved(&holder("agents")));
+        assert!(!configured("mesh-Agents").is_reserved(&holder("agents-2")));
+        assert!(!names("mesh").is_reserved(&holder("web")));
+        assert!(names("mesh").is_reserved(&TokenHolder::of_family(service("web"), &CLIENT_TOKEN.parse().unwrap())));
+        let consul = MeshService { name: "consul".parse().unwrap(), ..in_tenancy("team", "client-token") };
+        assert!(names("mesh").is_reserved(&TokenHolder::Service(consul)), "the client token of the partition team");
     }
 
     #[test]

@@ -7,6 +7,8 @@
 const PARAMETER_PATH: &str = "/aws/reference/secretsmanager/";
 /// The version of a secret that is read if the reference names none.
 const CURRENT: &str = "AWSCURRENT";
+/// The key of the token in the JSON of a secret.
+const TOKEN_KEY: &str = "token";
 /// The number of random characters that Secrets Manager adds to a secret's name in its ARN, after a hyphen:
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/troubleshoot.html#ARN_secretnamehyphen>
 const ARN_SUFFIX_LENGTH: usize = 6;
@@ -20,6 +22,8 @@ pub struct SecretReference {
     name: String,
     /// Whether it is an ARN of Secrets Manager, which may have the random characters.
     is_arn: bool,
+    /// Whether it reads the key `token` of the secret's JSON.
+    is_token: bool,
     /// The version that the reference names; `None`: the current one.
     version: Option<String>,
 }
@@ -44,7 +48,8 @@ impl SecretReference {
         match parts.as_slice() {
             ["arn", _, "secretsmanager", region, account, "secret", name, options @ ..] => {
                 let versions = options.iter().skip(1).find(|text| !matches!(**text, "" | CURRENT));
-                Some(Self { is_arn: true, ..Self::at(Some((account, region)), name, versions.copied()) })
+                let is_token = options.first() == Some(&TOKEN_KEY);
+                Some(Self { is_arn: true, is_token, ..Self::at(Some((account, region)), name, versions.copied()) })
             }
             ["arn", _, "ssm", region, account, parameter, version @ ..] => {
                 let name = parameter.strip_prefix("parameter")?.strip_prefix(PARAMETER_PATH)?;
@@ -54,7 +59,11 @@ impl SecretReference {
             [name, options @ ..] => match name.strip_prefix(PARAMETER_PATH) {
                 Some(name) => Some(Self::at(None, name, options.first().copied())),
                 None if name.starts_with('/') => None,
-                None => Some(Self::at(None, name, options.iter().skip(1).find(|text| !text.is_empty()).copied())),
+                None => {
+                    let version = options.iter().skip(1).find(|text| !text.is_empty());
+                    let is_token = options.first() == Some(&TOKEN_KEY);
+                    Some(Self { is_token, ..Self::at(None, name, version.copied()) })
+                }
             },
         }
     }
@@ -70,6 +79,7 @@ impl SecretReference {
             place: place.map(|(account, region)| (account.to_owned(), region.to_owned())),
             name: name.to_owned(),
             is_arn: false,
+            is_token: false,
             version: version.filter(|version| *version != CURRENT).map(str::to_owned),
         }
     }
@@ -78,6 +88,12 @@ impl SecretReference {
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.version.is_none()
+    }
+
+    /// Whether the container reads the key `token`.
+    #[must_use]
+    pub fn is_token(&self) -> bool {
+        self.is_token
     }
 
     /// Whether the secret may be in this account and region.
@@ -108,14 +124,20 @@ impl SecretReference {
     /// Whether the secret's name is `name`.
     #[must_use]
     pub fn is_to(&self, name: &str) -> bool {
-        self.name.strip_prefix(name).is_some_and(|rest| {
-            let suffix = rest.strip_prefix('-');
-            rest.is_empty()
-                || self.is_arn
-                    && suffix.is_some_and(|suffix| {
-                        suffix.len() == ARN_SUFFIX_LENGTH && suffix.bytes().all(|b| b.is_ascii_alphanumeric())
-                    })
-        })
+        self.spelling_of(name) == Some(name)
+    }
+
+    /// The secret's name, if it is `name` ignoring case.
+    #[must_use]
+    pub fn spelling_of(&self, name: &str) -> Option<&str> {
+        let (spelling, rest) = self.name.split_at_checked(name.len())?;
+        let has_random_characters = || {
+            rest.strip_prefix('-').is_some_and(|suffix| {
+                suffix.len() == ARN_SUFFIX_LENGTH && suffix.bytes().all(|b| b.is_ascii_alphanumeric())
+            })
+        };
+        let is_whole = rest.is_empty() || self.is_arn && has_random_characters();
+        (is_whole && spelling.eq_ignore_ascii_case(name)).then_some(spelling)
     }
 }
 

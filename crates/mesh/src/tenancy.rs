@@ -107,6 +107,15 @@ impl Tenancy {
         Self::from_names(tags.get(PARTITION_TAG), tags.get(NAMESPACE_TAG), (PARTITION_TAG, NAMESPACE_TAG))
     }
 
+    /// The end of the names of the secrets of its services.
+    #[must_use]
+    pub fn secret_suffix(&self) -> String {
+        match self {
+            Self::Community => String::new(),
+            Self::Enterprise { partition, namespace } => format!("-{namespace}-{partition}"),
+        }
+    }
+
     /// Whether both mean the same namespace: Enterprise treats absent names as `default`.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {

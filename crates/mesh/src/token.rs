@@ -41,13 +41,13 @@ impl fmt::Display for AccessorId {
 pub enum TokenHolder {
     /// All instances of a service share one token.
     Service(MeshService),
-    /// The instances of a service share one token whose secret is named by the family of their task definitions, as the
-    /// Terraform modules of consul-ecs 0.2 to 0.4 name it.
-    Family {
+    /// The token of a service in a secret with another name: the service's in another spelling, or a family's, which an
+    /// earlier version wrote.
+    Named {
         /// The service.
         service: MeshService,
-        /// The family, which differs from the service's name.
-        family: Family,
+        /// The secret's name after the prefix, which differs from [`MeshService::secret_name`].
+        secret: String,
     },
     /// All Consul client agents (`consul-client` containers) of a partition share one token.
     Client {
@@ -61,23 +61,38 @@ impl TokenHolder {
     #[must_use]
     pub fn tenancy(&self) -> &Tenancy {
         match self {
-            Self::Service(service) | Self::Family { service, .. } => &service.tenancy,
+            Self::Service(service) | Self::Named { service, .. } => &service.tenancy,
             Self::Client { tenancy } => tenancy,
         }
     }
 
-    /// The holder of the token in the secret that is named by a family. A family with the name of the service has the
-    /// service's secret.
+    /// The holder of a service's token in the secret with this name after the prefix.
     #[must_use]
-    pub fn of_family(service: MeshService, family: Family) -> Self {
-        if family.as_str() == service.name.as_str() { Self::Service(service) } else { Self::Family { service, family } }
+    pub fn in_secret(service: MeshService, secret: String) -> Self {
+        if secret == service.secret_name() { Self::Service(service) } else { Self::Named { service, secret } }
+    }
+
+    /// The holder of a service's token in the secret that an earlier version named by a family.
+    #[must_use]
+    pub fn of_family(service: MeshService, family: &Family) -> Self {
+        let secret = format!("{family}{}", service.tenancy.secret_suffix());
+        Self::in_secret(service, secret)
+    }
+
+    /// Whether the secret's name is the holder's own, ignoring case. Only then a token is written into it.
+    #[must_use]
+    pub fn owns_its_secret(&self) -> bool {
+        match self {
+            Self::Named { service, secret } => secret.eq_ignore_ascii_case(&service.secret_name()),
+            Self::Service(_) | Self::Client { .. } => true,
+        }
     }
 
     /// The service whose instances have the token; `None` for client agents.
     #[must_use]
     pub fn service(&self) -> Option<&MeshService> {
         match self {
-            Self::Service(service) | Self::Family { service, .. } => Some(service),
+            Self::Service(service) | Self::Named { service, .. } => Some(service),
             Self::Client { .. } => None,
         }
     }
@@ -94,7 +109,7 @@ impl TokenHolder {
     #[must_use]
     pub fn token_description(&self, cluster: &ClusterArn) -> String {
         let holder = match self {
-            Self::Service(service) | Self::Family { service, .. } => format!("Token for {} service", service.name),
+            Self::Service(service) | Self::Named { service, .. } => format!("Token for {} service", service.name),
             Self::Client { .. } => "Token for consul-client".to_owned(),
         };
         let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");
@@ -114,7 +129,7 @@ impl fmt::Display for TokenHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Service(service) => write!(f, "service {}", service.name),
-            Self::Family { service, family } => write!(f, "service {} of family {family}", service.name),
+            Self::Named { service, secret } => write!(f, "service {} in the secret {secret}", service.name),
             Self::Client { .. } => f.write_str("consul-client"),
         }
     }

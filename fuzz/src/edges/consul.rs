@@ -74,7 +74,12 @@ impl Acl for World {
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         assert!(new.description.contains(CLUSTER), "a token without the controller's mark: {}", new.description);
-        Ok(Token { pair: new.pair.clone(), description: new.description.clone(), grants: serde_json::Map::new() })
+        Ok(Token {
+            pair: new.pair.clone(),
+            description: new.description.clone(),
+            grants: serde_json::Map::new(),
+            tenancy: new.tenancy.clone(),
+        })
     }
 
     async fn update_token(&self, _: &NewToken) -> Result<(), ConsulError> {

@@ -7,7 +7,7 @@ use crate::{
     environment::Environment,
     time::{LONG, later_when},
 };
-use local_stack::world::{World, cluster_arn};
+use local_stack::world::{World, cluster_arn, task_id};
 use test_harness::recorder::{Answer, RecordedRequest};
 
 const LOGINS: (&str, &str) = ("TOKEN_MODE", "auth-method");
@@ -74,6 +74,67 @@ async fn conflicts_on_one_node_affect_no_other() {
     let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
     assert_eq!(failed, ["0"], "{report:?}");
     assert_eq!(quiet.service_ids().await, Vec::<String>::new());
+}
+
+/// Whether a transaction writes entries of this task, and fails because one of them has changed.
+fn is_stale_for(seen: &RecordedRequest, task: &str) -> Answer {
+    if seen.uri.starts_with("/v1/txn") && seen.body.contains(task_id(task)) {
+        let error = json!({ "Errors": [{ "OpIndex": 0, "What": "failed to delete service, index is stale" }] });
+        return Answer::status(409, error.to_string());
+    }
+    Answer::Forward
+}
+
+#[tokio::test]
+async fn a_changed_entry_of_one_task_affects_no_other_task() {
+    // Given three stopped tasks of one cluster, of which one has an entry that always changes
+    let world = World::without_deployment("fair-tasks").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        let task = world.run(&definition).await;
+        world.register_instance(&world.service(), &task).await;
+        world.stop(&task).await;
+        tasks.push(task);
+    }
+    let restless = tasks[1].clone();
+    let environment = Environment::scripted(&world, &[LOGINS], move |seen, _| is_stale_for(seen, &restless)).await;
+    let mut events = Vec::new();
+    for task in &tasks {
+        events.push(world.event(task).await);
+    }
+    let report = environment.handle(&events).await;
+    // Then only its message fails, and the entries of the others are gone
+    let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
+    assert_eq!(failed, ["1"], "{report:?}");
+    let left = world.service_ids().await;
+    assert!(!left.is_empty() && left.iter().all(|id| id.contains(task_id(&tasks[1]))), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_changed_entry_of_one_task_delays_no_drain_of_another() {
+    let world = World::without_deployment("fair-drains").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let mut tasks = Vec::new();
+    for _ in 0..2 {
+        let task = world.run(&definition).await;
+        world.register_instance(&world.service(), &task).await;
+        tasks.push(task);
+    }
+    let restless = tasks[0].clone();
+    let fails = move |seen: &RecordedRequest, _: usize| match seen.line().starts_with("PUT /v1/catalog/register") {
+        true if seen.body.contains(task_id(&restless)) => Answer::status(409, "index is stale"),
+        _ => is_stale_for(seen, &restless),
+    };
+    let environment = Environment::scripted(&world, &[LOGINS], fails).await;
+    let mut events = Vec::new();
+    for task in &tasks {
+        events.push(world.event_as(task, "RUNNING", "STOPPED", 4).await);
+    }
+    let report = environment.handle(&events).await;
+    assert_eq!(report.failures.iter().map(|failure| failure.id.as_str()).collect::<Vec<_>>(), ["0"], "{report:?}");
+    let is_drained = |check: &Value| check["CheckID"].as_str().unwrap().starts_with("_service_maintenance");
+    assert!(world.checks_of(&tasks[1]).await.iter().any(is_drained), "the other task is drained");
 }
 
 #[tokio::test]

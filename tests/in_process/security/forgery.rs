@@ -9,7 +9,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 
 use crate::{environment::Environment, time::LONG};
-use local_stack::world::{World, idle_check};
+use local_stack::world::{World, idle_check, mesh_tags};
 use test_harness::recorder::Answer;
 
 /// Handles one message, and asserts that it made no calls.
@@ -88,6 +88,26 @@ async fn invalid_messages_make_no_calls() {
         assert_eq!(report.failures.len(), 1, "{event}");
         assert!(report.failures[0].error.is_permanent(), "{event}: {report:?}");
     }
+}
+
+#[tokio::test]
+async fn a_stopped_task_with_an_invalid_tag_leaves_nothing() {
+    let world = World::without_deployment("invalid-tag").await;
+    let definition = world.definition("invalid-tag", &mesh_tags("Not Valid"), None).await;
+    let task = world.run(&definition).await;
+    world.register_instance(&world.service(), &task).await;
+    let environment = Environment::start(&world, "auto").await;
+    // Given a task whose start fails because of the tag
+    assert_eq!(environment.handle(&[world.event(&task).await]).await.failures.len(), 1);
+    // When it is told to stop, and when it has stopped
+    let report = environment.handle(&[world.event_as(&task, "RUNNING", "STOPPED", 4).await]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let is_drained = |check: &Value| check["CheckID"].as_str().unwrap().starts_with("_service_maintenance");
+    assert!(world.checks_of(&task).await.iter().any(is_drained), "it is drained");
+    let report = environment.handle(&[world.event_as(&task, "STOPPED", "STOPPED", 9).await]).await;
+    // Then its entries are found by its ID
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 
 #[tokio::test]

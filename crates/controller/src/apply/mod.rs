@@ -10,13 +10,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use aws::queue::MessageSender;
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
-    action::{Action, Planned},
-    arn::TaskArn,
+    action::Planned,
+    arn::{TaskArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
     field::InvalidField,
     secret::StoredSecret,
     task::TaskChange,
-    tenancy::TenancyName,
     token::{ListedToken, TokenHolder},
 };
 use telemetry::Counted;
@@ -158,16 +157,7 @@ impl Applier {
     ) -> Vec<Outcome> {
         let write = async |instances: &[ServiceInstance]| self.consul.deregister(instances).await;
         let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance, self.scope.operation);
-        let written = write_in_chunks(groups, deadline, write, log).await;
-        let (conflicts, mut outcomes): (Vec<Outcome>, Vec<Outcome>) =
-            written.into_iter().partition(Outcome::is_conflict);
-        let nodes = by_node(&conflicts);
-        // A transaction fails as a whole: conflicts on one node must not affect the others.
-        if nodes.len() > 1 {
-            outcomes.extend(write_in_chunks(nodes.into_values(), deadline, write, log).await);
-        } else {
-            outcomes.extend(conflicts);
-        }
+        let outcomes = write_in_chunks(groups, deadline, write, log).await;
         announce(&outcomes, &self.announcer);
         outcomes
     }
@@ -235,36 +225,41 @@ impl Applier {
     }
 }
 
+/// Writes entries in chunks. A chunk fails as a whole: if an entry has changed since it was read, the chunk is written
+/// again task by task, so that the change affects no other task.
 async fn write_in_chunks<T: Clone>(
     groups: impl Iterator<Item = Group<T>>,
     deadline: Deadline,
     write: impl AsyncFn(&[T]) -> Result<(), ConsulError>,
     log: impl Fn(&T, &[TaskArn]),
 ) -> Vec<Outcome> {
+    let write_all = async |chunk: &[(T, Planned)]| {
+        let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
+        let written = deadline.run(write(&entries)).await.map_err(Arc::new);
+        if written.is_ok() {
+            chunk.iter().for_each(|(entry, planned)| log(entry, &planned.tasks));
+        }
+        let outcome = |(_, planned): &(T, Planned)| Outcome {
+            planned: planned.clone(),
+            result: written.clone().map(|()| Effect::Done),
+        };
+        chunk.iter().map(outcome).collect::<Vec<Outcome>>()
+    };
     let mut outcomes = Vec::new();
     for group in groups {
         for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
-            let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
-            let written = deadline.run(write(&entries)).await.map_err(Arc::new);
-            for (entry, planned) in chunk {
-                if written.is_ok() {
-                    log(entry, &planned.tasks);
-                }
-                outcomes.push(Outcome { planned: planned.clone(), result: written.clone().map(|()| Effect::Done) });
+            let written = write_all(chunk).await;
+            let mut by_task: BTreeMap<Option<&TaskId>, Group<T>> = BTreeMap::new();
+            for (entry, planned) in chunk.iter().filter(|_| written.iter().any(Outcome::is_conflict)) {
+                by_task.entry(planned.action.instance_task()).or_default().push((entry.clone(), planned.clone()));
+            }
+            if by_task.len() <= 1 {
+                outcomes.extend(written);
+            }
+            for entries in by_task.values().filter(|_| by_task.len() > 1) {
+                outcomes.extend(write_all(entries).await);
             }
         }
     }
     outcomes
-}
-
-/// The instances of outcomes, by partition and node.
-fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Group<ServiceInstance>> {
-    let mut nodes: BTreeMap<_, Group<ServiceInstance>> = BTreeMap::new();
-    for Outcome { planned, .. } in outcomes {
-        if let Action::Deregister(instance) = &planned.action {
-            let node = (instance.tenancy.partition().cloned(), instance.node.clone());
-            nodes.entry(node).or_default().push((instance.clone(), planned.clone()));
-        }
-    }
-    nodes
 }

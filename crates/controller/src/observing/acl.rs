@@ -23,7 +23,8 @@ impl Acl for Observing {
             Grant::AsBefore(grants) => grants.clone(),
             Grant::ServiceIdentity(_) | Grant::Policy(_) => Fields::new(),
         };
-        Ok(Token { pair: new.pair.clone(), description: new.description.clone(), grants })
+        let (pair, tenancy) = (new.pair.clone(), new.tenancy.clone());
+        Ok(Token { pair, description: new.description.clone(), grants, tenancy })
     }
 
     async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {

@@ -11,7 +11,6 @@ use mesh::{
         AuthMethod, Claim, IamRole, LoginConfig, RoleArn, RoleFacts, RoleGap, RoleReading, TokenFacts, Unproven,
     },
     arn::TaskId,
-    repair::TaskFacts,
     tenancy::Tenancy,
     token::ListedToken,
 };
@@ -24,7 +23,7 @@ use super::{
 use crate::{
     deadline::Deadline,
     outcome::concurrently,
-    survey::{Problem, RunningTask, Survey},
+    survey::{Problem, Survey},
 };
 
 /// How many IAM roles are read at once.

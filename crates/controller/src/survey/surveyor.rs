@@ -151,7 +151,7 @@ impl Surveyor {
             .collect();
         holders.extend(survey.observed.tokens.iter().filter_map(|token| {
             let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
-            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy);
+            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy)?;
             holder.service().is_some().then_some(holder)
         }));
         let reads = holders.into_iter().map(|holder| async move {

@@ -26,7 +26,7 @@ pub(super) fn skip(scope: &Scope, survey: &mut Survey) {
     let secrets = &observed.secrets;
     observed.tokens.retain(|token| {
         let Some((mark, cluster)) = service_mark(scope, token) else { return true };
-        let holder = scope.names.holder_of(&mark, &token.tenancy);
+        let Some(holder) = scope.names.holder_of(&mark, &token.tenancy) else { return true };
         let certainty = match secrets.get(&holder) {
             Some(secret) => certainty(scope, token, &mark, &holder, secret),
             None if out_of_reach.contains(&holder) => {
@@ -71,7 +71,7 @@ fn certainty(
         let why = "it names the cluster without an account, and the secret does not contain it";
         return Certainty::Uncertain(why.to_owned());
     }
-    // A token of consul-ecs's controller, whose secret may be named by a family, so that a task may read it.
+    // A token of consul-ecs's controller, whose secret may have another prefix, so that a task may read it.
     let is_elsewhere = mark.secret.is_none() && !secret.names(token.accessor);
     if scope.mode == TokenMode::Auto && is_elsewhere {
         let name = scope.names.of(holder);

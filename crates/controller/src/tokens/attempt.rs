@@ -10,6 +10,7 @@ use mesh::{
     arn::TaskArn,
     mark::is_token_of,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
+    tenancy::Tenancy,
     token::{AccessorId, TokenHolder},
 };
 use telemetry::Counted;
@@ -120,14 +121,15 @@ impl Attempt<'_> {
         }
     }
 
-    /// Deletes a token, and logs why.
+    /// Deletes a token in `tenancy`, and logs why.
     pub(super) async fn revoke(
         &self,
+        tenancy: &Tenancy,
         accessor: AccessorId,
         retirement: &Retirement,
         reason: &str,
     ) -> Result<(), ControllerError> {
-        self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+        self.tokens.acl.delete_token(tenancy, accessor).await?;
         let operation = self.tokens.scope.operation;
         count(operation, Counted::TokensRevoked, 1);
         info!(

@@ -13,10 +13,25 @@ use mesh::{
     arn::ClusterArn,
     mark::{HolderMark, marked_for_secret, marked_unused, marked_used, with_restarted_wait},
     secret::StoredSecret,
-    token::{TokenHolder, TokenPair},
+    token::{AccessorId, TokenHolder, TokenPair},
 };
 
 impl Attempt<'_> {
+    /// The token with this accessor ID. In Enterprise it may be in another namespace: the secret's name may be another
+    /// service's too, and consul-ecs 0.4.1 creates all tokens in `default`.
+    pub(super) async fn find(&self, accessor: AccessorId) -> Result<Option<Token>, ControllerError> {
+        let (acl, own) = (&self.tokens.acl, self.holder.tenancy());
+        let token = acl.token(own, accessor).await?;
+        if token.is_some() || own.partition().is_none() {
+            return Ok(token);
+        }
+        let listed = acl.tokens(own, &|token| token.accessor == accessor && token.tenancy != *own).await?;
+        match listed.unwrap_or_default().first() {
+            Some(listed) => Ok(acl.token(&listed.tenancy, accessor).await?),
+            None => Ok(None),
+        }
+    }
+
     /// Creates a token in Consul. An existing token with both halves is accepted.
     pub(super) async fn create(
         &self,
@@ -27,7 +42,7 @@ impl Attempt<'_> {
         let holder = self.holder;
         let grant = self.grant().await?;
         let description = match (demand, holder) {
-            (Demand::Registered(_), TokenHolder::Service(_) | TokenHolder::Family { .. }) => {
+            (Demand::Registered(_), TokenHolder::Service(_) | TokenHolder::Named { .. }) => {
                 marked_unused(&self.marks(cluster), self.tokens.clock.now())
             }
             _ => self.marks(cluster),
@@ -57,7 +72,7 @@ impl Attempt<'_> {
     /// The description of the holder's token.
     fn marks(&self, cluster: &ClusterArn) -> String {
         let place = self.tokens.scope.names.place_of(self.holder);
-        marked_for_secret(&self.holder.token_description(cluster), &place, self.holder)
+        marked_for_secret(&self.holder.token_description(cluster), &place)
     }
 
     /// Updates the token in the secret. A required token loses its unused mark, so that it is revoked when its service
@@ -77,7 +92,7 @@ impl Attempt<'_> {
             Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
         };
         let description = match self.holder {
-            TokenHolder::Family { .. } => self.with_secret_mark(&description).unwrap_or(description),
+            TokenHolder::Named { .. } => self.with_secret_mark(&description).unwrap_or(description),
             TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
         };
         let is_marked = self.is_marked(&token);
@@ -113,8 +128,7 @@ impl Attempt<'_> {
     /// mark, a token that its secret does not contain any more may be in another one.
     fn with_secret_mark(&self, description: &str) -> Option<String> {
         let is_unmarked = HolderMark::parse(description).is_some_and(|mark| mark.secret.is_none());
-        let place = || self.tokens.scope.names.place_of(self.holder);
-        is_unmarked.then(|| marked_for_secret(description, &place(), self.holder))
+        is_unmarked.then(|| marked_for_secret(description, &self.tokens.scope.names.place_of(self.holder)))
     }
 
     /// Marks a token of consul-ecs for this secret, before the secret contains it no more.
@@ -122,7 +136,7 @@ impl Attempt<'_> {
         let Some(token) = token else { return Ok(()) };
         let Some(description) = self.with_secret_mark(&token.description) else { return Ok(()) };
         let (pair, grant) = (token.pair.clone(), Grant::AsBefore(token.grants.clone()));
-        let marked = NewToken { pair, description, grant, tenancy: self.holder.tenancy().clone() };
+        let marked = NewToken { pair, description, grant, tenancy: token.tenancy.clone() };
         match self.tokens.acl.update_token(&marked).await {
             Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
@@ -132,7 +146,7 @@ impl Attempt<'_> {
     /// The grant of the holder's token. Creates the policy that it refers to.
     async fn grant(&self) -> Result<Grant, ControllerError> {
         Ok(match self.holder {
-            TokenHolder::Service(service) | TokenHolder::Family { service, .. } => {
+            TokenHolder::Service(service) | TokenHolder::Named { service, .. } => {
                 Grant::ServiceIdentity(service.name.clone())
             }
             TokenHolder::Client { tenancy } => {

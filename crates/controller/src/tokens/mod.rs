@@ -14,8 +14,6 @@ use mesh::{
     field::InvalidField,
     reserved_secret,
     secret::{Retirement, StoredSecret},
-    secret_reference::SecretReference,
-    tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
     token_mode::TokenMode,
 };
@@ -88,20 +86,16 @@ impl Tokens {
     /// An attempt at the holder's token.
     ///
     /// # Errors
-    /// A secret of another kind has this name; or a service whose secret has the name of the client token's: its tasks could
-    /// then register any node.
+    /// A secret of another kind has this name; or a service whose secret has the name of the client token's.
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Attempt<'a>, InvalidField> {
         let name = self.scope.names.of(holder);
         reserved_secret::check(&name, &self.scope.names.start())?;
-        let client = TokenHolder::Client { tenancy: Tenancy::Community };
         match holder.service() {
-            Some(service) if self.scope.names.is_secret_of(&client, &SecretReference::named(&name)) => {
-                Err(InvalidField::new(
-                    "service name",
-                    service.name.as_str(),
-                    "a name whose secret is not the client token's; rename the service, or set ClientTokenSecretName",
-                ))
-            }
+            Some(service) if self.scope.names.is_reserved(holder) => Err(InvalidField::new(
+                "service name",
+                service.name.as_str(),
+                "a name whose secret is not the client token's; rename the service",
+            )),
             _ => Ok(Attempt { tokens: self, holder, name }),
         }
     }

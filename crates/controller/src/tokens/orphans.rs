@@ -25,7 +25,7 @@ impl Attempt<'_> {
         if secret.names(token.accessor) {
             return Ok(Effect::Unchanged);
         }
-        self.revoke(token.accessor, retirement, "its secret does not name it").await?;
+        self.revoke(&token.tenancy, token.accessor, retirement, "its secret does not name it").await?;
         Ok(Effect::Done)
     }
 

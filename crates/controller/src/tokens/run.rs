@@ -7,7 +7,6 @@ use mesh::{
     mark::HolderMark,
     plan::is_awaited,
     secret::{Retirement, SecretState, StoredSecret},
-    service_name::ServiceName,
     token::TokenHolder,
     token_mode::TokenMode,
 };
@@ -54,8 +53,8 @@ impl Attempt<'_> {
 
     async fn take_step(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Progress, ControllerError> {
         let token = self.named_token(secret, case).await?;
-        if let Some(other) = token.as_ref().and_then(|token| self.other_service(token)) {
-            return self.replace_token_of(&other, secret, case).await;
+        if let Some((token, mark)) = token.as_ref().and_then(|token| self.foreign(token, case)) {
+            return self.replace(token, &mark, secret, case).await;
         }
         let held = token.as_ref().map(|token| self.held(secret, token));
         let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
@@ -111,45 +110,48 @@ impl Attempt<'_> {
         match (&secret.state, case) {
             (SecretState::Missing | SecretState::Empty, _) => Ok(None),
             (SecretState::Retiring(..), Case::Idle { .. }) if secret.is_ours => Ok(None),
-            (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => {
-                Ok(self.tokens.acl.token(self.holder.tenancy(), pair.accessor).await?)
-            }
+            (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => self.find(pair.accessor).await,
         }
     }
 
-    /// Replaces the token of another service, whose family has the name of this one. The service that the secret is named
-    /// by has precedence: a family does not take its secret.
-    async fn replace_token_of(
+    /// Replaces a token that is not this service's: the secret's name decides. Refused if the name is that of the token's
+    /// service too, in another namespace: the first one has precedence.
+    async fn replace(
         &self,
-        other: &ServiceName,
+        token: &Token,
+        mark: &HolderMark,
         secret: &StoredSecret,
         case: &Case<'_>,
     ) -> Result<Progress, ControllerError> {
-        match (self.holder, case) {
-            (TokenHolder::Service(_), Case::Needed(demand)) if self.may_create() => {
+        let Case::Needed(demand) = case else {
+            warn!(holder = %self.holder, secret = self.name, outcome = "left", "the secret holds the token of another service");
+            return Ok(Progress::Done(Effect::Unchanged));
+        };
+        let other = mark.service_in(&token.tenancy).map(TokenHolder::Service).filter(|_| !mark.is_for(self.holder));
+        match other.filter(|other| self.tokens.scope.names.of(other).eq_ignore_ascii_case(&self.name)) {
+            Some(other) => {
+                let found = format!("{} with the token of the {other} of another namespace", self.name);
+                Err(InvalidField::new("secret", &found, "a secret of this service; rename one of the services").into())
+            }
+            None if !self.may_create() => Ok(Progress::Done(Effect::Unchanged)),
+            None => {
                 let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
                     return Ok(Progress::Done(Effect::Unchanged));
                 };
+                if mark.is_for(self.holder) {
+                    self.mark_for_secret(Some(token)).await?;
+                }
                 self.create_and_show(secret, &cluster, demand).await
-            }
-            (_, Case::Needed(_)) => {
-                let found = format!("{} with the token of the service {other}", self.name);
-                let expected = "a secret of this service; rename the other service, or the family of this one";
-                Err(InvalidField::new("secret", &found, expected).into())
-            }
-            _ => {
-                warn!(holder = %self.holder, secret = self.name, service = %other, outcome = "left", "the secret holds the token of another service");
-                Ok(Progress::Done(Effect::Unchanged))
             }
         }
     }
 
-    /// The other service of these clusters that the token is marked for: the family of one service may be the name of
-    /// another.
-    fn other_service(&self, token: &Token) -> Option<ServiceName> {
-        let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tokens.scope.clusters))?;
-        let own = self.holder.service().map(|service| &service.name);
-        mark.service.filter(|marked| Some(marked) != own)
+    /// The token, with its mark, if it is marked for another holder; or if a task needs it, and it is in another namespace
+    /// than its service.
+    fn foreign<'a>(&self, token: &'a Token, case: &Case<'_>) -> Option<(&'a Token, HolderMark)> {
+        let mark = HolderMark::parse(&token.description)?;
+        let is_misplaced = matches!(case, Case::Needed(_)) && token.tenancy != *self.holder.tenancy();
+        (is_misplaced || mark.is_for_another_than(self.holder)).then_some((token, mark))
     }
 
     fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {

@@ -131,7 +131,7 @@ impl Attempt<'_> {
         if self.swap(secret, SecretState::Empty).await?.is_none() {
             return Ok(Progress::Conflict(None));
         }
-        self.revoke(pair.accessor, retirement, reason).await?;
+        self.revoke(self.holder.tenancy(), pair.accessor, retirement, reason).await?;
         Ok(Progress::Done(Effect::Done))
     }
 }

@@ -77,9 +77,8 @@ impl EndState<'_> {
     }
 }
 
-/// Whether a token is of the holder that the log names: `service web`, `service web of family old` or `consul-client`.
+/// Whether a token is of the holder that the log names: `service web`, `service web in the secret Web` or `consul-client`.
 fn is_holder(mark: &HolderMark, holder: &str) -> bool {
-    let service =
-        holder.strip_prefix("service ").map(|it| it.split_once(" of family ").map_or(it, |(service, _)| service));
+    let service = holder.strip_prefix("service ").and_then(|it| it.split(' ').next());
     mark.service.as_ref().map(ServiceName::as_str) == service
 }

@@ -18,12 +18,13 @@ use crate::{
     token_mode::TokenMode,
 };
 
-/// The usage of a holder's token, by a listing of every task.
+/// The usage of a holder's token, by a listing of every task. A token in a secret of another name stays as it is while a
+/// task reads it.
 #[must_use]
 pub fn usage(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Usage {
     match judge(holder, listing, rules) {
-        Idleness::Living(_) => required_by_a_listed_task(rules),
-        Idleness::RecentlyStopped(_) => Usage::Recent,
+        Idleness::Living(_) if holder.owns_its_secret() => required_by_a_listed_task(rules),
+        Idleness::Living(_) | Idleness::RecentlyStopped(_) => Usage::Recent,
         Idleness::Idle(idle) => Usage::Idle(idle),
     }
 }
@@ -51,8 +52,8 @@ pub(crate) fn plan_tokens(
         let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
             continue;
         };
-        if mark.service.is_some() && mark.is_in(&token.tenancy) {
-            let holder = rules.names.holder_of(&mark, &token.tenancy);
+        let holder = rules.names.holder_of(&mark, &token.tenancy).filter(|holder| holder.service().is_some());
+        if let Some(holder) = holder {
             marked.entry(holder).or_default().push((token, mark));
         }
     }

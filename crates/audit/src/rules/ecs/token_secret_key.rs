@@ -16,8 +16,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
 The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
 `AGENT_TOKEN` of the client agent have to be the value of `token` alone: `valueFrom` is the secret's ARN followed by \
 `:token::`. Without a key, the variable contains the complete JSON, and with `accessor_id` the ID of the token instead \
-of the token. A secret whose name differs from the controller's, `<prefix>-<service>`, \
-`<prefix>-<family>` or `<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
+of the token. A secret whose name differs from the controller's, `<prefix>-<service>` or \
+`<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://developer.hashicorp.com/consul/docs/ecs",
@@ -56,8 +56,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             let names = if variable == "AGENT_TOKEN" {
                 vec!["consul-client-token".to_owned()]
             } else {
-                let family = subject.definition.family.text().map(ToString::to_string);
-                consul.service_name(subject.definition).into_iter().chain(family).collect()
+                consul.service_name(subject.definition).into_iter().collect()
             };
             check_key(container, variable, secret, &names, findings);
         }

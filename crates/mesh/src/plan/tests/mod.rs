@@ -12,7 +12,6 @@ use crate::{
     definition::Losses,
     ecs_config::GatewayKind,
     examples::{self, cluster, instance, login, other_service, service, task_id},
-    family::Family,
     grace::GracePeriod,
     identity::{MeshIdentity, MeshService},
     idleness::{ServiceTask, TaskListing},
@@ -53,14 +52,9 @@ fn login_token(cluster_name: &str, number: u8) -> ListedToken {
     logged_in(u128::from(number) + 1_000, cluster(cluster_name).as_str(), number)
 }
 
-/// The family of every task.
-fn family() -> Family {
-    "Family".parse().unwrap()
-}
-
 /// The identity of a task that reads no secret.
 fn identity(service: MeshService) -> MeshIdentity {
-    MeshIdentity { service, gateway: None, family: family(), secrets: Vec::new() }
+    MeshIdentity { service, gateway: None, secrets: Vec::new() }
 }
 
 /// The login token of a task, which named its cluster by `cluster_mark`.

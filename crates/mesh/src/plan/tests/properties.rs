@@ -181,11 +181,11 @@ proptest! {
                     let named = observed.secrets[&holder].state.pair();
                     prop_assert!(named.is_none_or(|pair| pair.accessor != token.accessor));
                 }
-                Action::Provision(_)
-                | Action::MarkCritical(..)
+                // Only a secret with the name of its service gets a token.
+                Action::Provision(holder) | Action::ShowOrphan(holder, _) => prop_assert!(holder.owns_its_secret()),
+                Action::MarkCritical(..)
                 | Action::AwaitAgent(_)
-                | Action::CheckIdleness(_)
-                | Action::ShowOrphan(..) => {}
+                | Action::CheckIdleness(_) => {}
             }
         }
     }

@@ -91,7 +91,7 @@ fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTre
             SecretKind::Active => (named.state.clone(), *is_ours),
             SecretKind::Retiring => (named.state.clone(), true),
         };
-        let holder = names().holder_of(&mark, &token.tenancy);
+        let Some(holder) = names().holder_of(&mark, &token.tenancy) else { continue };
         secrets.insert(holder, StoredSecret { state, is_ours, written_at: Some(seconds_ago(*age)), ..named });
     }
     secrets
@@ -129,7 +129,8 @@ prop_compose! {
 fn any_holder() -> impl Strategy<Value = TokenHolder> {
     prop_oneof![
         any_service().prop_map(TokenHolder::Service),
-        any_service().prop_map(|service| TokenHolder::Family { service, family: family() }),
+        (any_service(), prop::sample::select(vec![Naming::Spelled, Naming::Family]))
+            .prop_map(|(service, naming)| naming.holder(service)),
         any_tenancy().prop_map(|tenancy| TokenHolder::Client { tenancy }),
     ]
 }
@@ -138,6 +139,8 @@ fn any_holder() -> impl Strategy<Value = TokenHolder> {
 #[derive(Debug, Clone, Copy)]
 enum Naming {
     Service,
+    Spelled,
+    /// By an earlier version.
     Family,
 }
 
@@ -145,7 +148,11 @@ impl Naming {
     fn holder(self, service: MeshService) -> TokenHolder {
         match self {
             Self::Service => TokenHolder::Service(service),
-            Self::Family => TokenHolder::Family { service, family: family() },
+            Self::Spelled => {
+                let secret = service.secret_name().to_ascii_uppercase();
+                TokenHolder::in_secret(service, secret)
+            }
+            Self::Family => TokenHolder::of_family(service, &"Family".parse().unwrap()),
         }
     }
 
@@ -156,12 +163,11 @@ impl Naming {
 
 fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
     let place = (prop::sample::select(vec!["prod", "test"]), 0u8..6);
-    let reads =
-        prop::sample::select(vec![&[][..], &[Naming::Service], &[Naming::Family], &[Naming::Service, Naming::Family]]);
+    let reads = prop::sample::subsequence(vec![Naming::Service, Naming::Spelled, Naming::Family], 0..=2);
     let service = (any_service(), prop::bool::weighted(0.2), reads);
     let of = (any_phase(), option::weighted(0.8, service), any::<bool>(), prop::bool::weighted(0.3));
     prop::collection::btree_map(place, of, 0..10).prop_map(|tasks| {
-        let member_as = |(service, is_gateway, reads): (MeshService, bool, &[Naming])| {
+        let member_as = |(service, is_gateway, reads): (MeshService, bool, Vec<Naming>)| {
             let secrets = reads.iter().map(|naming| naming.secret_of(&service)).collect();
             MeshIdentity { gateway: is_gateway.then_some(GatewayKind::MeshGateway), secrets, ..identity(service) }
         };
@@ -238,7 +244,10 @@ prop_compose! {
         let mut description = holder.token_description(&ours).replace(ours.as_str(), &mark);
         if let Some(is_this) = place {
             let place = if is_this { names().place_of(&holder) } else { "another".to_owned() };
-            description = marked_for_secret(&description, &place, &holder);
+            description = marked_for_secret(&description, &place);
+            if !holder.owns_its_secret() {
+                description.push_str("\necs-mesh-controller/family: Family");
+            }
         }
         if let Some(age) = unused_for {
             description = marked_unused(&description, seconds_ago(age));

@@ -15,10 +15,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
     explanation: "\
-The controller writes the token of each service to a separate secret: `<prefix>-<service>` or `<prefix>-<family>`, in Consul Enterprise \
-`<prefix>-<service>-<namespace>-<partition>`. The client agents' token is in `<prefix>-consul-client-token`. If both \
+The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
+`<prefix>-<service>-<namespace>-<partition>`, in upper or lower case. It writes no token of this service into a secret of another name, \
+whatever the tags say, and no secret is named by the family. The client agents' token is in `<prefix>-consul-client-token`. If both \
 secrets have the same prefix, the rest of the secret's name for `CONSUL_HTTP_TOKEN` has to begin with the name of this \
-task's service or with its family. The token of another service does not allow the registration of this one, and allows access that this \
+task's service. The token of another service does not allow the registration of this one, and allows access that this \
 service should not have. Secrets with other names are not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration"],
     examples: &[
@@ -54,14 +55,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     let (Some(secret), Some(prefix)) = (secret(mesh_init, SERVICE_TOKEN), prefix(client)) else { return };
     let Some(holder) = secret_name(secret).and_then(|name| name.strip_prefix(prefix)) else { return };
-    // The service's name, or the family, may be followed by a namespace, a partition and the six characters of the ARN.
-    let begins_with =
-        |name: &str| holder.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    let family = subject.definition.family.text();
-    if !begins_with(&service) && !family.is_none_or(begins_with) {
+    // The service's name may be followed by a namespace, a partition and the six characters of the ARN.
+    let rest = holder.to_ascii_lowercase();
+    let is_own = rest.strip_prefix(service.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    if !is_own {
         let shown = secret.text().map_or("", |text| text.trim_end_matches(':'));
         let message = format!("{SERVICE_TOKEN} of the service {service} comes from the secret {shown}");
-        let help = format!("use the secret {prefix}{service}, or its ARN");
+        let help = format!("use the secret {prefix}{service} or its ARN, or correct the service's name");
         findings.add(Draft::new(secret.span(), message, help).of(mesh_init));
     }
 }

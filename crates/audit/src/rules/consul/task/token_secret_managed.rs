@@ -1,8 +1,9 @@
 use mesh::{
     identity::{MeshIdentity, MeshService},
     secret_reference::SecretReference,
-    tags::{NAMESPACE_TAG, PARTITION_TAG},
+    tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
     tenancy::Tenancy,
+    token::TokenHolder,
     token_mode::TokenMode,
 };
 
@@ -23,9 +24,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     effect: "the controller writes no token into the secret that the task reads, so that the task starts without a valid one",
     explanation: "\
 The audit function of the controller knows its deployment, and reports what does not fit. With `TokenMode=auto` a task \
-gets a token if its definition reads one of the controller's secrets: `<prefix>-<service>`, `<prefix>-<family>` or that \
-of the client agents, in the account and region of the deployment. A secret of another name, prefix, account or \
-region stays as it is. With `TokenMode=secrets-manager` the tokens are made whether tasks read them or not, and with \
+gets a token if its definition reads one of the controller's secrets: `<prefix>-<service>`, in upper or lower case, or that \
+of the client agents, in the account and region of the deployment. A token of a service is never written into a secret of \
+another name, whatever the tags say: whoever may read that secret could act as the service. A secret of another prefix, \
+account or region stays as it is. With `TokenMode=secrets-manager` the tokens are made whether tasks read them or not, and with \
 `auth-method` none is made even if tasks read one. A secret that another tool fills is no defect: ignore the finding. \
 Checks of files do not know a deployment, and report nothing.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html"],
@@ -45,13 +47,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         }
         let identity = MeshIdentity { secrets: vec![reference], ..identity.clone() };
-        let (what, help) = if deployment.tokens().read(&identity).is_empty() {
-            (
-                "a secret that the controller does not write",
-                "use the controller's secret, or fill this one by other means",
-            )
+        let tokens = deployment.tokens();
+        let own = || deployment.names.of(&TokenHolder::Service(identity.service.clone()));
+        let (what, help) = if tokens.reads_another_token(&identity) {
+            ("the secret of another service", format!("read {}, or correct the service's name", own()))
+        } else if tokens.read(&identity).is_empty() {
+            ("a secret that the controller does not write", format!("read {}, or fill this one by other means", own()))
         } else if deployment.mode == TokenMode::AuthMethod {
-            ("a secret that the controller does not fill in mode auth-method", "set TokenMode to auto")
+            ("a secret that the controller does not fill in mode auth-method", "set TokenMode to auto".to_owned())
         } else {
             continue;
         };
@@ -88,13 +91,14 @@ fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &D
         Maybe::Unknown => None,
     };
     let tenancy = Tenancy::from_names(tag(PARTITION_TAG)?, tag(NAMESPACE_TAG)?, (PARTITION_TAG, NAMESPACE_TAG)).ok()?;
+    // As for the controller, the tag has precedence.
+    let name = tag(SERVICE_NAME_TAG)?.map_or_else(|| consul.service_name(definition), |name| Some(name.to_owned()))?;
     Some(MeshIdentity {
         service: MeshService {
             tenancy: tenancy.or_else(|| deployment.default_tenancy.clone())?,
-            name: consul.service_name(definition)?.parse().ok()?,
+            name: name.parse().ok()?,
         },
         gateway: consul.is_gateway.then_some(mesh::ecs_config::GatewayKind::MeshGateway),
-        family: definition.family.text()?.parse().ok()?,
         secrets: Vec::new(),
     })
 }
@@ -116,9 +120,13 @@ mod tests {
 
     /// What the rule says of a definition in a deployment with this mode and prefix.
     fn found(base: Base, mode: TokenMode, prefix: &str) -> Vec<String> {
+        found_in(base.json().to_owned(), mode, prefix)
+    }
+
+    fn found_in(json: String, mode: TokenMode, prefix: &str) -> Vec<String> {
         let clusters = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
         let names = SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &clusters);
-        let file = Arc::new(SourceFile::new("web.json", base.json()));
+        let file = Arc::new(SourceFile::new("web.json", json));
         let node = parse_json(&file.text, &Route::default()).unwrap();
         let material = Material {
             definitions: vec![ecs_definition(file, &node).unwrap()],
@@ -135,6 +143,15 @@ mod tests {
         let other = found(Base::Client, TokenMode::Auto, "blue");
         assert_eq!(other.len(), 2, "{other:?}");
         assert!(other[0].contains("a secret that the controller does not write"), "{other:?}");
+    }
+
+    #[test]
+    fn secret_of_another_service_is_found() {
+        let tagged = |name: &str| Base::Client.json().replace(r#""value": "web""#, &format!(r#""value": "{name}""#));
+        assert_ne!(tagged("payments"), Base::Client.json());
+        let other = found_in(tagged("payments"), TokenMode::Auto, "mesh");
+        assert_eq!(other.len(), 1, "{other:?}");
+        assert!(other[0].contains("the secret of another service"), "{other:?}");
     }
 
     #[test]
