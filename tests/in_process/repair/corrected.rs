@@ -90,7 +90,9 @@ async fn a_definition_that_was_tagged_meanwhile_opts_its_tasks_out() {
     // Given a controller that knows the definition, which an operator then tags
     let mesh = registered(2).await;
     let task = mesh.change(0, |task| task.repair = "off");
-    mesh.forget(&format!("web-{}", task.id()));
+    for suffix in ["", "-sidecar-proxy"] {
+        mesh.forget(&format!("web-{}{suffix}", task.id()));
+    }
     // When a sweep finds a task that Consul has forgotten
     let report = mesh.sweep().await;
     assert_eq!((report.clusters[0].repaired, mesh.registered().len()), (0, 0), "{report:?}");

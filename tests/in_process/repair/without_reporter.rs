@@ -1,5 +1,8 @@
 //! Running tasks whose health-sync has stopped: only sweeps write their health.
 
+use std::time::Duration;
+
+use controller::{Deadline, SweepOrder};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
@@ -35,15 +38,17 @@ fn are_all(mesh: &Mesh, task: &FakeTask, status: &str) -> bool {
 async fn checks_that_contradict_ecs_are_corrected_at_the_first_look() {
     // Given a sweep that has no time for a second look
     let (mesh, task) = orphaned(|_| {}).await;
-    let mesh = mesh.with_settings(&[("TIME_BOUNDS", "health-lag=3600")]).await;
-    let report = mesh.sweep().await;
+    let mesh = mesh.with_settings(&[("TIME_BOUNDS", "health-lag=120")]).await;
+    let sweep = || mesh.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(100)));
+    mesh.consul.forget();
+    let report = sweep().await;
     assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("done", 3), "{report:?}");
     assert!(are_all(&mesh, &task, "critical"), "{:?}", mesh.statuses(&task));
     // It reads the checks once more
     assert_eq!(mesh.consul_calls()["GET health/node"], 2);
     // And those of a task with a health-sync wait for the second look
     let other = mesh.change(1, |task| task.unhealthy = ["app"].into());
-    let report = mesh.sweep().await;
+    let report = sweep().await;
     assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("incomplete", 0), "{report:?}");
     assert!(are_all(&mesh, &other, "passing"));
 }
