@@ -39,7 +39,8 @@ async fn checks_that_contradict_ecs_are_corrected_at_the_first_look() {
     // Given a sweep that has no time for a second look
     let (mesh, task) = orphaned(|_| {}).await;
     let mesh = mesh.with_settings(&[("TIME_BOUNDS", "health-lag=120")]).await;
-    let sweep = || mesh.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(100)));
+    let order = SweepOrder::default();
+    let sweep = || mesh.controller.sweep(&order, Deadline::after(Duration::from_secs(100)));
     mesh.consul.forget();
     let report = sweep().await;
     assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("done", 3), "{report:?}");
