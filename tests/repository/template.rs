@@ -141,6 +141,20 @@ fn servers_in_tasks_are_reached_with_tls_only() {
     }
 }
 
+/// `sam deploy --guided` asks for the parameters in this order.
+#[test]
+fn rarely_needed_parameters_come_last() {
+    let parameters = section("Parameters:");
+    let (first, rare) = parameters.split_once("  # ---- rarely needed").expect("the rarely needed parameters");
+    let has = |part: &str, name: &str| part.contains(&format!("\n  {name}:\n"));
+    for name in ["ConsulHttpAddr", "ConsulHttpTokenSecretArn", "EcsClusterArns", "VpcSubnetIds", "AlarmTopicArn"] {
+        assert!(has(first, name), "{name}");
+    }
+    for name in ["TimeBounds", "ClusterPartitions", "LambdaRolePath", "LambdaPermissionsBoundary", "RoutineEvents"] {
+        assert!(has(rare, name), "{name}");
+    }
+}
+
 /// The number after `key:` in a section.
 fn number(section: &str, key: &str) -> u32 {
     let key = format!("{key}: ");
