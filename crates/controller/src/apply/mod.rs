@@ -237,7 +237,9 @@ async fn write_in_chunks<T: Clone>(
         let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
         let written = deadline.run(write(&entries)).await.map_err(Arc::new);
         if written.is_ok() {
-            chunk.iter().for_each(|(entry, planned)| log(entry, &planned.tasks));
+            for (entry, planned) in chunk {
+                log(entry, &planned.tasks);
+            }
         }
         let outcome = |(_, planned): &(T, Planned)| Outcome {
             planned: planned.clone(),
