@@ -92,7 +92,7 @@ const PROXY: &[Mutation] = &[
 
 const SERVICE_TOKEN: &[Mutation] = &[
     // The name differs from the tag's and from the secret's.
-    with("config.service.name", r#""shop""#, "consul-service-name-tag"),
+    with("config.service.name", r#""shop""#, "consul-service-name-tag consul-service-secret"),
     without("consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN]", "consul-service-token"),
     with(
         "consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom",
