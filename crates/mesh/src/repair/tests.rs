@@ -235,7 +235,9 @@ fn compared(task: &DescribedTask, definition: &TaskDefinition, status: CheckStat
     let facts = TaskFacts { cluster: &cluster, task, definition, is_enterprise: false };
     let expected = facts.expected().unwrap();
     let (instances, mut checks) = registered(&expected);
-    checks.iter_mut().for_each(|check| check.status = status);
+    for check in &mut checks {
+        check.status = status;
+    }
     facts.statuses(&expected, &Catalog::new(&[node()], &instances, &checks))
 }
 
