@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws_sdk_iam::{Client, types::Role};
+use aws_sdk_iam::{Client, operation::get_role::GetRoleError, types::Role};
 use aws_types::SdkConfig;
 use jiff::Timestamp;
 use mesh::{
@@ -62,7 +62,7 @@ impl IamRoles for AwsIam {
                 let role = answer.role().map(read).transpose();
                 role.map_err(|source| IamError::Malformed { role: arn.clone(), source })
             }
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_entity_exception()) => Ok(None),
+            Err(error) if error.as_service_error().is_some_and(GetRoleError::is_no_such_entity_exception) => Ok(None),
             Err(error) => Err(IamError::Failed { role: arn.clone(), reason: describe(&error) }),
         }
     }
