@@ -1,6 +1,6 @@
 //! The tables of docs/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
 
-use std::{env, fs};
+use std::{env, fmt::Write as _, fs};
 
 use audit::document::Node;
 
@@ -133,7 +133,7 @@ fn row(statement: &Node, when: &[String]) -> String {
 fn tables() -> String {
     let mut page = String::new();
     for (heading, sources) in TABLES {
-        page += &format!("\n### {heading}\n\n| what for | actions | on | only if |\n| --- | --- | --- | --- |\n");
+        let _ = write!(page, "\n### {heading}\n\n| what for | actions | on | only if |\n| --- | --- | --- | --- |\n");
         for source in sources {
             let properties = resource(source).get("Properties").unwrap();
             let inline = properties.get("Policies").map(Node::items);
