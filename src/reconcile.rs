@@ -89,8 +89,8 @@ pub async fn reconcile<E: Error>(
         clusters: clusters.map_err(|e| invalid(&e))?,
         dry_run: order.dry_run,
         force: order.force,
-        deleted: None,
         is_scheduled: order.scheduled,
+        ..SweepOrder::default()
     };
     sweep(controller, &order, deadline).await
 }

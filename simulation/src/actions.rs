@@ -1,6 +1,6 @@
 //! The actions of a schedule: calls are served, environments start, are killed, and their clocks jump.
 
-use controller::SweepOrder;
+use controller::{Delivery, SweepOrder};
 
 use super::{
     calls::{CallOutcome, Fault, Service},
@@ -122,7 +122,9 @@ impl Schedule {
         let now = self.with(|world| {
             let number = self.environments[idle].number;
             note!(world, "environment {number} receives {} messages", messages.len());
-            if messages.iter().any(|message| message.body.contains("Service Idle Check")) {
+            let is_check =
+                |message: &Delivery| ["Service Idle Check", "Second Look"].iter().any(|it| message.body.contains(it));
+            if messages.iter().any(is_check) {
                 world.checking_idle.insert(number);
             }
             for message in &messages {

@@ -108,6 +108,11 @@ impl Task {
         self.history.iter().find(|(_, status)| status.phase() == TaskPhase::Stopped).map(|(at, _)| *at)
     }
 
+    /// Whether its containers may start before ECS describes it. ECS shows the tags of a task itself only when they start.
+    pub(crate) fn starts_early(&self, scenario: &Scenario) -> bool {
+        scenario.starts_early && !self.own_tags
+    }
+
     /// When it was told to stop, or stopped.
     pub(crate) fn ends_at(&self) -> Option<u64> {
         self.history.iter().find(|(_, status)| status.phase() != TaskPhase::Active).map(|(at, _)| *at)
@@ -292,6 +297,15 @@ impl World {
         if is_known { Ok(()) } else { Err(EcsError::UnknownCluster(cluster.clone())) }
     }
 
+    /// The number of running and pending tasks that an answer shows, and one more if ECS miscounts.
+    pub(crate) fn counted(&mut self, cluster: &ClusterArn) -> usize {
+        let of_cluster = (0..self.ecs.tasks.len()).filter(|index| self.ecs.tasks[*index].cluster == *cluster);
+        let of_cluster: Vec<usize> = of_cluster.collect();
+        let shown = of_cluster.into_iter().filter_map(|index| self.shown(index, 0));
+        let counted = shown.filter(|(status, _)| status.is_counted()).count();
+        counted + usize::from(self.scenario.miscounts && counted > 0)
+    }
+
     /// A listing of running or stopped tasks, and for each task the time of the status that it showed.
     pub(crate) fn list(
         &mut self,
@@ -316,12 +330,16 @@ impl World {
     pub(crate) fn describe(&mut self, arns: &[TaskArn]) -> Vec<DescribedTask> {
         let mut described = Vec::new();
         for arn in arns {
-            let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else { continue };
+            let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else {
+                described.extend(self.describe_departed(arn).filter(|_| !self.in_wrong_region.contains(&self.caller)));
+                continue;
+            };
             let Some((status, at)) = self.shown(index, 0) else { continue };
             let (now, task) = (self.now, &self.ecs.tasks[index]);
             let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
             let stopped_at = (status.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
             described.push(DescribedTask {
+                is_counted: status.is_counted(),
                 arn: arn.clone(),
                 definition: task.definition.clone(),
                 phase: status.phase(),

@@ -66,7 +66,7 @@ impl Clusters for EcsEdge {
         let effect = move |world: &mut World| {
             let mut status = |cluster: &ClusterArn| match world.clusters.contains(cluster) {
                 true if world.is_seen_deleted(cluster) => ClusterStatus::Deleted,
-                true => ClusterStatus::Active,
+                true => ClusterStatus::Active { tasks: world.counted(cluster) },
                 false => ClusterStatus::Unknown,
             };
             Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())

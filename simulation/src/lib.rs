@@ -51,6 +51,7 @@ mod consul;
 mod consul_edge;
 mod containers;
 mod convergence;
+mod departed;
 mod dialect;
 #[cfg(test)]
 mod direct;

@@ -137,6 +137,12 @@ pub(crate) struct Scenario {
     /// Whether the first service has a token of consul-ecs's controller.
     pub(crate) adopted: bool,
     pub(crate) pre_provisioned: bool,
+    /// Whether containers may start, log in and register before ECS describes their task.
+    pub(crate) starts_early: bool,
+    /// Whether instances of tasks that are gone come back, and made-up ones.
+    pub(crate) departed: bool,
+    /// Whether ECS counts one more task than there are, so that a listing never has as many.
+    pub(crate) miscounts: bool,
     /// Whether some tasks run client agents of their own.
     pub(crate) agents: bool,
     /// Whether some tasks claim to be who they are not, or belong to another Consul.
@@ -268,6 +274,9 @@ impl Scenario {
             foreign_tokens: limits.foreign_tokens && random.bool(),
             adopted: limits.foreign_tokens && !login && random.u32(..3) == 0,
             pre_provisioned: limits.pre_provisioned && random.u32(..3) == 0,
+            starts_early: limits.lag && random.bool(),
+            departed: limits.manual_changes && random.u32(..3) == 0,
+            miscounts: random.u32(..3) == 0,
             survivors: chance(random, &[0, 200, 500]),
             retires: random.bool(),
             late: chance(random, &[0, 300, 600]),

@@ -111,6 +111,7 @@ impl Schedule {
         self.with(|world| {
             world.fix_by_hand();
             (0..catalog_changes).for_each(|_| world.change_catalog_by_hand());
+            world.bring_back_departed();
             world.scenario.lag = 0;
         });
     }
@@ -194,17 +195,18 @@ impl Schedule {
         self.settle().await;
     }
 
-    /// A sweep and all that follows from it; a second one with `force` if the first tripped the guard.
+    /// A sweep and all that follows from it; a second one with `force` if the first, or its second look, tripped the guard.
     async fn sweep_and_settle(&mut self) {
         self.is_settled = true;
         for force in [false, true] {
-            if self.is_broken() || (force && !self.guard_tripped) {
+            if self.is_broken() || (force && !self.guard_tripped && !self.with(|world| world.has_made_up())) {
                 return;
             }
             self.start_sweep(SweepOrder { force, ..SweepOrder::default() });
             self.poll_invocations();
             self.settle().await;
             self.check(World::check_healed);
+            self.check(|world| world.check_departed(force));
         }
     }
 }

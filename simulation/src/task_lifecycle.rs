@@ -49,6 +49,11 @@ impl TaskStatus {
         LIFECYCLE[self.0].0
     }
 
+    /// Whether `DescribeClusters` counts it.
+    pub(crate) fn is_counted(self) -> bool {
+        ["RUNNING", "PENDING"].contains(&self.last())
+    }
+
     /// Whether all containers have started, and are meant to run.
     pub(crate) fn is_running(self) -> bool {
         self.0 == RUNNING
@@ -90,8 +95,8 @@ impl World {
                     Start::WhileHidden => self.is_hidden(task.service),
                     Start::WhileDeleted => self.is_hidden(task.service) && !self.checking_idle.is_empty(),
                 },
-                // The containers start once no answer can be older than the task.
-                Some(TaskStatus(status)) if status + 1 == ACTIVATING => {
+                // Otherwise the containers start once no answer can be older than the task.
+                Some(TaskStatus(status)) if status + 1 == ACTIVATING && !task.starts_early(&self.scenario) => {
                     task.created().is_some_and(|at| at + self.scenario.assumed_lag() < self.now)
                 }
                 Some(status) => !status.is_last_of(task.end),

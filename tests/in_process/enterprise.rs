@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::{
     bootstrap::fake::Fake,
     environment::Environment,
+    sweep::second_look,
     time::{LONG, without_pauses},
 };
 use controller::{Deadline, SweepOrder, SweepOutcome};
@@ -235,6 +236,11 @@ async fn untagged_tasks_use_the_deployment_s_partition() {
 /// The accessor ID of a login token whose task did not log out.
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
+/// The ARN of the forgotten task of [`with_forgotten_task`].
+fn forgotten_task(cluster: &str) -> String {
+    cluster.replace(":cluster/", ":task/") + "/" + &"0".repeat(32)
+}
+
 /// A Consul Enterprise with three partitions, one of which has the services and the login token of a task that ECS has forgotten.
 fn with_forgotten_task(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
     let cluster = cluster.to_owned();
@@ -291,7 +297,8 @@ async fn a_sweep_reads_every_partition() {
     world.run(&world.definition("partitions-other", &json!([]), None).await).await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
     let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
-    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    let order = second_look([forgotten_task(&world.cluster()).as_str()]);
+    let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
 
     let node = world.cluster().replace('/', "%2F");
@@ -349,7 +356,7 @@ async fn unlisted_partitions_are_a_problem() {
         _ => answers(seen, before),
     })
     .await;
-    let order = SweepOrder { force: true, ..SweepOrder::default() };
+    let order = second_look([forgotten_task(&world.cluster()).as_str()]);
     let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
     assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
     assert_eq!(report.clusters[0].deleted["services"], 1, "{report:?}");

@@ -31,7 +31,7 @@ use crate::{
 pub struct Controller {
     scope: Arc<Scope>,
     task_events: TaskEvents,
-    sweep: Sweep,
+    sweep: Arc<Sweep>,
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
     check: InstallationCheck,
@@ -69,22 +69,24 @@ impl Controller {
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
         let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
-        Self {
-            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &bootstrap),
-            sweep: Sweep {
+        let sweep = Arc::new(Sweep {
+            tasks: tasks.clone(),
+            surveyor: Arc::clone(&surveyor),
+            applier: Arc::clone(&applier),
+            bootstrap: Arc::clone(&bootstrap),
+            repairs: Repairs {
                 tasks: tasks.clone(),
-                surveyor: Arc::clone(&surveyor),
-                applier: Arc::clone(&applier),
-                bootstrap: Arc::clone(&bootstrap),
-                repairs: Repairs {
-                    tasks: tasks.clone(),
-                    consul: Arc::clone(&edges.consul),
-                    iam: Arc::clone(&edges.iam),
-                    announcer: Arc::clone(&announcer),
-                },
-                entropy: Arc::clone(&edges.entropy),
+                consul: Arc::clone(&edges.consul),
+                iam: Arc::clone(&edges.iam),
                 announcer: Arc::clone(&announcer),
             },
+            queue: edges.queue.clone(),
+            entropy: Arc::clone(&edges.entropy),
+            announcer: Arc::clone(&announcer),
+        });
+        Self {
+            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &sweep),
+            sweep,
             check: InstallationCheck::new(&scope, &edges, &tasks),
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
             unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },

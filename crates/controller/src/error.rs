@@ -46,6 +46,9 @@ pub enum ControllerError {
     /// The health of a task without a health-sync could not be written.
     #[error("the health of tasks whose health-sync has stopped could not be synced: {0}")]
     HealthNotSynced(String),
+    /// A second look at tasks that ECS did not know could not read or remove everything.
+    #[error("tasks that ECS did not know could not be looked at again: {0}")]
+    NotLookedAgain(String),
     /// An error that several tasks or messages share.
     #[error(transparent)]
     Shared(#[from] Arc<ControllerError>),
@@ -107,6 +110,7 @@ impl ControllerError {
             Self::NotDescribedYet(_) => "not_described_yet",
             Self::AgentStillAlive(_) => "agent_still_alive",
             Self::HealthNotSynced(_) => "health_not_synced",
+            Self::NotLookedAgain(_) => "not_looked_again",
             Self::Shared(error) => error.label(),
             Self::OutOfTime => "out_of_time",
         }

@@ -1,5 +1,7 @@
 //! The messages of the queue. A message names what to check, never what to delete.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use telemetry::Counted;
@@ -7,6 +9,7 @@ use tracing::error;
 
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
 use mesh::{
+    arn::{ClusterArn, TaskArn},
     field::InvalidField,
     identity::MeshService,
     task::TaskChange,
@@ -18,6 +21,8 @@ use mesh::{
 const OWN_SOURCE: &str = "ecs-mesh-controller";
 /// The `detail-type` of an idle check.
 const IDLE_CHECK: &str = "Service Idle Check";
+/// The `detail-type` of a second look.
+const SECOND_LOOK: &str = "Unknown Task Second Look";
 /// The longest chain of messages that the controller sends to itself: an idle check that hides a token requests the one
 /// that deletes it. AWS sees such a chain as a loop, which the template allows: this bound ends it.
 const MAX_HOPS: u32 = 8;
@@ -31,6 +36,8 @@ pub(crate) enum Message {
     TaskChange(Box<TaskChange>),
     /// An idle check.
     IdleCheck(IdleCheck),
+    /// A second look at tasks that ECS did not know.
+    SecondLook(SecondLook),
     /// A call of the ECS API.
     ApiCall(ApiCall),
     /// A valid event that the controller does not use.
@@ -43,6 +50,23 @@ pub(crate) struct IdleCheck {
     pub(crate) holder: TokenHolder,
     /// Its position in the chain of messages that the controller sends to itself: 1 for the first.
     pub(crate) hops: u32,
+}
+
+/// A request to look again at tasks that ECS did not know in a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SecondLook {
+    /// The clusters of the sweep; empty: all.
+    pub(crate) clusters: Vec<ClusterArn>,
+    pub(crate) tasks: BTreeSet<TaskArn>,
+    /// Whether an operator forced the sweep.
+    pub(crate) force: bool,
+}
+
+#[derive(Deserialize)]
+struct SecondLookDetail {
+    clusters: Vec<String>,
+    tasks: Vec<String>,
+    force: bool,
 }
 
 #[derive(Deserialize)]
@@ -87,8 +111,17 @@ impl Message {
                 None => Self::Other(format!("{source}: {detail_type}")),
             }),
             (OWN_SOURCE, IDLE_CHECK) => parse_idle_check(&detail).map(Self::IdleCheck),
+            (OWN_SOURCE, SECOND_LOOK) => parse_second_look(&detail).map(Self::SecondLook),
             _ => Ok(Self::Other(format!("{source}: {detail_type}"))),
         }
+    }
+
+    /// The body of the message that requests a second look.
+    pub(crate) fn second_look(look: &SecondLook) -> String {
+        let clusters: Vec<&str> = look.clusters.iter().map(ClusterArn::as_str).collect();
+        let tasks: Vec<&str> = look.tasks.iter().map(TaskArn::as_str).collect();
+        let detail = json!({ "clusters": clusters, "tasks": tasks, "force": look.force });
+        json!({ "source": OWN_SOURCE, "detail-type": SECOND_LOOK, "detail": detail }).to_string()
     }
 
     /// The body of the message that requests an idle check of `holder`, after a chain of `hops` messages. `None` for
@@ -131,6 +164,19 @@ fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
     Ok(IdleCheck { holder, hops: detail.hops.unwrap_or(1) })
 }
 
+fn parse_second_look(detail: &Value) -> Result<SecondLook, InvalidField> {
+    let text = detail.to_string();
+    let SecondLookDetail { clusters, tasks, force } = SecondLookDetail::deserialize(detail)
+        .map_err(|_| InvalidField::new("detail", &text, "clusters, tasks, and whether an operator forces it"))?;
+    let cluster = |arn: &String| arn.parse().map_err(|e: InvalidField| e.in_field("detail.clusters"));
+    let task = |arn: &String| arn.parse().map_err(|e: InvalidField| e.in_field("detail.tasks"));
+    Ok(SecondLook {
+        clusters: clusters.iter().map(cluster).collect::<Result<_, _>>()?,
+        tasks: tasks.iter().map(task).collect::<Result<_, _>>()?,
+        force,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -167,6 +213,16 @@ mod tests {
     fn order_of_an_earlier_version_to_sync_health_is_not_an_error() {
         let body = r#"{"detail":{"cluster":"arn:aws:ecs:us-east-1:123456789012:cluster/prod","tasks":["0123456789abcdef0123456789abcdef"]},"detail-type":"Health Sync Takeover","source":"ecs-mesh-controller"}"#;
         assert_eq!(Message::parse(body), Ok(Message::Other("ecs-mesh-controller: Health Sync Takeover".to_owned())));
+    }
+
+    #[test]
+    fn second_look_round_trips() {
+        let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+        let task = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());
+        for force in [false, true] {
+            let look = SecondLook { clusters: vec![cluster.clone()], tasks: BTreeSet::from([task.clone()]), force };
+            assert_eq!(Message::parse(&Message::second_look(&look)), Ok(Message::SecondLook(look)));
+        }
     }
 
     #[test]

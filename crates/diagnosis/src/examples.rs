@@ -78,6 +78,7 @@ pub(crate) fn container(name: &str, health: ContainerHealth) -> TaskContainer {
 /// A task that has run for an hour, and is healthy.
 pub(crate) fn task(number: u8) -> Member {
     let task = DescribedTask {
+        is_counted: true,
         arn: TaskArn::in_cluster(&cluster(), &id(number)),
         definition: definition().definition.arn.clone(),
         phase: TaskPhase::Active,

@@ -68,10 +68,16 @@ impl Bounds {
         health_lag: Duration::from_mins(1),
     };
 
-    /// Whether a task whose event has the time `event_at` may be missing from answers of ECS at `now`.
+    /// Whether a task whose event or login has the time `event_at` may be missing from answers of ECS at `now`.
     #[must_use]
     pub fn may_lag(&self, event_at: Timestamp, now: Timestamp) -> bool {
-        elapsed(event_at, now) <= self.ecs_lag + self.clocks
+        elapsed(event_at, now) <= self.described_after()
+    }
+
+    /// How long after a task was created or seen ECS describes it, if it exists.
+    #[must_use]
+    pub fn described_after(&self) -> Duration {
+        self.ecs_lag + self.clocks
     }
 
     /// Until when an event may use a version written at `written_at` without replacing it. A later event writes a new

@@ -1,32 +1,36 @@
-//! The guard: a sweep that would delete more than a share of a cluster's tokens or services deletes nothing of it until
-//! an operator forces it.
+//! The guard: decides which removals of a sweep's plan are made now, which wait, and which need a person.
 //!
-//! An incomplete view, because of a wrong region, an incomplete answer of ECS or a defect, makes a sweep plan too many
-//! deletions.
+//! It protects the living, not the dead. What ECS describes as STOPPED is always removed. A task that ECS does not describe
+//! is removed once it is too old to be missing only because answers of ECS lag ([`Wait`]). If the listing may be incomplete
+//! as well ([`TaskCounts`]), at most a share of a service's and of a cluster's tasks is removed, and above it nothing until
+//! an operator forces it: an incomplete view, because of an incomplete answer of ECS or a defect, makes a sweep plan too
+//! many deletions.
 
+mod age;
 pub mod corrections;
+mod share;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
+pub use self::age::Wait;
+use self::{age::Ages, share::Shares};
 use super::{
     action::{Action, Planned},
-    arn::ClusterArn,
+    arn::{ClusterArn, TaskArn},
+    bounds::Bounds,
     catalog::{ClientAgent, ServiceInstance},
     mark::HolderMark,
     observed::Observed,
-    phase::TaskPhase,
-    service_name::ServiceName,
-    task::MeshTask,
-    token::{AccessorId, ListedToken},
+    token::ListedToken,
 };
 
-/// The smallest number of tokens or services to which the share applies.
+/// The smallest number of tasks, or of services with a token, to which the share applies.
 const MIN_OBJECTS: usize = 10;
 
-/// A task registers a service and its sidecar proxy.
-const SERVICES_OF_A_TASK: usize = 2;
-
-/// The largest share of a cluster's tokens, or of its services, that one sweep may delete, in per cent.
+/// The largest share of the tasks of a service or cluster, or of the services with a token, that one sweep may remove
+/// where the listing of ECS may be incomplete, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxDeletePercent(u8);
 
@@ -37,18 +41,39 @@ impl MaxDeletePercent {
         (percent <= 100).then_some(Self(percent))
     }
 
+    /// For removals that an operator forces.
+    pub const NO_LIMIT: Self = Self(100);
+
     fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
         owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
     }
 }
 
-/// Why the guard stops the deletions of a cluster.
+/// How many tasks of a cluster ECS counts, and how many of them it lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// The running and pending tasks that `DescribeClusters` counts.
+    pub counted: usize,
+    /// The tasks that are listed, that were created before that call, and that are running or pending.
+    pub listed: usize,
+}
+
+impl TaskCounts {
+    /// Whether the listing has as many tasks as ECS counts. No task proves nothing: so does a cluster in another region
+    /// look.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        self.counted > 0 && self.listed >= self.counted
+    }
+}
+
+/// Why the guard holds removals of a cluster back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Alarm {
     /// The plan deletes too large a share.
     #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
     TooMany {
-        /// `tokens` or `services`.
+        /// `services' tokens`.
         what: &'static str,
         /// How many it would delete.
         deleted: usize,
@@ -57,47 +82,79 @@ pub enum Alarm {
         /// The limit.
         percent: u8,
     },
-    /// ECS lists no task, but Consul has tokens or services of tasks.
-    #[error("ECS lists no task of the cluster, but Consul holds {owned} tokens and services of it")]
-    NothingListed {
-        /// How many of them Consul has.
+    /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
+    #[error(
+        "ECS does not know {unknown} of {owned} {what}, more than MaxDeletePercent ({percent} %), and its list may be \
+         incomplete: it counts {} running and pending tasks in the cluster, and lists {} of them", counts.counted, counts.listed
+    )]
+    Unknown {
+        /// `tasks of service web`, or `tasks` of the cluster.
+        what: String,
+        /// How many it does not know.
+        unknown: usize,
+        /// How many there are.
         owned: usize,
+        /// The limit.
+        percent: u8,
+        /// What ECS counts and lists.
+        counts: TaskCounts,
     },
 }
 
-/// Whether the deletions of `planned` are allowed in `cluster`, of which ECS listed `listed` tasks.
-///
-/// # Errors
-/// They are not allowed unless an operator forces them.
-pub fn check(
-    planned: &[Planned],
-    observed: &Observed,
-    cluster: &ClusterArn,
-    listed: usize,
-    limit: MaxDeletePercent,
-) -> Result<(), Alarm> {
-    let is_owned = |token: &&ListedToken| owner(token, cluster).is_some();
-    let mut tokens: Vec<&ListedToken> = observed.tokens.iter().filter(is_owned).collect();
-    // The default partition may have been listed twice: with its name and without one.
-    tokens.sort_by_key(|token| token.accessor);
-    tokens.dedup_by_key(|token| token.accessor);
-    let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
-    let found = on_the_node + observed.agents.iter().map(|agent| instances_of(agent, cluster)).sum::<usize>();
-    let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + found;
-    if listed == 0 && used > 0 {
-        return Err(Alarm::NothingListed { owned: used });
+/// What decides about the removals of a sweep.
+#[derive(Debug, Clone, Copy)]
+pub struct Guard<'a> {
+    /// The largest share; 100 if an operator forces the removals.
+    pub limit: MaxDeletePercent,
+    /// The time bounds.
+    pub bounds: &'a Bounds,
+    /// When the sweep began: its reads are later.
+    pub now: Timestamp,
+    /// In a second look, the tasks that ECS did not know `ecs-lag` ago.
+    pub waited: Option<&'a BTreeSet<TaskArn>>,
+}
+
+/// The plan of a sweep, as the guard divides it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Divided {
+    /// What is done now.
+    pub allowed: Vec<Planned>,
+    /// Removals that wait, and for what.
+    pub waiting: Vec<(Planned, Wait)>,
+    /// Removals that need a person.
+    pub held_back: Vec<Planned>,
+    /// Why, by cluster.
+    pub alarms: Vec<(ClusterArn, Alarm)>,
+}
+
+impl Guard<'_> {
+    /// Divides the plan of a sweep.
+    #[must_use]
+    pub fn divide(self, planned: Vec<Planned>, observed: &Observed) -> Divided {
+        let ages = Ages::new(self, observed);
+        let (mut due, mut waiting) = (Vec::new(), Vec::new());
+        for planned in planned {
+            match ages.wait(&planned) {
+                None => due.push(planned),
+                Some(wait) => waiting.push((planned, wait)),
+            }
+        }
+        let shares = Shares::new(self.limit, observed, &due);
+        let (held_back, allowed) = due.into_iter().partition(|planned| shares.hold(planned));
+        Divided { allowed, waiting, held_back, alarms: shares.alarms() }
     }
-    let services = found + services_on_unread_nodes(observed, cluster);
-    let percent = limit.0;
-    let deleted = deleted_tokens(planned, &tokens);
-    if limit.is_exceeded_by(deleted, tokens.len()) {
-        return Err(Alarm::TooMany { what: "tokens", deleted, owned: tokens.len(), percent });
-    }
-    let deleted = planned.iter().map(|planned| deleted_services(&planned.action, cluster)).sum();
-    if limit.is_exceeded_by(deleted, services) {
-        return Err(Alarm::TooMany { what: "services", deleted, owned: services, percent });
-    }
-    Ok(())
+}
+
+/// Whether Consul holds something of the cluster's tasks: login tokens, used tokens of services, or instances.
+#[must_use]
+pub fn has_entries(observed: &Observed, cluster: &ClusterArn) -> bool {
+    let is_used = |token: &ListedToken| {
+        let login = token.login.as_ref().map(|login| cluster.is_named_by(&login.cluster));
+        login.unwrap_or_else(|| service_of(token, cluster).is_some_and(|mark| mark.unused_since.is_none()))
+    };
+    observed.tokens.iter().any(is_used)
+        || observed.instances.iter().any(|instance| instance.node == cluster.as_str())
+        || observed.agents.iter().any(|agent| instances_of(agent, cluster).next().is_some())
 }
 
 /// Whether an action deletes something of `cluster`, or depends on what was read of it: a service is idle only if no
@@ -105,9 +162,11 @@ pub fn check(
 #[must_use]
 pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
     match action {
-        Action::DeleteLoginToken(token) => owner(token, cluster).is_some(),
+        Action::DeleteLoginToken(token) => {
+            token.login.as_ref().is_some_and(|login| cluster.is_named_by(&login.cluster))
+        }
         Action::Deregister(instance) => instance.node == cluster.as_str(),
-        Action::ForceLeave(agent) => instances_of(agent, cluster) > 0,
+        Action::ForceLeave(agent) => instances_of(agent, cluster).next().is_some(),
         Action::DeregisterNode(node) => node.cluster == *cluster,
         Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) => true,
         Action::Provision(_)
@@ -118,78 +177,16 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
     }
 }
 
-/// How many services of the cluster's tasks an agent's node holds.
-fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
+/// The instances of the cluster's tasks on an agent's node.
+fn instances_of<'a>(agent: &'a ClientAgent, cluster: &ClusterArn) -> impl Iterator<Item = &'a ServiceInstance> {
     let belongs = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
-    agent.node.instances.iter().filter(belongs).count()
+    agent.node.instances.iter().filter(belongs)
 }
 
-/// The services on the nodes of client agents in running tasks. Those nodes are not read: the number follows from the
-/// tasks.
-fn services_on_unread_nodes(observed: &Observed, cluster: &ClusterArn) -> usize {
-    let has_agent =
-        |task: &&MeshTask| task.runs_client_agent && task.phase != TaskPhase::Stopped && task.cluster == *cluster;
-    observed.tasks.iter().filter(has_agent).count() * SERVICES_OF_A_TASK
-}
-
-fn deleted_services(action: &Action, cluster: &ClusterArn) -> usize {
-    match action {
-        Action::Deregister(instance) => usize::from(instance.node == cluster.as_str()),
-        // Force-leave removes the node with all its services.
-        Action::ForceLeave(agent) => instances_of(agent, cluster),
-        _ => 0,
-    }
-}
-
-fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
-    let accessors: BTreeSet<AccessorId> = owned.iter().map(|token| token.accessor).collect();
-    let by_service = tokens_by_service(owned);
-    let mut deleted = BTreeSet::new();
-    for planned in planned {
-        match &planned.action {
-            Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token, _) => {
-                deleted.extend(accessors.get(&token.accessor));
-            }
-            // A hidden token counts as deleted: no further task of the service can start.
-            Action::Hide(holder, _) | Action::Revoke(holder, _) => {
-                let name = holder.service().map(|service| service.name.clone());
-                let tokens = by_service.get(&name).into_iter().flatten();
-                let belongs = |token: &&&ListedToken| token.tenancy.is_same_place(holder.tenancy());
-                deleted.extend(tokens.filter(belongs).map(|token| token.accessor));
-            }
-            _ => {}
-        }
-    }
-    deleted.len()
-}
-
-/// The tokens that a controller created, by service.
-fn tokens_by_service<'a>(tokens: &[&'a ListedToken]) -> BTreeMap<Option<ServiceName>, Vec<&'a ListedToken>> {
-    let mut by_service: BTreeMap<_, Vec<&ListedToken>> = BTreeMap::new();
-    for token in tokens {
-        if let Some(mark) = HolderMark::parse(&token.description) {
-            by_service.entry(mark.service).or_default().push(token);
-        }
-    }
-    by_service
-}
-
-/// Which task a token of a cluster is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    /// A task logged in for the token, or has used it.
-    Task,
-    /// No task yet: the token was pre-provisioned.
-    PreProvisioned,
-}
-
-fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
-    if token.login.as_ref().is_some_and(|login| cluster.is_named_by(&login.cluster)) {
-        return Some(Owner::Task);
-    }
+/// The mark of a service's token of the cluster.
+fn service_of(token: &ListedToken, cluster: &ClusterArn) -> Option<HolderMark> {
     let mark = HolderMark::parse(&token.description)?;
-    let is_ours = mark.service.is_some() && cluster.is_named_by(&mark.cluster);
-    is_ours.then_some(if mark.unused_since.is_some() { Owner::PreProvisioned } else { Owner::Task })
+    (mark.service.is_some() && cluster.is_named_by(&mark.cluster)).then_some(mark)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    arn::{ClusterArn, TaskArn},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    guard::TaskCounts,
     idleness::TaskListing,
     secret::StoredSecret,
     task::MeshTask,
@@ -15,6 +17,10 @@ use crate::{
 pub struct Observed {
     /// The mesh tasks of the scope.
     pub tasks: Vec<MeshTask>,
+    /// In a sweep, the stopped ones among them that ECS does not describe. It may describe a young task later.
+    pub unknown: BTreeSet<TaskArn>,
+    /// In a sweep, how many tasks of each existing cluster ECS counts and lists.
+    pub counts: BTreeMap<ClusterArn, TaskCounts>,
     /// ACL tokens; for events, listed only if a task has stopped.
     pub tokens: Vec<ListedToken>,
     /// Service instances of stopping and stopped tasks on synthetic nodes; in a sweep, of all tasks.

@@ -52,6 +52,8 @@ pub struct DescribedTask {
     pub definition: TaskDefinitionArn,
     /// Its phase.
     pub phase: TaskPhase,
+    /// Whether `DescribeClusters` counts it: `lastStatus` is `RUNNING` or `PENDING`.
+    pub is_counted: bool,
     /// Its own tags.
     pub tags: Tags,
     /// When it stopped, if it has.

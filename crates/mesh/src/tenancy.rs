@@ -119,10 +119,13 @@ impl Tenancy {
     /// Whether both mean the same namespace: Enterprise treats absent names as `default`.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
-        fn names(tenancy: &Tenancy) -> [&str; 2] {
-            [tenancy.partition(), tenancy.namespace()].map(|name| name.map_or("default", TenancyName::as_str))
-        }
-        names(self) == names(other)
+        self.place() == other.place()
+    }
+
+    /// The partition and the namespace, where absent names mean `default`.
+    #[must_use]
+    pub fn place(&self) -> [&str; 2] {
+        [self.partition(), self.namespace()].map(|name| name.map_or("default", TenancyName::as_str))
     }
 
     /// The admin partition, if one is configured.

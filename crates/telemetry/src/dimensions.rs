@@ -9,13 +9,16 @@ pub enum EventKind {
     TaskDefinition,
     /// A check whether a token is idle.
     IdleCheck,
+    /// A second look at tasks that ECS did not know.
+    SecondLook,
     /// A message that cannot be parsed.
     Unreadable,
 }
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::TaskChange, Self::TaskDefinition, Self::IdleCheck, Self::Unreadable];
+    pub const ALL: [Self; 5] =
+        [Self::TaskChange, Self::TaskDefinition, Self::IdleCheck, Self::SecondLook, Self::Unreadable];
 
     /// The value of the dimension.
     #[must_use]
@@ -24,6 +27,7 @@ impl EventKind {
             Self::TaskChange => "TaskChange",
             Self::TaskDefinition => "TaskDefinition",
             Self::IdleCheck => "IdleCheck",
+            Self::SecondLook => "SecondLook",
             Self::Unreadable => "Unreadable",
         }
     }

@@ -50,7 +50,7 @@ impl Clusters for World {
 
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         clusters.iter().for_each(is_ours);
-        Ok(clusters.iter().map(|cluster| (cluster.clone(), ClusterStatus::Active)).collect())
+        Ok(clusters.iter().map(|cluster| (cluster.clone(), ClusterStatus::Active { tasks: 1 })).collect())
     }
 }
 
@@ -64,6 +64,7 @@ impl Tasks for World {
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
         is_ours(cluster);
         let described = |id: &str, phase| DescribedTask {
+            is_counted: true,
             arn: task(id),
             definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
             phase,

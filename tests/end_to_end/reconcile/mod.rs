@@ -27,7 +27,7 @@ const CLUSTERS: [&str; 15] = [
     "forgotten",
     "orphan-token",
     "lost-policy",
-    "guard-share",
+    "guard-stopped",
     "guard-nothing",
     "side-by-side",
     "pre-provision",

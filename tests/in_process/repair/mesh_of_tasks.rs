@@ -42,6 +42,8 @@ pub(super) struct FakeTask {
     /// Its IAM role, in place of that of the definition.
     pub(super) role: Option<String>,
     pub(super) desired_status: &'static str,
+    /// Whether ECS counts it, and neither lists nor describes it.
+    pub(super) is_lost: bool,
 }
 
 impl FakeTask {
@@ -70,6 +72,7 @@ impl FakeTask {
             service: Some("web"),
             role: None,
             desired_status: "RUNNING",
+            is_lost: false,
         }
     }
 
@@ -220,8 +223,18 @@ impl Mesh {
         tasks[index].clone()
     }
 
-    /// From now on, ECS lists no task.
+    /// From now on, ECS counts every task, and neither lists nor describes any.
     pub(super) fn lose_tasks(&self) {
+        self.tasks.lock().unwrap().iter_mut().for_each(|task| task.is_lost = true);
+    }
+
+    /// From now on, ECS lists and describes every task again.
+    pub(super) fn find_tasks(&self) {
+        self.tasks.lock().unwrap().iter_mut().for_each(|task| task.is_lost = false);
+    }
+
+    /// From now on, ECS knows no task.
+    pub(super) fn end_tasks(&self) {
         self.tasks.lock().unwrap().clear();
     }
 
@@ -394,15 +407,19 @@ pub(super) fn why_skipped(report: &SweepReport, task: &FakeTask) -> Option<Strin
 fn aws(tasks: &[FakeTask], seen: &RecordedRequest) -> Value {
     let asked = seen.json();
     match seen.operation().as_deref() {
-        Some("DescribeClusters") => json!({ "clusters": [{ "clusterArn": CLUSTER, "status": "ACTIVE" }] }),
+        Some("DescribeClusters") => {
+            let cluster = json!({ "clusterArn": CLUSTER, "status": "ACTIVE", "runningTasksCount": tasks.len() });
+            json!({ "clusters": [cluster] })
+        }
         Some("ListTasks") => {
-            let listed = tasks.iter().filter(|task| asked["desiredStatus"] == task.desired_status);
+            let listed = tasks.iter().filter(|task| asked["desiredStatus"] == task.desired_status && !task.is_lost);
             json!({ "taskArns": listed.map(|task| &task.arn).collect::<Vec<_>>() })
         }
         Some("DescribeTasks") => {
             let wanted = asked["tasks"].as_array().unwrap();
-            let described = tasks.iter().filter(|task| wanted.contains(&json!(task.arn))).map(FakeTask::described);
-            let missing = wanted.iter().filter(|arn| !tasks.iter().any(|task| json!(task.arn) == **arn));
+            let known: Vec<&FakeTask> = tasks.iter().filter(|task| !task.is_lost).collect();
+            let described = known.iter().filter(|task| wanted.contains(&json!(task.arn))).map(|task| task.described());
+            let missing = wanted.iter().filter(|arn| !known.iter().any(|task| json!(task.arn) == **arn));
             let failures: Vec<Value> = missing.map(|arn| json!({ "arn": arn, "reason": "MISSING" })).collect();
             json!({ "tasks": described.collect::<Vec<_>>(), "failures": failures })
         }

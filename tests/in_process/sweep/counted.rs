@@ -12,7 +12,7 @@ use super::{environment, forward, stopped_task_with_services, swept};
 use crate::{counted::Counters, time::Fixed};
 
 const SCHEDULED: SweepOrder =
-    SweepOrder { clusters: Vec::new(), dry_run: false, force: false, deleted: None, is_scheduled: true };
+    SweepOrder { clusters: Vec::new(), dry_run: false, force: false, deleted: None, is_scheduled: true, waited: None };
 
 #[tokio::test]
 async fn only_a_sweep_that_has_read_all_clusters_counts() {

@@ -3,6 +3,7 @@
 mod agents;
 mod cleanup;
 mod counted;
+mod guarded;
 mod pages;
 mod patterns;
 mod pre_provisioned;
@@ -67,6 +68,12 @@ async fn is_hidden(world: &World<'_>, service: &str) -> bool {
 
 pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
     environment.controller.sweep(order, Deadline::after(LONG)).await
+}
+
+/// A second look at tasks that ECS did not know.
+pub(crate) fn second_look<'a>(tasks: impl IntoIterator<Item = &'a str>) -> SweepOrder {
+    let tasks = tasks.into_iter().map(|task| task.parse().expect("a task's ARN"));
+    SweepOrder { waited: Some(tasks.collect()), ..SweepOrder::default() }
 }
 
 /// `count` registered tasks of a service.

@@ -3,7 +3,10 @@
 use controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
-use super::{an_hour_later, environment as start, forward, is_hidden, start_tasks, stopped_task_with_services, swept};
+use super::{
+    an_hour_later, environment as start, forward, is_hidden, second_look, start_tasks, stopped_task_with_services,
+    swept,
+};
 use local_stack::world::{World, idle_check};
 use test_harness::recorder::{Answer, RecordedRequest};
 
@@ -121,7 +124,7 @@ async fn only_ecs_declares_a_task_missing() {
     assert_eq!(world.service_ids().await.len(), 4);
     // And with status MISSING
     let environment = start(&world, forward, forward, &[], |edges| edges).await;
-    assert_eq!(swept(&environment, &SweepOrder::default()).await.outcome, SweepOutcome::Done);
+    assert_eq!(swept(&environment, &second_look([forgotten.as_str()])).await.outcome, SweepOutcome::Done);
     assert_eq!(world.service_ids().await.len(), 2);
 }
 
@@ -146,8 +149,8 @@ async fn a_forgotten_stopped_task_is_ignored() {
     let world = World::without_deployment("forgotten-since").await;
     let task = stopped_task_with_services(&world).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
-    // An empty listing requires `force`
-    let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
+    // An empty listing requires a second look
+    let report = swept(&environment, &second_look([task.as_str()])).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert_eq!(world.service_ids().await, Vec::<String>::new(), "{task}");
 }

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{environment, forward};
+use super::{environment, forward, second_look};
 use crate::{
     environment::Environment,
     time::{LONG, over_when},
@@ -43,15 +43,14 @@ impl Entropy for Halves {
 const AT_ONCE: usize = 8;
 
 /// The deletions that a sweep begins before its time runs out.
-async fn begun(environment: &Environment) -> BTreeSet<String> {
+async fn begun(environment: &Environment, order: &SweepOrder) -> BTreeSet<String> {
     environment.consul.forget();
-    let order = SweepOrder { force: true, ..SweepOrder::default() };
     let deadline = Deadline::after(LONG);
     let is_stuck = || match environment.under_way() {
         ([AT_ONCE, 0], false) => Ok(()),
         seen => Err(format!("(requests to Consul and to AWS that wait, is one unread): {seen:?}")),
     };
-    let work = environment.controller.sweep(&order, deadline);
+    let work = environment.controller.sweep(order, deadline);
     let (report, _) = over_when(work, "as many deletions as may be under way", is_stuck, || deadline.left()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
     // Abandoned requests have ended before the next sweep begins
@@ -87,7 +86,9 @@ async fn consecutive_sweeps_begin_with_different_work() {
     };
     let entropy = Arc::new(Halves::default());
     let environment = environment(&world, consul, forward, &[], |edges| Edges { entropy, ..edges }).await;
-    let (first, second) = (begun(&environment).await, begun(&environment).await);
+    let tasks = (0..32).map(|number| world.cluster().replace(":cluster/", ":task/") + "/" + &task(number));
+    let order = second_look(tasks.collect::<Vec<_>>().iter().map(String::as_str));
+    let (first, second) = (begun(&environment, &order).await, begun(&environment, &order).await);
     assert!(!first.is_empty() && first.len() < 16, "{first:?}");
     assert!(first.is_disjoint(&second), "{first:?} {second:?}");
 }

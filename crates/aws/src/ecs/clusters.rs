@@ -14,7 +14,10 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterStatus {
     /// It exists.
-    Active,
+    Active {
+        /// The number of its running and pending tasks.
+        tasks: usize,
+    },
     /// It was deleted.
     Deleted,
     /// ECS does not know it: it never existed, or was deleted long ago.
@@ -54,10 +57,13 @@ impl Clusters for AwsEcs {
             }
             for cluster in chunk {
                 let described = answer.clusters().iter().find(|known| known.cluster_arn() == Some(cluster.as_str()));
-                let status = match described.and_then(|described| described.status()) {
-                    Some("INACTIVE") => ClusterStatus::Deleted,
+                let status = match described.and_then(|described| Some((described, described.status()?))) {
+                    Some((_, "INACTIVE")) => ClusterStatus::Deleted,
                     // PROVISIONING, DEPROVISIONING and FAILED are statuses of capacity providers.
-                    Some(_) => ClusterStatus::Active,
+                    Some((described, _)) => {
+                        let tasks = described.running_tasks_count() + described.pending_tasks_count();
+                        ClusterStatus::Active { tasks: tasks.try_into().unwrap_or_default() }
+                    }
                     None => ClusterStatus::Unknown,
                 };
                 statuses.insert(cluster.clone(), status);

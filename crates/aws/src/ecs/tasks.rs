@@ -120,6 +120,7 @@ pub(super) fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
             task.last_status().unwrap_or_default(),
             task.desired_status().unwrap_or_default(),
         )?,
+        is_counted: matches!(task.last_status(), Some("RUNNING" | "PENDING")),
         tags: tags(task.tags()),
         stopped_at: task.stopped_at().and_then(timestamp),
         containers: task.containers().iter().filter_map(read_task_container).collect(),

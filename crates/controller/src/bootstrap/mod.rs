@@ -192,5 +192,8 @@ impl Bootstrap {
 /// The active clusters. A node of any other cluster would never be removed.
 fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
     let statuses = statuses.iter().flatten();
-    statuses.filter(|(_, status)| **status == ClusterStatus::Active).map(|(cluster, _)| cluster.clone()).collect()
+    statuses
+        .filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }))
+        .map(|(cluster, _)| cluster.clone())
+        .collect()
 }

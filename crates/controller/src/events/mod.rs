@@ -34,9 +34,11 @@ use crate::{
     deadline::Deadline,
     edges::Edges,
     error::{ControllerError, Failures},
+    message::SecondLook,
     observe::Observer,
     outcome::{self, Basis, Changes, concurrently},
     scope::Scope,
+    sweep::Sweep,
     tasks::TaskReader,
     tokens::Tokens,
 };
@@ -82,6 +84,7 @@ pub(crate) struct TaskEvents {
     idle_checks: IdleChecks,
     pre_provision: PreProvision,
     bootstrap: Arc<Bootstrap>,
+    sweep: Arc<Sweep>,
     queue: Arc<dyn MessageVisibility>,
     clock: Arc<dyn Clock>,
 }
@@ -93,7 +96,7 @@ impl TaskEvents {
         tokens: &Arc<Tokens>,
         observer: Observer,
         applier: &Arc<Applier>,
-        bootstrap: &Arc<Bootstrap>,
+        sweep: &Arc<Sweep>,
     ) -> Self {
         Self {
             scope: Arc::clone(&tasks.scope),
@@ -101,7 +104,8 @@ impl TaskEvents {
             applier: Arc::clone(applier),
             idle_checks: IdleChecks { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
             pre_provision: PreProvision { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
-            bootstrap: Arc::clone(bootstrap),
+            bootstrap: Arc::clone(&sweep.bootstrap),
+            sweep: Arc::clone(sweep),
             queue: edges.queue.clone(),
             clock: Arc::clone(&edges.clock),
         }
@@ -110,16 +114,24 @@ impl TaskEvents {
     /// Processes a batch until all is done or time runs out.
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = Sorted::sort(deliveries, &self.scope);
-        let (task_failures, check_failures, pre_provision_failures) = futures::join!(
+        let (task_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
             self.idle_checks.run(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
+            self.look_again_all(&sorted.second_looks, deadline),
         );
 
         let of_tasks = by_message(task_failures, |task| sorted.messages.get(task));
         let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
-        let failed: Vec<_> =
-            sorted.unreadable.iter().cloned().chain(of_tasks).chain(of_checks).chain(pre_provision_failures).collect();
+        let failed: Vec<_> = sorted
+            .unreadable
+            .iter()
+            .cloned()
+            .chain(of_tasks)
+            .chain(of_checks)
+            .chain(pre_provision_failures)
+            .chain(look_failures)
+            .collect();
         self.count(&sorted, &failed.iter().map(|(index, _)| *index).collect());
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
@@ -161,6 +173,22 @@ impl TaskEvents {
         });
         let failed: Vec<Vec<_>> = concurrently(work).await;
         failed.concat()
+    }
+
+    /// Looks again at tasks that ECS did not know: one look after the other, because each surveys clusters.
+    async fn look_again_all(
+        &self,
+        looks: &BTreeMap<SecondLook, Vec<usize>>,
+        deadline: Deadline,
+    ) -> Vec<(usize, Arc<ControllerError>)> {
+        let mut failed = Vec::new();
+        for (look, messages) in looks {
+            // On the heap: every batch would carry the space of a sweep.
+            if let Err(error) = Box::pin(self.sweep.look_again(look, deadline)).await {
+                failed.extend(messages.iter().map(|index| (*index, Arc::clone(&error))));
+            }
+        }
+        failed
     }
 
     async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {

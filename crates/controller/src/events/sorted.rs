@@ -13,7 +13,7 @@ use tracing::{debug, info};
 
 use crate::{
     error::ControllerError,
-    message::{IdleCheck, Message},
+    message::{IdleCheck, Message, SecondLook},
     outcome::Changes,
     scope::Scope,
 };
@@ -49,6 +49,8 @@ pub(super) struct Sorted {
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
     /// The holders whose tokens are checked for idleness.
     pub(super) idle_checks: BTreeMap<TokenHolder, RequestedCheck>,
+    /// The second looks at tasks that ECS did not know, and the messages that request them.
+    pub(super) second_looks: BTreeMap<SecondLook, Vec<usize>>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// The kinds of the messages that are handled.
@@ -76,6 +78,10 @@ impl Sorted {
                     let check = sorted.idle_checks.entry(holder).or_default();
                     check.hops = check.hops.max(hops);
                     check.messages.push(index);
+                }
+                Ok(Message::SecondLook(look)) => {
+                    sorted.kinds.insert(index, EventKind::SecondLook);
+                    sorted.second_looks.entry(look).or_default().push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.kinds.insert(index, EventKind::TaskDefinition);

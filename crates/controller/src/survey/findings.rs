@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     definition::TaskDefinition,
+    guard,
     observed::Observed,
     repair::NodeReading,
     task::DescribedTask,
@@ -46,6 +47,9 @@ pub(crate) struct Survey {
     pub(crate) stopped: BTreeMap<TaskArn, Timestamp>,
     /// Whether every cluster of the deployment was read, in ECS and in Consul.
     pub(crate) is_full: bool,
+    /// Whether ECS lists no task of a cluster although Consul has entries of its tasks: only a second look proves that its
+    /// services are idle.
+    pub(crate) is_emptiness_unproven: bool,
 }
 
 /// A task of the mesh that is meant to run, as ECS describes it.
@@ -119,6 +123,8 @@ pub(crate) struct Clusters {
     /// Whether these are all clusters of the deployment.
     pub(crate) are_all_found: bool,
     pub(crate) read: Vec<ClusterTasks>,
+    /// How many running and pending tasks ECS counts in each existing one.
+    pub(crate) counted: BTreeMap<ClusterArn, usize>,
     pub(crate) deleted: BTreeSet<ClusterArn>,
 }
 
@@ -132,13 +138,22 @@ impl Clusters {
         self.are_all_found && self.found.iter().all(|cluster| self.is_read(cluster))
     }
 
-    /// Whether the listings prove that a service is idle. Without a cluster they do not. The guard checks empty listings
-    /// of the clusters in the order against their entries in Consul; for other clusters, and for `unread` ones, an empty
-    /// listing proves nothing.
+    /// Whether the listings prove that a service is idle. Without a cluster they do not, nor does an empty listing of a
+    /// cluster that is not in the order or in `unread`.
     pub(crate) fn can_prove_idleness(&self, order: &SweepOrder, unread: &BTreeSet<ClusterArn>) -> bool {
         let is_judged = |cluster: &ClusterArn| order.includes(cluster) && !unread.contains(cluster);
         let is_proof = |read: &ClusterTasks| !read.tasks.is_empty() || is_judged(&read.cluster);
         order.force || !self.found.is_empty() && self.read.iter().all(is_proof)
+    }
+
+    /// Whether ECS lists no task of a cluster although Consul has entries of its tasks. A second look proves that there is
+    /// none, if ECS counts none.
+    pub(crate) fn is_emptiness_unproven(&self, order: &SweepOrder, observed: &Observed) -> bool {
+        let is_proven = |cluster: &ClusterArn| order.waited.is_some() && self.counted.get(cluster) == Some(&0);
+        let is_unproven = |read: &ClusterTasks| {
+            read.tasks.is_empty() && guard::has_entries(observed, &read.cluster) && !is_proven(&read.cluster)
+        };
+        !order.force && self.read.iter().any(is_unproven)
     }
 
     pub(crate) fn is_read(&self, cluster: &ClusterArn) -> bool {

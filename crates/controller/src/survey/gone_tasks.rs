@@ -22,7 +22,7 @@ pub(super) struct GoneTasks {
 
 impl GoneTasks {
     /// Describes each task with an entry in Consul that ECS does not list, and adds those that are stopped or unknown
-    /// as stopped: ECS describes a stopped task for one hour.
+    /// as stopped: ECS describes a stopped task for one hour. Which of the unknown ones are gone, the guard decides.
     pub(super) async fn find(
         &self,
         wanted: &[ClusterArn],
@@ -50,8 +50,14 @@ impl GoneTasks {
             let mut uncertain = BTreeSet::new();
             for (id, is_certain) in unlisted {
                 match (described.get(&id), is_certain) {
-                    (Some(TaskPhase::Stopped), _) | (None, true) => {
-                        survey.observed.tasks.push(self.gone_task(cluster, &id));
+                    (Some(TaskPhase::Stopped), _) => survey.observed.tasks.push(self.gone_task(cluster, &id)),
+                    (None, true) => {
+                        let task = self.gone_task(cluster, &id);
+                        // A deleted cluster has no tasks.
+                        if !clusters.deleted.contains(cluster) {
+                            survey.observed.unknown.insert(task.arn.clone());
+                        }
+                        survey.observed.tasks.push(task);
                     }
                     (None, false) => drop(uncertain.insert(id)),
                     (Some(_), _) => {}
@@ -77,7 +83,7 @@ impl GoneTasks {
         Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
     }
 
-    /// A task that ECS does not know: only its ID is known.
+    /// A task that has stopped, or that ECS does not know: only its ID is known.
     fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
         MeshTask {
             arn: TaskArn::in_cluster(cluster, id),

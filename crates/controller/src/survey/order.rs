@@ -1,6 +1,12 @@
 //! The parameters of a sweep.
 
-use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, secret::Trigger};
+use std::collections::BTreeSet;
+
+use mesh::{
+    arn::{ClusterArn, TaskArn},
+    cluster_selection::ClusterSelection,
+    secret::Trigger,
+};
 
 use crate::tasks::ClusterStatuses;
 
@@ -17,6 +23,8 @@ pub struct SweepOrder {
     pub deleted: Option<ClusterArn>,
     /// Whether the schedule invoked the sweep, and not an operator.
     pub is_scheduled: bool,
+    /// In the second look of an earlier sweep, the tasks that ECS did not know then.
+    pub waited: Option<BTreeSet<TaskArn>>,
 }
 
 impl SweepOrder {

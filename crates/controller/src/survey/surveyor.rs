@@ -9,12 +9,14 @@ use aws::ecs::{ClusterStatus, EcsError};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
+    guard::TaskCounts,
     idleness::TaskListing,
     mark::HolderMark,
     observed::Extent,
     phase::TaskPhase,
-    task::MeshTask,
+    task::{DescribedTask, MeshTask},
     tenancy::{Tenancy, TenancyName},
+    time::later,
     token::TokenHolder,
 };
 
@@ -85,13 +87,14 @@ impl Surveyor {
             self.consul_reader.read_nodes(&tenancy, &unlisted, deadline, &mut survey).await;
         }
         wanted.extend(unlisted);
-        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
         survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
-        let proves_idleness = clusters.can_prove_idleness(order, &survey.unread);
-        survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
         uncertain_tokens::skip(&self.tasks.scope, &mut survey);
+        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
+        survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
+        let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.consul_reader.read_checks(deadline, &mut survey).await;
         survey
     }
@@ -118,7 +121,10 @@ impl Surveyor {
         let mut existing = Vec::new();
         for (cluster, status) in statuses {
             match status {
-                ClusterStatus::Active => existing.push(cluster),
+                ClusterStatus::Active { tasks } => {
+                    clusters.counted.insert(cluster.clone(), *tasks);
+                    existing.push(cluster);
+                }
                 ClusterStatus::Deleted => drop(clusters.deleted.insert(cluster.clone())),
                 ClusterStatus::Unknown if order.treats_unknown_as_deleted(cluster) => {
                     clusters.deleted.insert(cluster.clone());
@@ -194,6 +200,13 @@ impl Surveyor {
             living: tasks.iter().filter(|task| task.phase.is_living()).count(),
         });
         survey.stopped.extend(tasks.iter().filter_map(|task| Some((task.arn.clone(), task.stopped_at?))));
+        if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
+            let clocks = self.tasks.scope.bounds.clocks;
+            let is_older = |at: Timestamp| later(at, clocks) < survey.began;
+            let is_listed = |task: &&DescribedTask| task.is_counted && task.placement.created_at.is_some_and(is_older);
+            let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
+            survey.observed.counts.insert(cluster.clone(), counts);
+        }
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {

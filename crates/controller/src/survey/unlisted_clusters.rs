@@ -57,7 +57,7 @@ impl Surveyor {
                     warn!(action = "sweep", outcome = "skipped", cluster_arn = %cluster,
                         "Consul has entries of a cluster that ECS does not know; sweep it with force if it was deleted");
                 }
-                ClusterStatus::Active => clusters.are_all_found = false,
+                ClusterStatus::Active { .. } => clusters.are_all_found = false,
             }
         }
         clusters.found.extend(deleted.iter().cloned());

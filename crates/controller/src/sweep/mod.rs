@@ -2,13 +2,14 @@
 
 mod planned;
 mod report;
+mod second_look;
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use aws::queue::MessageSender;
 use mesh::{
-    action::Planned,
     arn::ClusterArn,
-    guard,
+    guard::{Divided, Guard, MaxDeletePercent},
     plan::plan,
     repair::{NodeReading, RepairMode},
     rules::Rules,
@@ -19,7 +20,7 @@ use telemetry::Counted;
 use tokio::time::Instant;
 use tracing::{error, info};
 
-use self::report::{Alarms, Swept};
+use self::report::Swept;
 pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
 use crate::{
     announcement::Announcement,
@@ -32,7 +33,7 @@ use crate::{
     entropy::Entropy,
     outcome::{Basis, Outcome},
     repair::{RepairReport, Repairs},
-    survey::{Survey, Surveyor, SweepOrder},
+    survey::{Problem, Survey, Surveyor, SweepOrder},
     tasks::TaskReader,
 };
 
@@ -47,6 +48,7 @@ pub(crate) struct Sweep {
     pub(crate) applier: Arc<Applier>,
     pub(crate) bootstrap: Arc<Bootstrap>,
     pub(crate) repairs: Repairs,
+    pub(crate) queue: Arc<dyn MessageSender>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) announcer: Arc<Announcer>,
 }
@@ -58,47 +60,56 @@ impl Sweep {
         for attempt in 1..=MAX_ATTEMPTS {
             let began = self.tasks.clock.now();
             let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
-            if !order.dry_run && attempt == 1 {
+            let sets_up = !order.dry_run && order.waited.is_none();
+            if sets_up && attempt == 1 {
                 let statuses = order.without_deleted(&statuses);
                 swept.set_up(match order.trigger() {
                     Trigger::Person => self.bootstrap.run_for(&statuses, deadline).await,
                     Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
                 });
             }
-            let survey = self.surveyor.survey(order, began, &statuses, deadline).await;
-            if !order.dry_run {
+            let mut survey = self.surveyor.survey(order, began, &statuses, deadline).await;
+            if sets_up {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
                 swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
             }
-            let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
+            let mut divided = self.plan_sweep(&survey, order);
             if order.dry_run {
                 swept.repair(self.repair(&survey, order, deadline).await);
-                swept.end(survey, alarms, planned, held_back);
+                swept.end(survey, divided);
                 break;
             }
             let basis = Basis::Survey(&survey.observed.secrets);
-            let outcomes = self.applier.apply(planned, basis, deadline).await;
+            let outcomes = self.applier.apply(std::mem::take(&mut divided.allowed), basis, deadline).await;
             let (conflicts, finished): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
             swept.add(finished, &survey);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
-                swept.repair(self.repair(&survey, order, deadline).await);
-                swept.end(survey, alarms, Vec::new(), held_back);
+                // Before the repairs, which wait.
+                let asked = self.ask_for_second_look(order, &survey, &divided.waiting, deadline).await;
+                survey.problems.extend(asked.err().map(|error| Problem::new(None, error)));
+                if order.waited.is_none() {
+                    swept.repair(self.repair(&survey, order, deadline).await);
+                }
+                swept.end(survey, divided);
                 break;
             }
         }
         let operation = self.tasks.scope.operation;
         count(operation, Counted::Drift, swept.drift());
-        if order.trigger() == Trigger::Sweep {
+        let is_second_look = order.waited.is_some();
+        if order.trigger() == Trigger::Sweep && !is_second_look {
             count(operation, Counted::EventsMissed, swept.missed_events());
         }
         let is_full = swept.is_full();
         let report = swept.report(order, &self.tasks.scope);
-        if !order.dry_run {
+        if !order.dry_run && !is_second_look {
             telemetry::sweep(start.elapsed());
             if is_full {
                 Counted::FullSweeps.add(1);
             }
+        }
+        if !order.dry_run {
             self.tell_of_guard(&report);
         }
         log(&report);
@@ -125,31 +136,24 @@ impl Sweep {
         missing.filter(is_set_up).map(|node| (node.cluster.clone(), node.tenancy.home())).collect()
     }
 
-    /// The allowed actions, the actions that the guard stops, and its reasons.
-    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Alarms) {
+    /// The plan, as the guard divides it.
+    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> Divided {
+        let scope = &self.tasks.scope;
         // Every read is later than the start of the survey.
-        let rules = Rules { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) };
+        let rules = Rules { trigger: order.trigger(), ..scope.rules(survey.began) };
         let mut planned = plan(&survey.observed, rules);
         // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {
             planned.rotate_left(self.entropy.below(count) % count);
         }
-        if order.force {
-            return (planned, Vec::new(), Alarms::new());
-        }
-        let judged = survey.readings.iter().filter(|reading| reading.is_judged && !reading.is_deleted);
-        let alarms: Alarms = judged
-            .filter_map(|reading| {
-                let limit = self.tasks.scope.max_delete;
-                let verdict = guard::check(&planned, &survey.observed, &reading.cluster, reading.listed, limit);
-                Some((reading.cluster.clone(), verdict.err()?))
-            })
-            .collect();
-        let is_held =
-            |p: &Planned| p.action.deletes() && alarms.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster));
-        let (held_back, planned) = planned.into_iter().partition(is_held);
-        (planned, held_back, alarms)
+        let guard = Guard {
+            limit: if order.force { MaxDeletePercent::NO_LIMIT } else { scope.max_delete },
+            bounds: &scope.bounds,
+            now: survey.began,
+            waited: order.waited.as_ref(),
+        };
+        guard.divide(planned, &survey.observed)
     }
 
     /// Counts, logs and announces which clusters the guard has stopped.

@@ -1,6 +1,6 @@
 //! The planned actions in the report of a sweep.
 
-use mesh::action::Action;
+use mesh::{action::Action, guard::Wait};
 use serde_json::{Value, json};
 
 /// The JSON of a planned action.
@@ -30,4 +30,17 @@ pub(super) fn describe(action: &Action) -> Value {
             json!({ "action": "show_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
         }
     }
+}
+
+/// The JSON of an action that waits.
+pub(super) fn awaiting(action: &Action, wait: Wait) -> Value {
+    let reason = match wait {
+        Wait::Age => "ECS may not describe the young task yet",
+        Wait::SecondLook => "a second look at the task in ECS",
+    };
+    let mut described = describe(action);
+    if let Some(fields) = described.as_object_mut() {
+        fields.insert("waitsFor".to_owned(), reason.into());
+    }
+    described
 }

@@ -12,13 +12,13 @@ use mesh::{
     action::{Action, Planned},
     arn::{ClusterArn, TaskArn},
     cluster_selection::ClusterSelection,
-    guard::{Alarm, concerns},
+    guard::{Divided, concerns},
     mark::HolderMark,
     service_name::ServiceName,
     time::elapsed,
 };
 
-use super::planned::describe;
+use super::planned::{awaiting, describe};
 use crate::{
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport},
@@ -31,9 +31,6 @@ use crate::{
 
 /// How long the event of a stopped task takes at most, while nothing is broken.
 const EVENT_LAG: Duration = Duration::from_mins(5);
-
-/// The clusters whose deletions the guard stops, with the reason.
-pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -109,6 +106,9 @@ pub struct ClusterReport {
     /// The actions that were not applied: in a dry run, or because of the guard.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<Value>,
+    /// The removals that wait, and for what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Value>,
     /// The skipped objects, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Value>,
@@ -122,9 +122,7 @@ pub type Counts = BTreeMap<&'static str, usize>;
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
-    last: Option<(Survey, Alarms)>,
-    planned: Vec<Planned>,
-    held_back: Vec<Planned>,
+    last: Option<(Survey, Divided)>,
     repairs: RepairReport,
 }
 
@@ -143,10 +141,9 @@ impl Swept {
         self.outcomes.extend(owned);
     }
 
-    pub(super) fn end(&mut self, survey: Survey, alarms: Alarms, planned: Vec<Planned>, held_back: Vec<Planned>) {
-        self.last = Some((survey, alarms));
-        self.planned = planned;
-        self.held_back = held_back;
+    /// The last survey, and what is left of its plan.
+    pub(super) fn end(&mut self, survey: Survey, left: Divided) {
+        self.last = Some((survey, left));
     }
 
     /// How many objects the sweep had to change because events had missed them. Deleting the tokens of idle services is the
@@ -187,8 +184,8 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
-        let Self { set_up, outcomes, last, planned, held_back, repairs } = self;
-        let (survey, alarms) = last.unwrap_or_default();
+        let Self { set_up, outcomes, last, repairs } = self;
+        let (survey, Divided { allowed, waiting, held_back, alarms }) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
         for report in &mut clusters {
@@ -201,10 +198,12 @@ impl Swept {
                 alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string());
             let of_corrections = repairs.alarms.iter().filter(|(cluster, _)| belongs(cluster));
             let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
-            let waiting = planned.iter().chain(&held_back);
-            let waiting = waiting.filter(|planned| owners.owner(planned).as_ref().is_some_and(belongs));
+            let is_its = |planned: &&Planned| owners.owner(planned).as_ref().is_some_and(belongs);
+            let planned = allowed.iter().chain(&held_back).filter(is_its);
             report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
-            report.planned = waiting.map(|planned| describe(&planned.action)).collect();
+            report.planned = planned.map(|planned| describe(&planned.action)).collect();
+            let waiting = waiting.iter().filter(|(planned, _)| is_its(&planned));
+            report.waiting = waiting.map(|(planned, wait)| awaiting(&planned.action, *wait)).collect();
             add_repairs(&repairs, report);
         }
         let problems =

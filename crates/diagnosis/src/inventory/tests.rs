@@ -65,6 +65,7 @@ fn dataplane(revision: &str, release: &str) -> Arc<DefinitionState> {
 fn task(number: u8, definition: &DefinitionState, service: Option<&str>, phase: TaskPhase) -> TaskState {
     let id: TaskId = format!("{number:032x}").parse().unwrap();
     let task = DescribedTask {
+        is_counted: true,
         arn: TaskArn::in_cluster(&cluster_arn(), &id),
         definition: definition.definition.arn.clone(),
         phase,

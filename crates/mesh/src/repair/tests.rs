@@ -47,6 +47,7 @@ fn exited(name: &str, code: i32) -> TaskContainer {
 /// A running task that is registered, and healthy.
 fn task() -> DescribedTask {
     DescribedTask {
+        is_counted: true,
         arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
         definition: definition().arn,
         phase: TaskPhase::Active,

@@ -74,9 +74,7 @@ fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
                 }
                 extent => extent.clone(),
             };
-            let (provisioned, secrets) = (seen.provisioned.clone(), seen.secrets.clone());
-            let other =
-                Observed { tasks, tokens, instances, checks, agents, leftover_nodes, provisioned, secrets, extent };
+            let other = Observed { tasks, tokens, instances, checks, agents, leftover_nodes, extent, ..seen.clone() };
             (seen.clone(), other)
         })
     })

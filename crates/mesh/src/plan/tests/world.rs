@@ -56,6 +56,7 @@ prop_compose! {
             extent: Extent::Clusters(Some(listing)),
             instances,
             tasks,
+            ..Observed::default()
         }
     }
 }

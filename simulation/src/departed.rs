@@ -1,0 +1,88 @@
+//! Instances of tasks that no longer exist: a snapshot brings back those of tasks that have stopped, and a task registers made-up
+//! ones. ECS describes the tasks of the first service as STOPPED, and does not know the others.
+
+use mesh::{
+    arn::TaskArn,
+    phase::TaskPhase,
+    task::{DescribedTask, Placement},
+};
+
+use super::{
+    catalog::Instance,
+    ecs::{Kind, definition_arn},
+    world::{World, note},
+};
+
+/// The services of tasks that are gone, and how many tasks of each come back: the first far above the guard's share, the second
+/// too few for it, the third made up.
+const STOPPED: (&str, u128) = ("stopped-long-ago", 12);
+const FORGOTTEN: (&str, u128) = ("forgotten", 3);
+const MADE_UP: (&str, u128) = ("made-up", 12);
+
+/// Where the numbers of the tasks begin.
+const FIRST: u128 = 1 << 32;
+
+impl World {
+    /// Brings the instances into the catalog.
+    pub(crate) fn bring_back_departed(&mut self) {
+        if !self.scenario.departed {
+            return;
+        }
+        note!(self, "instances of tasks that are gone come back, and made-up ones");
+        let node = self.clusters[0].clone();
+        self.consul.nodes.insert(node.to_string());
+        for (first, (name, count)) in [STOPPED, FORGOTTEN, MADE_UP].iter().enumerate() {
+            for number in 0..*count {
+                let id = format!("{:032x}", FIRST * (first as u128 + 1) + number).parse().unwrap();
+                self.consul.index += 1;
+                self.consul.instances.push(Instance {
+                    node: node.to_string(),
+                    id: format!("{name}-{id}"),
+                    name: (*name).to_owned(),
+                    task: TaskArn::in_cluster(&node, &id),
+                    modify_index: self.consul.index,
+                    tenancy: self.tenancy.clone(),
+                    unproven_since: None,
+                });
+            }
+        }
+    }
+
+    /// What ECS says of a task that stopped before the schedule began.
+    pub(crate) fn describe_departed(&self, arn: &TaskArn) -> Option<DescribedTask> {
+        let number = u128::from_str_radix(arn.id().as_str(), 16).ok()?;
+        let is_known = self.scenario.departed && number / FIRST == 1;
+        is_known.then(|| DescribedTask {
+            arn: arn.clone(),
+            definition: definition_arn(0, Kind::Plain, false),
+            phase: TaskPhase::Stopped,
+            is_counted: false,
+            tags: mesh::tags::Tags::default(),
+            stopped_at: None,
+            containers: Vec::new(),
+            placement: Placement::default(),
+        })
+    }
+
+    /// Whether made-up instances are left, which the guard holds back if the listing of ECS may be incomplete.
+    pub(crate) fn has_made_up(&self) -> bool {
+        self.has_departed(MADE_UP)
+    }
+
+    /// Converges: after a sweep and its second look, nothing of tasks that are gone is left, except the made-up instances of a
+    /// service, which need a person if the listing of ECS may be incomplete.
+    pub(crate) fn check_departed(&mut self, is_forced: bool) {
+        let left = |world: &Self, of: (&str, u128)| world.has_departed(of).then(|| of.0.to_owned());
+        let mut left: Vec<String> = [STOPPED, FORGOTTEN].iter().filter_map(|of| left(self, *of)).collect();
+        if self.has_made_up() && (is_forced || !self.scenario.miscounts) {
+            left.push(MADE_UP.0.to_owned());
+        }
+        if !left.is_empty() {
+            self.broken(format!("converges: after a sweep, instances of tasks that are gone are left: {left:?}"));
+        }
+    }
+
+    fn has_departed(&self, (name, _): (&str, u128)) -> bool {
+        self.consul.instances.iter().any(|instance| instance.name == name)
+    }
+}
