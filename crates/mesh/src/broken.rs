@@ -101,6 +101,7 @@ mod tests {
     /// A running task whose containers started at the epoch.
     fn task() -> DescribedTask {
         DescribedTask {
+            is_counted: true,
             arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
             definition: definition(Registrar::MeshInit).arn,
             phase: TaskPhase::Active,

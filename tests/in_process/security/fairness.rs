@@ -122,9 +122,12 @@ async fn a_changed_entry_of_one_task_delays_no_drain_of_another() {
         tasks.push(task);
     }
     let restless = tasks[0].clone();
-    let fails = move |seen: &RecordedRequest, _: usize| match seen.line().starts_with("PUT /v1/catalog/register") {
-        true if seen.body.contains(task_id(&restless)) => Answer::status(409, "index is stale"),
-        _ => is_stale_for(seen, &restless),
+    let fails = move |seen: &RecordedRequest, _: usize| {
+        let is_registration = seen.line().starts_with("PUT /v1/catalog/register");
+        if is_registration && seen.body.contains(task_id(&restless)) {
+            return Answer::status(409, "index is stale");
+        }
+        is_stale_for(seen, &restless)
     };
     let environment = Environment::scripted(&world, &[LOGINS], fails).await;
     let mut events = Vec::new();

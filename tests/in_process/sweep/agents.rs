@@ -70,7 +70,7 @@ async fn a_refused_force_leave_is_reported_with_the_rule_that_permits_it() {
     let service = registration(&world.service(), &task);
     let consul = move |seen: &RecordedRequest, _| match seen.uri.split('?').next().unwrap() {
         "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": 4 }]).to_string()),
-        uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(&[service.clone()])),
+        uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(std::slice::from_ref(&service))),
         uri if uri.starts_with("/v1/agent/force-leave") => {
             Answer::status(403, "Permission denied: token with AccessorID 'x' lacks permission 'operator:write'")
         }

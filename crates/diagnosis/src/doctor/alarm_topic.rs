@@ -85,15 +85,16 @@ mod tests {
     use super::*;
     use crate::doctor::{CheckOutcome, commands::of_tests};
 
-    fn checked(key: Read<Option<Option<Value>>>) -> Check {
-        let key = key.map(|key| {
-            key.map(|policy| TopicKey { arn: "arn:key".to_owned(), policy: policy.map(|policy| policy.to_string()) })
-        });
+    fn checked(key: Read<Option<TopicKey>>) -> Check {
         check(Some(("arn:topic", key)), &of_tests())
     }
 
+    fn key(policy: Option<&Value>) -> TopicKey {
+        TopicKey { arn: "arn:key".to_owned(), policy: policy.map(Value::to_string) }
+    }
+
     fn of_policy(statements: &Value) -> Check {
-        checked(Ok(Some(Some(json!({ "Version": "2012-10-17", "Statement": statements })))))
+        checked(Ok(Some(key(Some(&json!({ "Version": "2012-10-17", "Statement": statements }))))))
     }
 
     #[test]
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn key_of_aws_is_replaced() {
-        let made = checked(Ok(Some(None)));
+        let made = checked(Ok(Some(key(None))));
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(made.mend[0].starts_with("aws sns set-topic-attributes --topic-arn arn:topic "), "{:?}", made.mend);
     }
