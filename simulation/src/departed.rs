@@ -3,18 +3,21 @@
 
 use mesh::{
     arn::TaskArn,
+    login::SERVICE_METHOD,
     phase::TaskPhase,
     task::{DescribedTask, Placement},
 };
+use serde_json::json;
 
 use super::{
+    admission::login_description,
     catalog::Instance,
     ecs::{Kind, definition_arn},
     world::{World, note},
 };
 
 /// The services of tasks that are gone, and how many tasks of each come back: the first far above the guard's share, the second
-/// too few for it, the third made up.
+/// too few for it, the third made up by tasks that have logged in with the IDs of others.
 const STOPPED: (&str, u128) = ("stopped-long-ago", 12);
 const FORGOTTEN: (&str, u128) = ("forgotten", 3);
 const MADE_UP: (&str, u128) = ("made-up", 12);
@@ -44,6 +47,13 @@ impl World {
                     tenancy: self.tenancy.clone(),
                     unproven_since: None,
                 });
+                if (*name, *count) == MADE_UP {
+                    let mut record = self.new_record(login_description(node.as_str(), id.as_str()), false);
+                    let grants = json!({ "ServiceIdentities": [{ "ServiceName": name }] });
+                    record.grants = grants.as_object().cloned().unwrap();
+                    (record.auth_method, record.created) = (Some(SERVICE_METHOD.to_owned()), 0);
+                    self.consul.tokens.push(record);
+                }
             }
         }
     }

@@ -17,6 +17,9 @@
 //! Each schedule has one of two dialects of Consul: the answers of Consul 1.8.7, or those of 1.21. The tests in `recordings` compare
 //! both with recorded answers.
 //!
+//! In half of the schedules, containers start, log in and register before ECS describes their task. In some, instances of tasks
+//! that are gone come back, a service has made-up ones, and ECS counts more tasks than it lists.
+//!
 //! Each schedule has one release of consul-ecs, whose `health-sync` behaves as recorded. Containers die in running tasks, and people
 //! remove entries of the catalog or bring old ones back.
 //!

@@ -43,7 +43,7 @@ pub struct Scope {
     pub bounds: Bounds,
     /// How long a pre-provisioned token waits for the first task of its service.
     pub unused_for: Duration,
-    /// The largest share of a cluster's tokens or services that one sweep deletes.
+    /// The largest share of the tasks that ECS does not know that one sweep removes, and of the services that lose their token.
     pub max_delete: MaxDeletePercent,
     /// The tenancy of tasks without Enterprise tags.
     pub default_tenancy: Tenancy,

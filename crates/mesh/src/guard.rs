@@ -8,6 +8,7 @@
 
 mod age;
 pub mod corrections;
+pub mod limits;
 mod share;
 
 use std::collections::BTreeSet;
@@ -15,91 +16,18 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 pub use self::age::Wait;
-use self::{age::Ages, share::Shares};
+pub use self::limits::{Alarm, MaxDeletePercent, TaskCounts};
+use self::{
+    age::Ages,
+    share::{Shares, instances_of, service_of},
+};
 use super::{
     action::{Action, Planned},
     arn::{ClusterArn, TaskArn},
     bounds::Bounds,
-    catalog::{ClientAgent, ServiceInstance},
-    mark::HolderMark,
     observed::Observed,
     token::ListedToken,
 };
-
-/// The smallest number of tasks, or of services with a token, to which the share applies.
-const MIN_OBJECTS: usize = 10;
-
-/// The largest share of the tasks of a service or cluster, or of the services with a token, that one sweep may remove
-/// where the listing of ECS may be incomplete, in per cent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MaxDeletePercent(u8);
-
-impl MaxDeletePercent {
-    /// From 0 (no deletion where there are ten or more) to 100 (no limit).
-    #[must_use]
-    pub fn new(percent: u8) -> Option<Self> {
-        (percent <= 100).then_some(Self(percent))
-    }
-
-    /// For removals that an operator forces.
-    pub const NO_LIMIT: Self = Self(100);
-
-    fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
-        owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
-    }
-}
-
-/// How many tasks of a cluster ECS counts, and how many of them it lists.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TaskCounts {
-    /// The running and pending tasks that `DescribeClusters` counts.
-    pub counted: usize,
-    /// The tasks that are listed, that were created before that call, and that are running or pending.
-    pub listed: usize,
-}
-
-impl TaskCounts {
-    /// Whether the listing has as many tasks as ECS counts. No task proves nothing: so does a cluster in another region
-    /// look.
-    #[must_use]
-    pub fn is_complete(self) -> bool {
-        self.counted > 0 && self.listed >= self.counted
-    }
-}
-
-/// Why the guard holds removals of a cluster back.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Alarm {
-    /// The plan deletes too large a share.
-    #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
-    TooMany {
-        /// `services' tokens`.
-        what: &'static str,
-        /// How many it would delete.
-        deleted: usize,
-        /// How many there are.
-        owned: usize,
-        /// The limit.
-        percent: u8,
-    },
-    /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
-    #[error(
-        "ECS does not know {unknown} of {owned} {what}, more than MaxDeletePercent ({percent} %), and its list may be \
-         incomplete: it counts {} running and pending tasks in the cluster, and lists {} of them", counts.counted, counts.listed
-    )]
-    Unknown {
-        /// `tasks of service web`, or `tasks` of the cluster.
-        what: String,
-        /// How many it does not know.
-        unknown: usize,
-        /// How many there are.
-        owned: usize,
-        /// The limit.
-        percent: u8,
-        /// What ECS counts and lists.
-        counts: TaskCounts,
-    },
-}
 
 /// What decides about the removals of a sweep.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +59,7 @@ impl Guard<'_> {
     /// Divides the plan of a sweep.
     #[must_use]
     pub fn divide(self, planned: Vec<Planned>, observed: &Observed) -> Divided {
-        let ages = Ages::new(self, observed);
+        let ages = Ages::new(self.bounds, self.now, self.waited, observed);
         let (mut due, mut waiting) = (Vec::new(), Vec::new());
         for planned in planned {
             match ages.wait(&planned) {
@@ -175,18 +103,6 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
         | Action::CheckIdleness(_)
         | Action::ShowOrphan(..) => false,
     }
-}
-
-/// The instances of the cluster's tasks on an agent's node.
-fn instances_of<'a>(agent: &'a ClientAgent, cluster: &ClusterArn) -> impl Iterator<Item = &'a ServiceInstance> {
-    let belongs = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
-    agent.node.instances.iter().filter(belongs)
-}
-
-/// The mark of a service's token of the cluster.
-fn service_of(token: &ListedToken, cluster: &ClusterArn) -> Option<HolderMark> {
-    let mark = HolderMark::parse(&token.description)?;
-    (mark.service.is_some() && cluster.is_named_by(&mark.cluster)).then_some(mark)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     arn::{ClusterArn, TaskArn},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    guard::TaskCounts,
+    guard::limits::TaskCounts,
     idleness::TaskListing,
     secret::StoredSecret,
     task::MeshTask,

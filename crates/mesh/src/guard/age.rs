@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Guard, share::service};
+use super::share::service;
 use crate::{
     action::{Action, Planned},
     arn::{TaskArn, TaskId},
+    bounds::Bounds,
     catalog::ServiceInstance,
     observed::Observed,
     token::ListedToken,
@@ -29,7 +30,10 @@ pub enum Wait {
 
 /// What is known of the age of the tasks that ECS does not know.
 pub(super) struct Ages<'a> {
-    guard: Guard<'a>,
+    bounds: &'a Bounds,
+    now: Timestamp,
+    /// The tasks that ECS did not know at the first look.
+    waited: Option<&'a BTreeSet<TaskArn>>,
     observed: &'a Observed,
     /// The tasks of clusters in which ECS counts no task.
     uncounted: BTreeSet<&'a TaskArn>,
@@ -37,7 +41,12 @@ pub(super) struct Ages<'a> {
 }
 
 impl<'a> Ages<'a> {
-    pub(super) fn new(guard: Guard<'a>, observed: &'a Observed) -> Self {
+    pub(super) fn new(
+        bounds: &'a Bounds,
+        now: Timestamp,
+        waited: Option<&'a BTreeSet<TaskArn>>,
+        observed: &'a Observed,
+    ) -> Self {
         let mut logins: BTreeMap<_, Vec<&ListedToken>> = BTreeMap::new();
         for token in &observed.tokens {
             if let Some(login) = &token.login {
@@ -46,7 +55,7 @@ impl<'a> Ages<'a> {
         }
         let empty = observed.counts.iter().filter(|(_, counts)| counts.counted == 0);
         let uncounted = empty.flat_map(|(cluster, _)| observed.unknown.iter().filter(|task| task.is_in(cluster)));
-        Self { guard, observed, uncounted: uncounted.collect(), logins }
+        Self { bounds, now, waited, observed, uncounted: uncounted.collect(), logins }
     }
 
     /// What a planned removal waits for, if it does.
@@ -76,13 +85,13 @@ impl<'a> Ages<'a> {
         if !self.observed.unknown.contains(task) {
             return None;
         }
-        let has_waited = self.guard.waited.is_some_and(|waited| waited.contains(task));
+        let has_waited = self.waited.is_some_and(|waited| waited.contains(task));
         if self.uncounted.contains(task) && !has_waited {
             return Some(Wait::SecondLook);
         }
         let mut is_young = false;
         for at in logged_in.flatten() {
-            if !self.guard.bounds.may_lag(at, self.guard.now) {
+            if !self.bounds.may_lag(at, self.now) {
                 return None;
             }
             is_young = true;

@@ -6,16 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Alarm, MaxDeletePercent, TaskCounts, instances_of, service_of};
+use super::limits::{Alarm, MaxDeletePercent, TaskCounts};
 use crate::{
     action::{Action, Planned},
     arn::{ClusterArn, TaskArn, TaskId},
-    catalog::ServiceInstance,
+    catalog::{ClientAgent, ServiceInstance},
+    mark::HolderMark,
     observed::Observed,
     phase::TaskPhase,
     task::MeshTask,
     tenancy::Tenancy,
-    token::TokenHolder,
+    token::{ListedToken, TokenHolder},
 };
 
 /// The end of the name of a sidecar proxy's service.
@@ -138,6 +139,21 @@ impl<'a> Share<'a> {
     fn holds(&self, instance: &ServiceInstance) -> bool {
         self.rest.is_some() || self.services.contains_key(service(&instance.name))
     }
+}
+
+/// The instances of the cluster's tasks on an agent's node.
+pub(super) fn instances_of<'a>(
+    agent: &'a ClientAgent,
+    cluster: &ClusterArn,
+) -> impl Iterator<Item = &'a ServiceInstance> {
+    let belongs = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
+    agent.node.instances.iter().filter(belongs)
+}
+
+/// The mark of a service's token of the cluster.
+pub(super) fn service_of(token: &ListedToken, cluster: &ClusterArn) -> Option<HolderMark> {
+    let mark = HolderMark::parse(&token.description)?;
+    (mark.service.is_some() && cluster.is_named_by(&mark.cluster)).then_some(mark)
 }
 
 /// The service that an instance is of, or the proxy of.

@@ -20,7 +20,7 @@ use crate::fixture::controller_token;
 const STACK: &str = "why";
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 13] = [
+const CLUSTERS: [&str; 12] = [
     "why-healthy",
     "why-unhealthy",
     "why-mesh-init",
@@ -29,7 +29,6 @@ const CLUSTERS: [&str; 13] = [
     "why-service-token",
     "why-drained",
     "why-proxy",
-    "why-guard",
     "why-lost",
     "why-service",
     "why-unread",

@@ -81,27 +81,6 @@ async fn a_dead_proxy_is_named_with_when_the_controller_drained_the_task() {
 }
 
 #[tokio::test]
-async fn a_guard_that_held_a_deletion_back_is_named() {
-    let world = world("why-guard").await;
-    let (task, _) = DataplaneTask::start(&world, Release::V0_9).await;
-    // Given a cluster of which most instances would be deleted: their tasks stopped, and the events were lost
-    let mut tasks = Vec::new();
-    for _ in 0..11 {
-        tasks.push(DataplaneTask::start(&world, Release::V0_9).await.0);
-    }
-    for stopped in &tasks {
-        world.stop(&stopped.arn).await;
-    }
-    let summary = world.sweep(&json!({})).await.unwrap();
-    assert_eq!(summary["outcome"], "guard_tripped", "{summary}");
-    eventually_says(&world, tasks[0].id(), "because a guard held deletions back at ").await;
-    let (line, code) = last_line(&world, tasks[0].id()).await;
-    assert!(line.contains("ecs-mesh sweep --dry-run --cluster why-guard"), "{line}");
-    assert_eq!(code, Some(1));
-    assert_eq!(last_line(&world, task.id()).await.0, "healthy");
-}
-
-#[tokio::test]
 async fn a_task_that_consul_has_lost_says_what_brings_it_back() {
     let world = world("why-lost").await;
     let (task, _) = DataplaneTask::start(&world, Release::V0_9).await;
