@@ -73,7 +73,7 @@ impl Schedule {
     }
 
     /// Serves one pending call, or delivers its answer.
-    async fn serve(&mut self) {
+    pub(crate) async fn serve(&mut self) {
         let took = {
             let mut pending = self.shared.pending.lock().unwrap();
             let mut world = self.shared.world.lock().unwrap();
@@ -136,7 +136,7 @@ impl Schedule {
     }
 
     /// An idle environment: a warm one, or a new one.
-    fn idle_environment(&mut self, sweeps: bool) -> usize {
+    pub(crate) fn idle_environment(&mut self, sweeps: bool) -> usize {
         let is_idle = |environment: &Environment| environment.invocation.is_none() && environment.sweeps == sweeps;
         let warm: Vec<usize> = (0..self.environments.len()).filter(|n| is_idle(&self.environments[*n])).collect();
         let chosen = self.with(|world| {
@@ -159,6 +159,11 @@ impl Schedule {
 
     pub(crate) fn start_sweep(&mut self, order: SweepOrder) {
         let idle = self.idle_environment(true);
+        self.start_sweep_in(idle, order);
+    }
+
+    /// Starts a sweep in this environment.
+    pub(crate) fn start_sweep_in(&mut self, idle: usize, order: SweepOrder) {
         let number = self.environments[idle].number;
         let now = self.with(|world| {
             note!(world, "environment {number} sweeps");

@@ -3,12 +3,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use controller::SweepOrder;
+use controller::{SweepOrder, SweepOutcome, SweepReport};
+
+use mesh::repair::RepairMode;
 
 use super::{
     calls::{PendingCall, Shared},
     environment::Environment,
-    world::World,
+    world::{World, note},
 };
 
 /// The longest duration of a call, in milliseconds.
@@ -33,6 +35,8 @@ pub(crate) struct Schedule {
     pub(crate) pending_timer_time: u64,
     pub(crate) steps: usize,
     pub(crate) guard_tripped: bool,
+    /// The report of the last sweep that has ended.
+    pub(crate) last_sweep: Option<SweepReport>,
     /// Whether all faults have ended, so that a sweep has to be complete.
     pub(crate) is_settled: bool,
 }
@@ -55,6 +59,7 @@ impl Schedule {
             pending_timer_time: 0,
             steps: 0,
             guard_tripped: false,
+            last_sweep: None,
             is_settled: false,
         }
     }
@@ -82,6 +87,7 @@ impl Schedule {
         self.wait(undetected_for.max(settled_after)).await;
         self.sweep_and_settle().await;
         self.check(|world| world.check_converged(true));
+        self.check_plan().await;
         let (grace, waits) = self.with(|world| {
             let waits = world.consul.tokens.iter().any(|token| token.description.contains("unused-since"));
             (u64::from(world.scenario.grace) * 1_000, waits)
@@ -99,6 +105,7 @@ impl Schedule {
         self.check(World::check_all_drained);
         self.check(World::check_deleted_clusters);
         self.check(World::check_idle);
+        self.check_plan().await;
         if self.with(|world| world.scenario.cleanup) && !self.is_broken() {
             self.remove_controller().await;
             self.check(World::check_cleaned_up);
@@ -193,6 +200,54 @@ impl Schedule {
     async fn wait(&mut self, time: u64) {
         self.advance(time).await;
         self.settle().await;
+    }
+
+    /// A plan lists only changes: after a sweep that nobody disturbs, and that did everything, the plan at its clock is empty.
+    async fn check_plan(&mut self) {
+        let is_promised = self.with(|world| {
+            let scenario = &world.scenario;
+            let is_read_in_time = scenario.lag == 0 && scenario.late_answers == 1 && scenario.late_effects == 1;
+            world.scope.operation.acts() && world.scope.repair == RepairMode::On && is_read_in_time
+        });
+        if !is_promised || self.is_broken() || !self.shared.pending.lock().unwrap().is_empty() {
+            return;
+        }
+        let (idle, began) = (self.idle_environment(true), self.with(|world| world.now));
+        let number = self.environments[idle].number;
+        let swept = self.sweep_undisturbed(idle, SweepOrder::default()).await;
+        if !swept.is_some_and(|swept| swept.outcome == SweepOutcome::Done) {
+            return;
+        }
+        let took = self.with(|world| {
+            note!(world, "the clock of environment {number} is set back to the begin of the sweep");
+            let took = i64::try_from(world.now - began).unwrap();
+            *world.skews.entry(number).or_default() -= took;
+            took
+        });
+        let planned = self.sweep_undisturbed(idle, SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
+        self.with(|world| {
+            *world.skews.entry(number).or_default() += took;
+            for cluster in planned.into_iter().flat_map(|plan| plan.clusters).filter(|it| !it.planned.is_empty()) {
+                world.broken(format!("a plan lists only changes: after a sweep, it has {:?}", cluster.planned));
+            }
+        });
+        self.settle().await;
+    }
+
+    /// A sweep in this environment, during which nothing else happens; its report, if it ends.
+    async fn sweep_undisturbed(&mut self, index: usize, order: SweepOrder) -> Option<SweepReport> {
+        self.last_sweep = None;
+        self.start_sweep_in(index, order);
+        self.poll_invocations();
+        while self.environments.get(index).is_some_and(|it| it.invocation.is_some()) && !self.is_broken() {
+            if self.shared.pending.lock().unwrap().is_empty() {
+                self.advance(1_000).await;
+            } else {
+                self.serve().await;
+            }
+            self.poll_invocations();
+        }
+        self.last_sweep.take()
     }
 
     /// A sweep and all that follows from it; a second one with `force` if the first, or its second look, tripped the guard.

@@ -78,6 +78,7 @@ impl Schedule {
                     if self.is_settled && report.outcome == SweepOutcome::Incomplete {
                         world.broken("converges: a sweep is incomplete although nothing is wrong".to_owned());
                     }
+                    self.last_sweep = Some(report);
                 }
                 Outcome::Cleanup(report) => {
                     note!(world, "environment {number} has cleaned up: {report:?}");

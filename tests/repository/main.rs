@@ -16,4 +16,5 @@ mod sample_events;
 mod shipped;
 mod sizes;
 mod template;
+mod why_actions;
 mod why_causes;

@@ -126,6 +126,14 @@ mod tests {
     use super::*;
     use crate::sdk::of_function;
 
+    #[test]
+    fn an_invocation_is_awaited_for_longer_than_the_function_runs() {
+        let template = include_str!("../../../template.yaml");
+        let function = template.split_once("\n  ReconcileFunction:").expect("the function").1;
+        let timeout = function.split_once("Timeout: ").and_then(|(_, rest)| rest.lines().next()).expect("its time-out");
+        assert!(LONGEST_INVOCATION > Duration::from_secs(timeout.parse().expect("seconds")));
+    }
+
     #[tokio::test]
     async fn an_invocation_may_take_longer_than_other_calls() {
         // Given a function that answers after the time-out of other calls.

@@ -11,7 +11,7 @@ use crate::{
     exit::{Exit, Failure},
     output::OutputArguments,
     progress::Progress,
-    reading::{Clients, PrefixArguments, selected},
+    reading::{Clients, PrefixArguments, known, selected},
     streams::Streams,
 };
 
@@ -56,12 +56,13 @@ async fn read(arguments: &Arguments, progress: &Progress) -> Result<CompareRepor
     let mut clusters = selected(&clients.ecs, &[]).await?;
     let named = clusters_of(&history);
     clusters.retain(|cluster| named.contains(cluster.as_str()));
-    let reader = clients.reader(&arguments.prefix);
+    let installation = clients.installation(arguments.history.stack(), &arguments.prefix).await?;
+    let reader = clients.reader(&installation);
     let observed = reader.read(&clusters, &|what| progress.say(&format!("reading {what}"))).await;
     progress.say("reading tokens");
     let tokens = reader.tokens().await;
-    let known = tokens.as_ref().ok().and_then(Option::as_deref);
-    let mut report = compare(&history, since, &observed, known, Timestamp::now());
+    let mut report = compare(&history, since, &observed, known(&tokens), Timestamp::now());
+    report.problems.extend(installation.problem);
     report.problems.extend(tokens.err().filter(|problem| !report.problems.contains(problem)));
     Ok(report)
 }

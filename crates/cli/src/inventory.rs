@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
+    by_hand::StackArguments,
     connect::{AwsArguments, runtime},
     consul_variables::{ConsulVariables, names_consul},
     exit::{Exit, Failure},
@@ -43,6 +44,8 @@ pub(super) struct Arguments {
     /// The version of Consul's servers now [default: Consul is asked, if `CONSUL_HTTP_ADDR` is set]
     #[arg(long, value_name = "VERSION", value_parser = consul_version)]
     consul: Option<String>,
+    #[command(flatten)]
+    stack: StackArguments,
     #[command(flatten)]
     prefix: PrefixArguments,
     /// The format
@@ -142,7 +145,8 @@ impl Document {
 /// The inventory of clusters.
 async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> {
     let clients = Clients::new(&arguments.aws).await?;
-    let (reader, progress) = (clients.reader(&arguments.prefix), Progress::new()?);
+    let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
+    let (reader, progress) = (clients.reader(&installation), Progress::new()?);
     let work = async {
         progress.say("listing clusters");
         let clusters = selected(&clients.ecs, &arguments.cluster).await?;
@@ -152,6 +156,7 @@ async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> 
             observed.problems.push(problem);
             None
         });
+        observed.problems.extend(installation.problem.clone());
         Ok::<_, Failure>(inventory(&observed, version, Timestamp::now()))
     };
     progress.during(work).await

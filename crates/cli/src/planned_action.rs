@@ -20,7 +20,8 @@ pub(super) fn described(planned: &Value) -> [String; 3] {
     };
     let of_stopped = || format!("its task {} has stopped", text("taskId"));
     match text("action").as_str() {
-        "provision" => row("create token", text("holder"), "a task reads it"),
+        "provision" => row("create or update token", text("holder"), "a task reads it"),
+        "create_node" => row("create node", text("node"), "tasks register on it"),
         "show_orphan" => row("restore token", text("holder"), "its secret does not show it"),
         "mark_critical" => row("drain", text("serviceId"), text("reason")),
         "delete_login_token" => row("delete login token", text("accessorId"), of_stopped()),

@@ -1,21 +1,61 @@
 //! What the commands that read clusters have in common: ECS and Consul, as a person reaches them.
 
-use std::env;
+use std::{collections::BTreeMap, env};
 
-use aws::{ecs::AwsEcs, sdk::SdkConfig};
+use aws::{
+    ecs::AwsEcs,
+    installation::{AwsInstallation, Stacks},
+    sdk::SdkConfig,
+};
 use clap::Args;
 use consul::HttpConsul;
 use diagnosis::{Reader, Scope, clusters::select};
-use mesh::{arn::ClusterArn, field::InvalidField, secret_name::SecretNamePrefix, tenancy::Tenancy};
+use mesh::{
+    arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, secret_name::SecretNamePrefix,
+    tenancy::Tenancy, token::ListedToken,
+};
 
 use crate::{connect::AwsArguments, consul_variables::ConsulVariables, exit::Failure};
+
+/// The prefix of the names of secrets if there is no stack: the default of the template.
+const DEFAULT_PREFIX: &str = "consul-ecs";
 
 /// How the stack is configured
 #[derive(Debug, Args)]
 pub(super) struct PrefixArguments {
-    /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
-    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
-    secret_name_prefix: SecretNamePrefix,
+    /// The prefix of the names of secrets [default: the parameter `SecretNamePrefix` of the stack; `consul-ecs` without a stack]
+    #[arg(long, value_name = "PREFIX", value_parser = secret_prefix)]
+    secret_name_prefix: Option<SecretNamePrefix>,
+}
+
+/// How the stack is installed.
+pub(super) struct Installation {
+    /// Its parameters; none if there is no such stack.
+    parameters: Option<BTreeMap<String, String>>,
+    prefix: SecretNamePrefix,
+    /// Why the stack could not be read.
+    pub(super) problem: Option<String>,
+}
+
+impl Installation {
+    /// The value of a parameter.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// The clusters with these names or ARNs; without any, the clusters that the stack manages.
+    pub(super) async fn clusters(&self, ecs: &AwsEcs, named: &[String]) -> Result<Vec<ClusterArn>, Failure> {
+        let mut clusters = selected(ecs, named).await?;
+        if let (true, Some(wanted), Some(first)) =
+            (named.is_empty(), self.parameter("EcsClusterArns"), clusters.first())
+        {
+            let prefix = first.as_str().strip_suffix(first.name());
+            let invalid = |invalid: InvalidField| Failure::Message(invalid.to_string());
+            let managed = ClusterSelection::parse(wanted, prefix).map_err(invalid)?;
+            clusters.retain(|cluster| managed.contains(cluster));
+        }
+        Ok(clusters)
+    }
 }
 
 /// Parses the prefix of the names of secrets.
@@ -40,11 +80,34 @@ impl Clients {
         Ok(Self { ecs: AwsEcs::new(&sdk), sdk, consul: variables.client()?, tenancy: variables.tenancy })
     }
 
+    /// How the stack of this name is installed. What the command line says takes precedence.
+    pub(super) async fn installation(&self, stack: &str, prefix: &PrefixArguments) -> Result<Installation, Failure> {
+        let (found, problem) = match AwsInstallation::new(&self.sdk).stack(stack).await {
+            Ok(found) => (found, None),
+            Err(error) => (None, Some(format!("how {stack} is installed is not known: {error}"))),
+        };
+        let parameters = found.map(|stack| stack.parameters);
+        let of_stack = || {
+            let name = parameters.as_ref().and_then(|all| all.get("SecretNamePrefix"));
+            secret_prefix(name.map_or(DEFAULT_PREFIX, String::as_str)).map_err(Failure::Message)
+        };
+        let prefix = prefix.secret_name_prefix.clone().map_or_else(of_stack, Ok)?;
+        Ok(Installation { parameters, prefix, problem })
+    }
+
     /// A reader of clusters.
-    pub(super) fn reader(&self, prefix: &PrefixArguments) -> Reader<'_> {
-        let secret_prefix = prefix.secret_name_prefix.clone();
+    pub(super) fn reader(&self, installation: &Installation) -> Reader<'_> {
+        let secret_prefix = installation.prefix.clone();
         Reader::new(&self.ecs, &self.consul, Scope { secret_prefix, default_tenancy: self.tenancy.clone() })
     }
+}
+
+/// The tokens in Consul; `None` if ACLs are off. An error says why they could not be read.
+pub(super) type ReadTokens = Result<Option<Vec<ListedToken>>, String>;
+
+/// The tokens, as far as they are known.
+pub(super) fn known(tokens: &ReadTokens) -> Option<&[ListedToken]> {
+    tokens.as_ref().ok().and_then(Option::as_deref)
 }
 
 /// The clusters with these names or ARNs; every cluster, without any.

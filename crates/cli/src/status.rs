@@ -15,7 +15,7 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, OutputArguments, document},
     progress::Progress,
-    reading::{Clients, PrefixArguments, selected},
+    reading::{Clients, Installation, PrefixArguments, known},
     reconcile::Reconcile,
     status_text,
     streams::Streams,
@@ -40,7 +40,8 @@ pub(super) struct Arguments {
     /// Only this service, with its tasks; its name in Consul or in ECS
     #[arg(value_name = "SERVICE")]
     service: Option<String>,
-    /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the account and region]
+    /// Only this cluster; its name or ARN. May be repeated [default: every cluster that the stack manages; every cluster of the
+    /// account and region without a stack]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
     /// Show it again every so many seconds [without a number: 5]
@@ -64,9 +65,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
-        let reader = clients.reader(&arguments.prefix);
+        let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
+        let reader = clients.reader(&installation);
         loop {
-            let (report, clusters) = match read(arguments, &clients.ecs, &reader).await {
+            let (report, clusters) = match read(arguments, &clients.ecs, &reader, &installation).await {
                 // It may be readable the next time.
                 Err(Failure::Message(reason)) if arguments.watch.is_some() => {
                     let report =
@@ -76,7 +78,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
                 read => read?,
             };
             let plan = if arguments.plan { Some(plan(arguments, &clusters, &clients.sdk).await?) } else { None };
-            show(arguments, &report, plan.as_ref(), streams)?;
+            show(arguments, &report, &installation, plan.as_ref(), streams)?;
             match arguments.watch {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
                 None => return Ok(exit(&report)),
@@ -97,16 +99,22 @@ async fn read(
     arguments: &Arguments,
     ecs: &AwsEcs,
     reader: &Reader<'_>,
+    installation: &Installation,
 ) -> Result<(StatusReport, Vec<ClusterArn>), Failure> {
     let progress = Progress::new()?;
     let work = async {
         progress.say("listing clusters");
-        let clusters = selected(ecs, &arguments.cluster).await?;
+        let clusters = installation.clusters(ecs, &arguments.cluster).await?;
         let say = |what: &str| progress.say(&format!("reading {what}"));
-        let report = status(&reader.read(&clusters, &say).await, Timestamp::now());
+        let observed = reader.read(&clusters, &say).await;
+        progress.say("reading tokens");
+        // Who may not read them gets a verdict without them.
+        let tokens = reader.tokens().await;
+        let report = status(&observed, known(&tokens), Timestamp::now());
         Ok::<_, Failure>((report, clusters))
     };
     let (mut report, clusters) = progress.during(work).await?;
+    report.problems.extend(installation.problem.clone());
     if let Some(name) = &arguments.service {
         let known: Vec<String> = report.services.iter().map(|service| service.service.clone()).collect();
         report.services.retain(|service| service.service == *name || service.ecs_services.contains(name));
@@ -130,6 +138,7 @@ fn unknown(name: &str, known: &[String]) -> String {
 fn show(
     arguments: &Arguments,
     report: &StatusReport,
+    installation: &Installation,
     plan: Option<&(Summary, Value)>,
     streams: &mut Streams<'_>,
 ) -> Result<(), Failure> {
@@ -149,6 +158,12 @@ fn show(
                 streams.clear()?;
             }
             streams.print(&status_text::text(report, arguments.service.is_some(), medium))?;
+            if let (Some(mode), Some(clusters)) =
+                (installation.parameter("Mode"), installation.parameter("EcsClusterArns"))
+            {
+                let stack = &arguments.stack.stack;
+                streams.print(&format!("Stack {stack}: Mode={mode}, EcsClusterArns={clusters}\n"))?;
+            }
             if let Some((plan, _)) = plan {
                 let text = sweep_text::plan(plan, medium);
                 streams.print(&format!("\nWhat a sweep would do now (Mode={}):\n\n{text}", plan.mode))?;

@@ -39,6 +39,10 @@ pub(super) struct ClusterSummary {
     #[serde(default)]
     pub(super) planned: Vec<Value>,
     #[serde(default)]
+    pub(super) waiting: Vec<Value>,
+    #[serde(default)]
+    pub(super) blocked: Vec<Value>,
+    #[serde(default)]
     pub(super) skipped: Vec<Skipped>,
 }
 
@@ -93,10 +97,9 @@ impl Summary {
         self.mode == "observe"
     }
 
-    /// The number of deletions that a sweep would make: not of those that the guard holds back.
+    /// The number of deletions that a sweep would make.
     pub(super) fn deletions(&self) -> usize {
-        let free = self.clusters.iter().filter(|cluster| cluster.guard.is_none());
-        free.flat_map(|cluster| &cluster.planned).filter(|planned| deletes(planned)).count()
+        self.clusters.iter().flat_map(|cluster| &cluster.planned).filter(|planned| deletes(planned)).count()
     }
 
     /// Whether deletions are held back.

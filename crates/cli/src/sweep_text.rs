@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use crate::{
     planned_action::{deletes, described},
     sheet::{Cell, Medium, Sheet, Tone, wrapped},
@@ -12,23 +14,45 @@ use crate::{
 pub(super) fn plan(summary: &Summary, medium: Medium) -> String {
     let mut out = String::new();
     for cluster in summary.clusters.iter().filter(|cluster| !cluster.planned.is_empty()) {
-        out.push_str(&heading(cluster, medium));
-        let mut sheet = Sheet::new(&["action", "on", "because"]);
-        for planned in &cluster.planned {
-            let [action, object, why] = described(planned);
-            let tone = if deletes(planned) { Tone::Bad } else { Tone::Plain };
-            sheet.add(vec![Cell::new(action, tone), Cell::plain(object), Cell::plain(why)]);
-        }
-        let _ = writeln!(out, "{}", sheet.text(medium));
-        out.push_str(&held_back(cluster, medium));
+        let planned =
+            actions(&cluster.planned, ["action", "on", "because"], |planned| described(planned)[2].clone(), medium);
+        let _ = writeln!(out, "{}{planned}", heading(cluster, medium));
     }
     if out.is_empty() {
         let _ = writeln!(out, "Nothing to do in {}", clusters(summary));
     }
-    for cluster in summary.clusters.iter().filter(|cluster| !cluster.skipped.is_empty()) {
-        let _ = write!(out, "\n{}{}", heading(cluster, medium), skipped(cluster, medium));
+    for cluster in &summary.clusters {
+        let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
+        if !text.is_empty() {
+            let _ = write!(out, "\n{}{text}", heading(cluster, medium));
+        }
     }
     out
+}
+
+/// What waits, and what was refused.
+fn not_now(cluster: &ClusterSummary, medium: Medium) -> String {
+    let text = |field: &'static str| move |action: &Value| action[field].as_str().map(str::to_owned);
+    let until = |action: &Value| {
+        text("until")(action).map_or_else(|| text("waitsFor")(action), |at| Some(format!("until {at}")))
+    };
+    let waiting = actions(&cluster.waiting, ["waiting", "on", "for"], |it| until(it).unwrap_or_default(), medium);
+    let reason = |it: &Value| text("reason")(it).unwrap_or_default();
+    waiting + &actions(&cluster.blocked, ["blocked", "on", "because"], reason, medium)
+}
+
+/// A sheet of actions, with a remark on each; empty if there are none.
+fn actions(all: &[Value], columns: [&'static str; 3], remark: impl Fn(&Value) -> String, medium: Medium) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut sheet = Sheet::new(&columns);
+    for action in all {
+        let [what, object, _] = described(action);
+        let tone = if deletes(action) { Tone::Bad } else { Tone::Plain };
+        sheet.add(vec![Cell::new(what, tone), Cell::plain(object), Cell::plain(remark(action))]);
+    }
+    sheet.text(medium)
 }
 
 /// What a sweep has done.
@@ -61,7 +85,7 @@ pub(super) fn done(summary: &Summary, medium: Medium) -> String {
     }
     let mut out = sheet.text(medium);
     for cluster in &summary.clusters {
-        let text = held_back(cluster, medium) + &skipped(cluster, medium);
+        let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
         if !text.is_empty() {
             let _ = write!(out, "\n{}{text}", heading(cluster, medium));
         }

@@ -19,7 +19,7 @@ use crate::{
     exit::{Exit, Failure},
     output::OutputArguments,
     progress::Progress,
-    reading::{Clients, PrefixArguments, selected},
+    reading::{Clients, PrefixArguments, ReadTokens, known, selected},
     streams::Streams,
     why_text,
 };
@@ -67,9 +67,11 @@ enum Subject {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
-        let (reader, progress) = (clients.reader(&arguments.prefix), Progress::new()?);
+        let installation = clients.installation(arguments.history.stack(), &arguments.prefix).await?;
+        let (reader, progress) = (clients.reader(&installation), Progress::new()?);
         let asking = Asking { arguments, clients: &clients, reader, progress: &progress };
-        let report = progress.during(asking.report()).await?;
+        let mut report = progress.during(asking.report()).await?;
+        report.problems.extend(installation.problem);
         arguments.output.show(&report, why_text::text, streams)?;
         streams.problems(&report.problems);
         Ok(exit(&report))
@@ -89,16 +91,18 @@ impl Asking<'_> {
         self.progress.say("listing clusters");
         let clusters = selected(&self.clients.ecs, &clusters).await?;
         let observed = self.reader.read(&clusters, &|what| self.progress.say(&format!("reading {what}"))).await;
+        self.progress.say("reading tokens");
+        let tokens = self.reader.tokens().await;
         let now = Timestamp::now();
         match subject {
             Subject::Task(id) => {
-                let further = self.further(&clusters, &observed, Wanted::Task(&id), now).await;
+                let further = self.further(&clusters, &observed, tokens, Wanted::Task(&id), now).await;
                 Ok(why_task(&id, &observed, &further, now))
             }
             Subject::Service(name) => {
                 let within =
                     Within { partition: self.arguments.partition.clone(), namespace: self.arguments.namespace.clone() };
-                let row = match find_service(&name, &within, &observed, now) {
+                let row = match find_service(&name, &within, &observed, known(&tokens), now) {
                     Found::None => None,
                     Found::One(row) => Some(row),
                     Found::Elsewhere(places) => {
@@ -116,7 +120,7 @@ impl Asking<'_> {
                     }
                 };
                 let wanted = row.as_ref().map_or(name.as_str(), |row| row.service.as_str());
-                let further = self.further(&clusters, &observed, Wanted::Service(wanted), now).await;
+                let further = self.further(&clusters, &observed, tokens, Wanted::Service(wanted), now).await;
                 Ok(why_service(&name, row.as_deref(), &observed, &further, now))
             }
         }
@@ -149,6 +153,7 @@ impl Asking<'_> {
         &self,
         clusters: &[ClusterArn],
         observed: &Observed,
+        tokens: ReadTokens,
         wanted: Wanted<'_>,
         now: Timestamp,
     ) -> Further {
@@ -163,8 +168,7 @@ impl Asking<'_> {
             Some(definition) => self.audit(definition, &mut history.problems).await,
             None => Vec::new(),
         };
-        self.progress.say("reading tokens");
-        let tokens = self.reader.tokens().await.unwrap_or_else(|problem| {
+        let tokens = tokens.unwrap_or_else(|problem| {
             if !observed.problems.contains(&problem) {
                 history.problems.push(problem);
             }

@@ -29,7 +29,7 @@ pub(crate) enum Effect {
     Unchanged,
     /// Consul refused it, for want of an optional permission.
     Refused,
-    /// It changed something.
+    /// It changed something; in a dry run, it would.
     Done,
 }
 

@@ -22,7 +22,8 @@ use mesh::{
 
 use crate::{CatalogReading, Member, MemberService, ObservedCluster, Outside, TokenSource};
 
-pub(crate) const CONFIG: &str = r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
+pub(crate) const CONFIG: &str =
+    r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
 pub(crate) const INIT: &str = "consul-ecs-mesh-init";
 
 pub(crate) fn now() -> Timestamp {
@@ -62,6 +63,7 @@ pub(crate) fn definition() -> Arc<DefinitionState> {
             config_json: Some(CONFIG.to_owned()),
             containers: Vec::new(),
             secrets: Vec::new(),
+            task_role: None,
             programs: Programs { registrar: Some(registrar), ..Programs::default() },
         }),
         images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::by_task::ByTask;
 pub use self::{
     needed_tokens::NeededTokens,
-    tokens::{is_awaited, usage},
+    tokens::{WaitingToken, is_awaited, usage, waiting_tokens},
 };
 use crate::{
     action::{Action, Planned},

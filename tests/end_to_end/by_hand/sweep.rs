@@ -28,11 +28,28 @@ async fn a_sweep_is_planned_asked_for_and_done() {
         said(&mut command(&aws.url, &[&arguments, further].concat())).await
     };
 
+    // Given a task that reads its token, which exists
+    world.run(&world.mesh_definition("by-hand-reader").await).await;
+    assert_eq!(sweep(&["--yes"]).await.code, Some(0));
+
     // Without anything to do
     let (task, _health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
     let (_other, _its_health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
     let idle = sweep(&[]).await;
     assert_eq!((idle.code, idle.out.as_str()), (Some(0), "Nothing to do in cluster by-hand\n"), "{}", idle.errors);
+
+    let status = async || -> Said {
+        let arguments = ["status", "--plan", "--stack", "by-hand", "--cluster", world.name];
+        let mut status = command(&stack.aws.endpoint, &arguments);
+        let status = status.env("CONSUL_HTTP_ADDR", &world.consul.address);
+        said(status.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await
+    };
+    // Prefix, mode and clusters are those of the stack
+    let settled = status().await;
+    let (read, of_sweep) = settled.out.split_once("What a sweep would do now (Mode=act):").expect("a plan");
+    assert_eq!(of_sweep.trim(), "Nothing to do in cluster by-hand", "{}", settled.out);
+    let row = read.lines().find(|line| line.starts_with("by-hand-reader")).expect("its row");
+    assert!(row.contains("Secrets Manager") && read.contains("Stack by-hand: Mode=act, EcsClusterArns="), "{read}");
 
     // When a task has stopped, and its event is lost
     world.stop(&task.arn).await;
@@ -42,12 +59,9 @@ async fn a_sweep_is_planned_asked_for_and_done() {
     assert_eq!(instances(&world).await, 2);
 
     // The status shows the plan too
-    let arguments = ["status", "--plan", "--stack", "by-hand", "--cluster", world.name];
-    let mut status = command(&stack.aws.endpoint, &arguments);
-    let status = status.env("CONSUL_HTTP_ADDR", &world.consul.address);
-    let status = said(status.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await;
-    let (_, of_sweep) = status.out.split_once("What a sweep would do now (Mode=act):").expect("a plan");
-    assert!(of_sweep.contains("deregister") && of_sweep.contains(&task.instance()), "{}", status.out);
+    let stopped = status().await;
+    let (_, of_sweep) = stopped.out.split_once("What a sweep would do now (Mode=act):").expect("a plan");
+    assert!(of_sweep.contains("deregister") && of_sweep.contains(&task.instance()), "{}", stopped.out);
 
     // Nobody can be asked
     let refused = sweep(&[]).await;

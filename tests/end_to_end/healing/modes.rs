@@ -9,10 +9,10 @@ use test_harness::{
 use super::{one_of_each_release, swept_after, world};
 use crate::fixture::{Fixture, controller_token};
 
-/// The planned actions for a task.
-fn planned<'a>(swept: &'a Value, task: &DataplaneTask<'_>) -> Vec<&'a Value> {
-    let planned = swept["planned"].as_array().into_iter().flatten();
-    planned.filter(|planned| planned["taskId"] == task.id()).collect()
+/// The actions for a task that are planned, or waiting.
+fn listed<'a>(kind: &str, swept: &'a Value, task: &DataplaneTask<'_>) -> Vec<&'a Value> {
+    let listed = swept[kind].as_array().into_iter().flatten();
+    listed.filter(|planned| planned["taskId"] == task.id()).collect()
 }
 
 /// Three tasks: a forgotten one, one with a missing check and one with a wrong status.
@@ -20,13 +20,15 @@ fn assert_planned(swept: &Value, [gone, partly, wrong]: [&DataplaneTask<'_>; 3])
     let expected = json!({
         "action": "repair", "taskId": gone.id(), "instances": [gone.instance(), gone.sidecar()], "checks": [],
     });
-    assert_eq!(planned(swept, gone), [&expected], "{swept}");
+    assert_eq!(listed("planned", swept, gone), [&expected], "{swept}");
     let check = &partly.check_ids()[0];
     let expected = json!({ "action": "repair", "taskId": partly.id(), "instances": [], "checks": [check] });
-    assert_eq!(planned(swept, partly), [&expected], "{swept}");
+    assert_eq!(listed("planned", swept, partly), [&expected], "{swept}");
     let checks = json!([{ "checkId": wrong.check_ids()[0], "status": "passing" }]);
-    let expected = json!({ "action": "correct_health", "taskId": wrong.id(), "checks": checks });
-    assert_eq!(planned(swept, wrong), [&expected], "{swept}");
+    let waits_for = "a second look of the same sweep";
+    let expected = json!({ "action": "correct_health", "taskId": wrong.id(), "checks": checks, "waitsFor": waits_for });
+    assert_eq!(listed("waiting", swept, wrong), [&expected], "{swept}");
+    assert_eq!(listed("planned", swept, wrong), Vec::<&Value>::new(), "{swept}");
 }
 
 async fn damage([gone, partly, wrong]: [&DataplaneTask<'_>; 3]) {

@@ -43,7 +43,7 @@ async fn sweep(controller: &Controller, is_scheduled: bool) {
 }
 
 #[tokio::test]
-async fn a_lost_auth_method_is_found_and_a_sweep_by_hand_sets_it_up() {
+async fn a_lost_auth_method_is_found_and_the_next_sweep_sets_it_up() {
     let fake = Fake::new();
     let upstream = fake.start().await;
     let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &[])).await;
@@ -59,11 +59,27 @@ async fn a_lost_auth_method_is_found_and_a_sweep_by_hand_sets_it_up() {
     assert_eq!(report.set_up.missing, ["auth method iam-ecs-service-token"]);
     let lines: Vec<String> = writes(&consul).into_iter().map(|(line, _)| line).collect();
     assert_eq!(lines, ["POST /v1/internal/acl/authorize"]);
-    // Then a sweep by hand sets it up; a scheduled one does not, because the last one was less than an hour ago
+    // Then the next scheduled sweep sets it up, although the last one was less than an hour ago
     sweep(&controller, true).await;
-    assert_eq!(fake.get(METHOD), Value::Null);
-    sweep(&controller, false).await;
     assert_ne!(fake.get(METHOD), Value::Null);
+    // And one that finds it reads it once, and nothing else of the set-up
+    consul.forget();
+    sweep(&controller, true).await;
+    let reads = |path: &str| consul.requests().iter().filter(|seen| seen.uri.contains(path)).count();
+    assert_eq!((reads(METHOD), reads("acl/binding-rules"), reads("acl/policy")), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn a_missing_auth_method_is_no_fault_of_an_installation_that_sets_nothing_up() {
+    let fake = Fake::new();
+    let consul = fake.start().await;
+    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "none")]).await;
+    for _ in 0..2 {
+        let order = SweepOrder { is_scheduled: true, ..SweepOrder::default() };
+        let report = without_pauses(controller.sweep(&order, Deadline::after(LONG))).await;
+        assert!(report.problems.iter().all(|problem| problem.label != "bootstrap"), "{:?}", report.problems);
+    }
+    assert_eq!(fake.get(METHOD), Value::Null);
 }
 
 #[tokio::test]

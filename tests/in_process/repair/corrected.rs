@@ -53,7 +53,7 @@ async fn corrections_that_take_a_large_share_of_a_service_wait_for_force() {
     assert_eq!((report.outcome, corrected(&report)), (SweepOutcome::GuardTripped, 0), "{report:?}");
     let cluster = &report.clusters[0];
     assert!(cluster.guard.as_ref().unwrap().contains("4 of 12 passing instances of web"), "{cluster:?}");
-    assert_eq!(cluster.planned.iter().filter(|planned| planned["action"] == "correct_health").count(), 4);
+    assert_eq!(cluster.blocked.iter().filter(|planned| planned["action"] == "correct_health").count(), 4);
     assert_eq!(counters.take(), counts(&[("FullSweeps", 1), ("GuardTripped", 1)]));
     assert_eq!(mesh.published(), ["ECS Mesh Guard Tripped"]);
     assert!(failed.iter().all(|task| is_passing(&mesh, task)));

@@ -74,15 +74,21 @@ async fn a_refused_force_leave_is_reported_with_the_rule_that_permits_it() {
         uri if uri.starts_with("/v1/agent/force-leave") => {
             Answer::status(403, "Permission denied: token with AccessorID 'x' lacks permission 'operator:write'")
         }
+        "/v1/internal/acl/authorize" => Answer::ok(json!([{ "Allow": false }]).to_string()),
         _ => Answer::Forward,
     };
     let environment = environment(&world, consul, forward, &[], |edges| edges).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
+    // A plan says it without trying
+    let plan = swept(&environment, &SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
+    assert_eq!(leaves(&environment), 0);
     // The permission is optional: the sweep is complete, and an event would be done
+    let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!((report.outcome, leaves(&environment)), (SweepOutcome::Done, 1), "{report:?}");
-    let [skipped] = report.clusters[0].skipped.as_slice() else { panic!("{report:?}") };
-    assert_eq!(skipped["what"], json!(format!("client agent {NODE}")));
-    assert!(skipped["why"].as_str().unwrap().contains("add operator = \"write\" to its policy"), "{skipped}");
+    for report in [plan, report] {
+        let [blocked] = report.clusters[0].blocked.as_slice() else { panic!("{report:?}") };
+        assert_eq!((&blocked["action"], &blocked["node"]), (&json!("force_leave"), &json!(NODE)));
+        assert!(blocked["reason"].as_str().unwrap().contains("add operator = \"write\" to its policy"), "{blocked}");
+    }
 }
 
 #[tokio::test]

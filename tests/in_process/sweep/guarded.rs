@@ -43,7 +43,7 @@ async fn a_large_share_trips_the_guard() {
     let (cluster, why) = (&report.clusters[0], report.clusters[0].guard.as_deref().unwrap());
     assert!(why.contains(&format!("12 of 12 tasks of service {flood}, more than MaxDeletePercent (30 %)")), "{why}");
     assert!(why.contains("counts 1 running and pending tasks in the cluster, and lists 0"), "{why}");
-    assert_eq!(cluster.planned.len(), 36, "each task has an instance, a proxy and a token: {report:?}");
+    assert_eq!(cluster.blocked.len(), 36, "each task has an instance, a proxy and a token: {report:?}");
     assert!(world.is_valid(&tokens[0]).await && !world.is_valid(&gone).await);
     assert!(world.service_ids().await.iter().all(|id| id.starts_with(&flood)));
     assert_eq!(world.service_ids().await.len(), 24);

@@ -42,6 +42,9 @@ pub trait Stacks: Send + Sync {
     /// The stack of this name, and every other stack of the template in the account and region.
     async fn stacks(&self, name: &str) -> Result<Vec<DeployedStack>, StackError>;
 
+    /// The stack of this name; `None` if there is none.
+    async fn stack(&self, name: &str) -> Result<Option<DeployedStack>, StackError>;
+
     /// The resources of a stack.
     async fn resources(&self, stack: &str) -> Result<Resources, StackError>;
 }
@@ -56,6 +59,17 @@ impl Stacks for AwsInstallation {
             stack.stack_name() == Some(name) || stack.description().is_some_and(|text| text.starts_with(DESCRIPTION))
         };
         Ok(all.iter().filter(is_of_the_template).map(read_stack).collect())
+    }
+
+    async fn stack(&self, name: &str) -> Result<Option<DeployedStack>, StackError> {
+        match self.formation.describe_stacks().stack_name(name).send().await {
+            Ok(found) => Ok(found.stacks().first().map(read_stack)),
+            Err(error) => match failed(format!("stack {name}"), &error) {
+                // The answer for a missing stack has no code of its own.
+                StackError::Failed { reason, .. } if reason.contains("does not exist") => Ok(None),
+                error => Err(error),
+            },
+        }
     }
 
     async fn resources(&self, stack: &str) -> Result<Resources, StackError> {
@@ -79,7 +93,7 @@ fn read_stack(stack: &CloudFormationStack) -> DeployedStack {
     DeployedStack {
         name: stack.stack_name().unwrap_or_default().to_owned(),
         status: stack.stack_status().map(|status| status.as_str().to_owned()).unwrap_or_default(),
-        reason: stack.stack_status_reason().map(str::to_owned),
+        reason: stack.stack_status_reason().filter(|reason| !reason.is_empty()).map(str::to_owned),
         parameters: parameters.collect(),
     }
 }
@@ -87,6 +101,13 @@ fn read_stack(stack: &CloudFormationStack) -> DeployedStack {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_reason_is_none() {
+        let stack = |reason: &str| read_stack(&CloudFormationStack::builder().stack_status_reason(reason).build());
+        assert_eq!(stack("").reason, None);
+        assert_eq!(stack("rolled back").reason.as_deref(), Some("rolled back"));
+    }
 
     #[test]
     fn description_is_that_of_the_template() {

@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use aws::queue::MessageSender;
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
-    action::Planned,
-    arn::{TaskArn, TaskId},
+    action::{Action, Planned},
+    arn::{ClusterArn, TaskArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
     field::InvalidField,
     secret::StoredSecret,
@@ -36,7 +36,7 @@ use crate::{
     edges::{Consul, Edges},
     error::ControllerError,
     message::Message,
-    outcome::{Basis, Effect, Outcome, concurrently},
+    outcome::{Basis, Effect, Outcome, concurrently, concurrently_in_order},
     scope::Scope,
     timestamp_cache::TimestampCache,
     tokens::{Case, Demand, Tokens},
@@ -65,7 +65,12 @@ impl Applier {
         Self {
             scope: Arc::clone(scope),
             tokens: Arc::clone(tokens),
-            nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock), operation: scope.operation },
+            nodes: Nodes {
+                consul: Arc::clone(&consul),
+                permissions: edges.bootstrap.clone(),
+                clock: Arc::clone(&clock),
+                operation: scope.operation,
+            },
             consul,
             announcer: Arc::clone(announcer),
             queue: edges.queue.clone(),
@@ -95,6 +100,47 @@ impl Applier {
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
     }
 
+    /// What the actions of a survey would do now. Reads what the survey does not: the tokens that secrets name, and whether
+    /// the controller may remove agents.
+    pub(crate) async fn dry_run(
+        &self,
+        planned: Vec<Planned>,
+        secrets: &BTreeMap<TokenHolder, StoredSecret>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let agent = planned.iter().find_map(|planned| match &planned.action {
+            Action::ForceLeave(agent) => Some(agent.clone()),
+            _ => None,
+        });
+        let removal = match agent {
+            Some(agent) => deadline.run(self.nodes.may_force_leave(&agent)).await.map_err(Arc::new),
+            None => Ok(Effect::Done),
+        };
+        let work = planned.into_iter().map(|planned| {
+            let removal = removal.clone();
+            async move {
+                let seen = |holder| secrets.get(holder).cloned();
+                let result = match &planned.action {
+                    Action::ForceLeave(_) => removal,
+                    Action::Provision(holder) => match self.cluster_of(&planned.tasks) {
+                        Ok(cluster) => {
+                            let case = Case::Needed(&Demand::Listed(&cluster));
+                            deadline.run(self.tokens.would_change(holder, case, seen(holder))).await.map_err(Arc::new)
+                        }
+                        Err(invalid) => Err(Arc::new(invalid.into())),
+                    },
+                    Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
+                        let case = Case::Idle { idle, hops: 0 };
+                        deadline.run(self.tokens.would_change(holder, case, seen(holder))).await.map_err(Arc::new)
+                    }
+                    _ => Ok(Effect::Done),
+                };
+                Outcome { planned, result }
+            }
+        });
+        concurrently_in_order(work).await
+    }
+
     async fn provision_all(
         &self,
         provisions: Vec<(TokenHolder, Planned)>,
@@ -117,6 +163,14 @@ impl Applier {
         concurrently(work).await
     }
 
+    /// The cluster of the first of these tasks that has a managed one.
+    fn cluster_of(&self, tasks: &[TaskArn]) -> Result<ClusterArn, InvalidField> {
+        tasks.iter().find_map(|task| self.scope.clusters.cluster_of(task)).ok_or_else(|| {
+            let task = tasks.first().map(TaskArn::as_str).unwrap_or_default();
+            InvalidField::new("task ARN", task, "a long ARN, with the name of a managed cluster")
+        })
+    }
+
     /// Reconciles the token of a holder of which a survey found these running tasks.
     async fn provision_surveyed(
         &self,
@@ -125,11 +179,7 @@ impl Applier {
         seen: Option<StoredSecret>,
         deadline: Deadline,
     ) -> Result<Effect, ControllerError> {
-        let cluster = tasks.iter().find_map(|task| self.scope.clusters.cluster_of(task));
-        let Some(cluster) = cluster else {
-            let task = tasks.first().map(TaskArn::as_str).unwrap_or_default();
-            return Err(InvalidField::new("task ARN", task, "a long ARN, with the name of a managed cluster").into());
-        };
+        let cluster = self.cluster_of(tasks)?;
         deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), seen)).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use consul::ConsulError;
+use consul::{ConsulError, Permissions};
 use mesh::{
     action::{Action, Planned},
     catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
@@ -34,6 +34,7 @@ pub(crate) fn add_to_policy() -> String {
 /// Removes nodes from Consul.
 pub(super) struct Nodes {
     pub(super) consul: Arc<dyn Consul>,
+    pub(super) permissions: Arc<dyn Permissions>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) operation: Mode,
 }
@@ -76,6 +77,12 @@ impl Nodes {
         }
         info!(action = "force_leave", outcome = self.operation.done(), node = name);
         Ok(Effect::Done)
+    }
+
+    /// Whether the controller's token may remove an agent.
+    pub(super) async fn may_force_leave(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
+        let missing = self.permissions.missing_permissions(&agent.tenancy, &[OPERATOR]).await?;
+        Ok(if missing.is_empty() { Effect::Done } else { Effect::Refused })
     }
 
     /// Whether the events of an action are so recent that Consul may not have reported the agent as failed yet.

@@ -5,8 +5,11 @@
 
 use serde_json::{Value, json};
 
-use super::policy::{API_GATEWAY_ROLE, CLIENT_ROLE, MESH_GATEWAY_ROLE, TERMINATING_GATEWAY_ROLE};
-use consul::{Kind, Object, fields};
+use super::{
+    policy::{API_GATEWAY_ROLE, CLIENT_ROLE, MESH_GATEWAY_ROLE, TERMINATING_GATEWAY_ROLE},
+    scope::BootstrapExtent,
+};
+use consul::{Fields, Kind, Object, fields};
 use mesh::{
     login::{GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
     tenancy::Tenancy,
@@ -14,6 +17,22 @@ use mesh::{
 
 /// The name of the auth method of client agents.
 pub(super) const CLIENT_METHOD: &str = "iam-ecs-client-token";
+
+/// The auth methods of a tenancy by name, to read them.
+pub(super) fn methods(tenancy: &Tenancy, extent: BootstrapExtent) -> impl Iterator<Item = Object> {
+    let names: &[&str] = match extent {
+        BootstrapExtent::Full => &[SERVICE_METHOD, CLIENT_METHOD],
+        BootstrapExtent::Dataplane => &[SERVICE_METHOD],
+        BootstrapExtent::None => &[],
+    };
+    let object = |name: &&str| Object {
+        kind: Kind::AuthMethod,
+        name: (*name).to_owned(),
+        tenancy: tenancy.clone(),
+        body: Fields::new(),
+    };
+    names.iter().map(object)
+}
 
 /// The auth method of services and gateways, for the IAM roles that match `principals`, and its binding rules: a login
 /// gets the identity of the service in the tag of its IAM role, and a gateway the ACL role of its kind.

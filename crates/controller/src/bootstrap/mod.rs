@@ -113,10 +113,12 @@ impl Bootstrap {
     }
 
     /// Runs the bootstrap if the last run was more than [`BOOTSTRAP_INTERVAL`] ago, because other writers may have
-    /// changed shared objects, or if a cluster was added since.
+    /// changed shared objects, or if a cluster was added since, or if an auth method is missing: without it no task
+    /// starts.
     pub(crate) async fn run_if_due(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
-        if self.is_set_up_for(statuses) {
-            return BootstrapReport::default();
+        let mut report = BootstrapReport::default();
+        if self.is_set_up_for(statuses) && self.has_auth_methods(deadline, &mut report).await {
+            return report;
         }
         self.run_for(statuses, deadline).await
     }
@@ -134,7 +136,7 @@ impl Bootstrap {
     }
 
     /// Whether clusters get synthetic nodes: tasks that log in register on them.
-    fn creates_nodes(&self) -> bool {
+    pub(crate) fn creates_nodes(&self) -> bool {
         self.tasks.scope.mode != TokenMode::SecretsManager && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 

@@ -1,4 +1,4 @@
-//! What starting tasks require: their namespaces, and the nodes of their clusters.
+//! What starting tasks require: their auth methods and namespaces, and the nodes of their clusters.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,8 @@ use mesh::{
 };
 
 use super::{
-    BOOTSTRAP_INTERVAL, Bootstrap, desired::synthetic_node, enterprise, report::BootstrapReport, scope::BootstrapExtent,
+    BOOTSTRAP_INTERVAL, Bootstrap, auth_method, desired::synthetic_node, enterprise, report::BootstrapReport,
+    scope::BootstrapExtent,
 };
 use crate::deadline::Deadline;
 
@@ -92,6 +93,24 @@ impl Bootstrap {
             }
         }
         report
+    }
+
+    /// Whether Consul has the auth methods, as far as they can be read.
+    pub(super) async fn has_auth_methods(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
+        let scope = &self.tasks.scope;
+        if !self.creates_nodes() {
+            return true;
+        }
+        for tenancy in scope.tenancies().into_keys() {
+            for method in auth_method::methods(tenancy, scope.bootstrap.extent) {
+                match deadline.run(self.consul.read(&method)).await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return false,
+                    Err(error) => report.fail(method.to_string(), error.into()),
+                }
+            }
+        }
+        true
     }
 
     /// The namespaces of a partition; `None` if they cannot be read, for example because there is no such partition.

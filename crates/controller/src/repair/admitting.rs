@@ -18,7 +18,7 @@ use mesh::{
 use super::{
     Repairs,
     found::{Found, facts},
-    report::{RepairReport, Unrepaired},
+    report::{RepairReport, Unrepaired, blocked},
 };
 use crate::{
     deadline::Deadline,
@@ -162,6 +162,10 @@ impl Repairs {
                     let service = candidate.found.service();
                     let why = Unproven { service, token, role };
                     report.unrepaired.push(Unrepaired::of(&candidate.found.running, &why));
+                    let refused = candidate.found.repair();
+                    report
+                        .blocked
+                        .extend(refused.map(|(cluster, repair)| (cluster, blocked(repair, &why.to_string()))));
                     let mut found = candidate.found;
                     found.difference.instances.clear();
                     admitted.extend(Some(found).filter(|found| !found.difference.is_empty()));

@@ -12,15 +12,19 @@ use mesh::{
 use super::{
     Repairs,
     found::{Found, correction, facts},
-    report::{RepairReport, Unrepaired},
+    report::{RepairReport, Unrepaired, blocked, with},
 };
 use crate::{
     deadline::Deadline,
     error::ControllerError,
     healing::{Healing, HealingKind, containers_of},
     outcome::concurrently,
+    scope::Scope,
     survey::{Problem, RunningTask},
 };
+
+/// What a correction waits for, unless nothing in the task writes its checks.
+const SECOND_LOOK: &str = "a second look of the same sweep";
 
 /// A task with checks that contradict ECS, as they should be.
 pub(super) struct Wrong {
@@ -53,10 +57,24 @@ impl Wrong {
 
 impl RepairReport {
     /// What would be done for these tasks, with all checks as they are `now`.
-    pub(super) fn plan(&mut self, mut found: Vec<Found>, now: &[HealthCheck], mut corrections: Corrections) {
+    pub(super) fn plan(
+        &mut self,
+        mut found: Vec<Found>,
+        now: &[HealthCheck],
+        mut corrections: Corrections,
+        scope: &Scope,
+    ) {
         let tasks = found.iter_mut().map(|found| (&found.running, &mut found.wrong)).collect();
         self.hold_back(tasks, now.iter(), &mut corrections);
-        self.planned.extend(found.iter().flat_map(Found::planned));
+        for found in &found {
+            let (running, correction) = (&found.running, correction(&found.running, &found.wrong));
+            self.planned.extend(found.repair());
+            if scope.losses(&running.task, &running.definition).health_sync {
+                self.planned.extend(correction);
+            } else {
+                self.waiting.extend(correction.map(|(cluster, it)| (cluster, with(it, "waitsFor", SECOND_LOOK))));
+            }
+        }
     }
 
     /// Takes those corrections out of `tasks` that the guard holds back, and reports them.
@@ -76,7 +94,8 @@ impl RepairReport {
             match held.first().and_then(why_held) {
                 Some(why @ HeldBack::TooMany { .. }) => {
                     self.alarms.insert((running.cluster.clone(), why.to_string()));
-                    self.planned.extend(correction(running, &held));
+                    let held = correction(running, &held);
+                    self.blocked.extend(held.map(|(cluster, it)| (cluster, blocked(it, &why.to_string()))));
                 }
                 Some(why @ HeldBack::LastPassing { .. }) => self.unrepaired.push(Unrepaired::of(running, why)),
                 None => {}

@@ -33,17 +33,13 @@ impl Found {
         self.expected.iter().flat_map(|registration| &registration.checks)
     }
 
-    /// What would be done for it.
-    pub(super) fn planned(&self) -> Vec<(ClusterArn, Value)> {
-        let (difference, task_id) = (&self.difference, self.running.task.arn.id().to_string());
-        let mut planned = Vec::new();
-        if !difference.is_empty() {
-            let instances: Vec<&str> = difference.instances.iter().map(|it| it.id.as_str()).collect();
-            let checks: Vec<&str> = difference.checks.iter().map(|check| check.id.as_str()).collect();
-            planned.push(json!({ "action": "repair", "taskId": task_id, "instances": instances, "checks": checks }));
-        }
-        let planned = planned.into_iter().map(|planned| (self.running.cluster.clone(), planned));
-        planned.chain(correction(&self.running, &self.wrong)).collect()
+    /// The registration of what is missing, if something is.
+    pub(super) fn repair(&self) -> Option<(ClusterArn, Value)> {
+        let (difference, task_id) = (&self.difference, self.running.task.arn.id().as_str());
+        let instances: Vec<&str> = difference.instances.iter().map(|it| it.id.as_str()).collect();
+        let checks: Vec<&str> = difference.checks.iter().map(|check| check.id.as_str()).collect();
+        let repair = json!({ "action": "repair", "taskId": task_id, "instances": instances, "checks": checks });
+        (!difference.is_empty()).then(|| (self.running.cluster.clone(), repair))
     }
 
     /// What is missing in Consul.

@@ -32,7 +32,7 @@ use mesh::{
 use tokio::time::Instant;
 
 use self::found::{Found, compare};
-pub(crate) use self::report::{RepairReport, Unrepaired};
+pub(crate) use self::report::{RepairReport, Unrepaired, blocked, with};
 use crate::{
     announcer::Announcer,
     deadline::Deadline,
@@ -81,7 +81,7 @@ impl Repairs {
     ) -> (RepairReport, SecondLook) {
         let mut report = RepairReport::default();
         let scope = &self.tasks.scope;
-        if scope.repair == RepairMode::Off {
+        if scope.repair == RepairMode::Off && !order.dry_run {
             return (report, SecondLook::default());
         }
         let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
@@ -102,7 +102,7 @@ impl Repairs {
         let found = self.admitted(found, survey, deadline, &mut report).await;
         let corrections = Corrections::new((!order.force).then_some(scope.max_delete));
         if order.dry_run || scope.repair == RepairMode::Report {
-            report.plan(found, &survey.observed.checks, corrections);
+            report.plan(found, &survey.observed.checks, corrections, scope);
             return (report, SecondLook::default());
         }
         let mut repaired = self.register_missing(&found, deadline, &mut report).await;

@@ -31,12 +31,29 @@ pub(crate) struct Repaired {
     pub(crate) checks: usize,
 }
 
+/// A planned action that is refused, with the reason.
+pub(crate) fn blocked(planned: Value, reason: &str) -> Value {
+    with(planned, "reason", reason)
+}
+
+/// A planned action with one more field.
+pub(crate) fn with(mut planned: Value, field: &str, text: &str) -> Value {
+    if let Value::Object(fields) = &mut planned {
+        fields.insert(field.to_owned(), text.into());
+    }
+    planned
+}
+
 /// The result of the repairs of a sweep.
 #[derive(Default)]
 pub(crate) struct RepairReport {
     pub(crate) repaired: BTreeMap<ClusterArn, Repaired>,
-    /// What was not done, because only the plan was requested.
+    /// What would be written now.
     pub(crate) planned: Vec<(ClusterArn, Value)>,
+    /// What waits for a time or a second look.
+    pub(crate) waiting: Vec<(ClusterArn, Value)>,
+    /// What is refused, with its `reason`.
+    pub(crate) blocked: Vec<(ClusterArn, Value)>,
     pub(crate) unrepaired: Vec<Unrepaired>,
     pub(crate) problems: Vec<Problem>,
     /// Why the guard holds corrections of a cluster back.

@@ -10,7 +10,7 @@ use aws::queue::MessageSender;
 use mesh::{
     arn::ClusterArn,
     guard::{Divided, Guard, MaxDeletePercent},
-    plan::plan,
+    plan::{plan, waiting_tokens},
     repair::{NodeReading, RepairMode},
     rules::Rules,
     secret::Trigger,
@@ -20,8 +20,8 @@ use telemetry::Counted;
 use tokio::time::Instant;
 use tracing::{error, info};
 
-use self::report::Swept;
 pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
+use self::{planned::missing_node, report::Swept};
 use crate::{
     announcement::Announcement,
     announcer::Announcer,
@@ -75,7 +75,13 @@ impl Sweep {
             }
             let mut divided = self.plan_sweep(&survey, order);
             if order.dry_run {
-                swept.repair(self.repair(&survey, order, deadline).await);
+                let allowed = std::mem::take(&mut divided.allowed);
+                let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
+                let mut repairs = self.repair(&survey, order, deadline).await;
+                let nodes = self.forgotten_nodes(&survey).into_iter();
+                repairs.planned.extend(nodes.map(|(cluster, _)| missing_node(cluster)));
+                swept.plan(outcomes, &waiting_tokens(&survey.observed, self.rules(&survey, order)), &survey);
+                swept.repair(repairs);
                 swept.end(survey, divided);
                 break;
             }
@@ -125,10 +131,15 @@ impl Sweep {
         report
     }
 
+    /// The rules of the sweep's plan. Every read is later than the start of the survey.
+    fn rules(&self, survey: &Survey, order: &SweepOrder) -> Rules<'_> {
+        Rules { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) }
+    }
+
     /// The nodes of existing clusters that Consul does not have.
     fn forgotten_nodes(&self, survey: &Survey) -> Vec<(ClusterArn, Tenancy)> {
         let scope = &self.tasks.scope;
-        if scope.repair != RepairMode::On {
+        if scope.repair != RepairMode::On || !self.bootstrap.creates_nodes() {
             return Vec::new();
         }
         let missing = survey.nodes.iter().filter(|node| !node.exists && !survey.is_deleted(&node.cluster));
@@ -139,9 +150,7 @@ impl Sweep {
     /// The plan, as the guard divides it.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> Divided {
         let scope = &self.tasks.scope;
-        // Every read is later than the start of the survey.
-        let rules = Rules { trigger: order.trigger(), ..scope.rules(survey.began) };
-        let mut planned = plan(&survey.observed, rules);
+        let mut planned = plan(&survey.observed, self.rules(survey, order));
         // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {

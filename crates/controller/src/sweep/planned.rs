@@ -1,7 +1,24 @@
 //! The planned actions in the report of a sweep.
 
-use mesh::{action::Action, guard::Wait};
+use mesh::{action::Action, arn::ClusterArn, guard::Wait, plan::WaitingToken};
 use serde_json::{Value, json};
+
+use crate::repair::with;
+
+/// A node that the set-up of a sweep would create.
+pub(super) fn missing_node(cluster: ClusterArn) -> (ClusterArn, Value) {
+    let planned = json!({ "action": "create_node", "node": cluster.as_str() });
+    (cluster, planned)
+}
+
+/// The JSON of an action that waits for a time.
+pub(super) fn describe_waiting(token: &WaitingToken) -> Value {
+    let action = if token.is_shown { "hide_token" } else { "revoke" };
+    json!({
+        "action": action, "holder": token.holder.to_string(), "accessorId": token.accessor.to_string(),
+        "until": token.until.to_string(),
+    })
+}
 
 /// The JSON of a planned action.
 pub(super) fn describe(action: &Action) -> Value {
@@ -38,9 +55,5 @@ pub(super) fn awaiting(action: &Action, wait: Wait) -> Value {
         Wait::Age => "ECS may not describe the young task yet",
         Wait::SecondLook => "a second look at the task in ECS",
     };
-    let mut described = describe(action);
-    if let Some(fields) = described.as_object_mut() {
-        fields.insert("waitsFor".to_owned(), reason.into());
-    }
-    described
+    with(describe(action), "waitsFor", reason)
 }

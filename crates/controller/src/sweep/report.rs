@@ -14,23 +14,27 @@ use mesh::{
     cluster_selection::ClusterSelection,
     guard::{Divided, concerns},
     mark::HolderMark,
+    plan::WaitingToken,
     service_name::ServiceName,
     time::elapsed,
+    token::TokenHolder,
 };
 
-use super::planned::{awaiting, describe};
+use super::planned::{awaiting, describe, describe_waiting};
 use crate::{
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport},
     outcome::{Effect, Outcome},
     problem::ProblemReport,
-    repair::RepairReport,
+    repair::{RepairReport, blocked},
     scope::Scope,
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
 /// How long the event of a stopped task takes at most, while nothing is broken.
 const EVENT_LAG: Duration = Duration::from_mins(5);
+/// Why an action is held back that the guard stops.
+const HELD_BACK: &str = "the guard holds it back";
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -103,12 +107,15 @@ pub struct ClusterReport {
     /// Why the guard stopped deletions or corrections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
-    /// The actions that were not applied: in a dry run, or because of the guard.
+    /// The writes that a sweep would make now: of a dry run, and of repairs that are only reported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<Value>,
-    /// The removals that wait, and for what.
+    /// What a later sweep or look does, each with the time `until` or with what it `waitsFor`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Value>,
+    /// What was refused or is held back, each with its `reason`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<Value>,
     /// The skipped objects, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Value>,
@@ -123,6 +130,8 @@ pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
     last: Option<(Survey, Divided)>,
+    planned: Vec<(Option<ClusterArn>, Value)>,
+    waiting: Vec<(Option<ClusterArn>, Value)>,
     repairs: RepairReport,
 }
 
@@ -139,6 +148,17 @@ impl Swept {
         let owners = Owners::new(survey);
         let owned = outcomes.into_iter().map(|outcome| (owners.owner(&outcome.planned), outcome));
         self.outcomes.extend(owned);
+    }
+
+    /// The plan of a dry run: what the actions would do, and what waits for a time.
+    pub(super) fn plan(&mut self, outcomes: Vec<Outcome>, waiting: &[WaitingToken], survey: &Survey) {
+        let owners = Owners::new(survey);
+        let (writes, others): (Vec<_>, Vec<_>) =
+            outcomes.into_iter().partition(|outcome| matches!(outcome.result, Ok(Effect::Done)));
+        let write = |outcome: &Outcome| (owners.owner(&outcome.planned), describe(&outcome.planned.action));
+        self.planned = writes.iter().map(write).collect();
+        self.waiting = waiting.iter().map(|it| (owners.of_holder(&it.holder), describe_waiting(it))).collect();
+        self.add(others, survey);
     }
 
     /// The last survey, and what is left of its plan.
@@ -184,8 +204,8 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
-        let Self { set_up, outcomes, last, repairs } = self;
-        let (survey, Divided { allowed, waiting, held_back, alarms }) = last.unwrap_or_default();
+        let Self { set_up, outcomes, last, planned, waiting: waiting_tokens, repairs } = self;
+        let (survey, Divided { waiting, held_back, alarms, .. }) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
         for report in &mut clusters {
@@ -198,12 +218,17 @@ impl Swept {
                 alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string());
             let of_corrections = repairs.alarms.iter().filter(|(cluster, _)| belongs(cluster));
             let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
-            let is_its = |planned: &&Planned| owners.owner(planned).as_ref().is_some_and(belongs);
-            let planned = allowed.iter().chain(&held_back).filter(is_its);
             report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
-            report.planned = planned.map(|planned| describe(&planned.action)).collect();
+            let is_its = |planned: &&Planned| owners.owner(planned).as_ref().is_some_and(belongs);
+            let of_cluster = |all: &[(Option<ClusterArn>, Value)]| -> Vec<Value> {
+                let its = all.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs));
+                its.map(|(_, value)| value.clone()).collect()
+            };
+            (report.planned, report.waiting) = (of_cluster(&planned), of_cluster(&waiting_tokens));
             let waiting = waiting.iter().filter(|(planned, _)| is_its(&planned));
-            report.waiting = waiting.map(|(planned, wait)| awaiting(&planned.action, *wait)).collect();
+            report.waiting.extend(waiting.map(|(planned, wait)| awaiting(&planned.action, *wait)));
+            let held_back = held_back.iter().filter(is_its);
+            report.blocked.extend(held_back.map(|planned| blocked(describe(&planned.action), HELD_BACK)));
             add_repairs(&repairs, report);
         }
         let problems =
@@ -279,23 +304,24 @@ fn add_repairs(repairs: &RepairReport, report: &mut ClusterReport) {
     if let Some((_, repaired)) = repairs.repaired.iter().find(|(cluster, _)| is_its(cluster)) {
         (report.repaired, report.corrected) = (repaired.tasks, repaired.checks);
     }
-    let planned = repairs.planned.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, planned)| planned.clone());
+    let of_cluster = |all: &[(ClusterArn, Value)]| -> Vec<Value> {
+        all.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, value)| value.clone()).collect()
+    };
+    report.planned.extend(of_cluster(&repairs.planned));
+    report.waiting.extend(of_cluster(&repairs.waiting));
+    report.blocked.extend(of_cluster(&repairs.blocked));
     let unrepaired = repairs.unrepaired.iter().filter(|task| is_its(&task.cluster));
     let skipped = unrepaired.map(|task| json!({ "what": format!("task {}", task.task_id), "why": task.why }));
-    let (planned, skipped): (Vec<Value>, Vec<Value>) = (planned.collect(), skipped.collect());
-    report.planned.extend(planned);
     report.skipped.extend(skipped);
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
     let kind = match (&outcome.planned.action, &outcome.result) {
-        (Action::ForceLeave(agent), Ok(Effect::Refused)) => {
-            report
-                .skipped
-                .push(json!({ "what": format!("client agent {}", agent.member.name), "why": add_to_policy() }));
+        (action, Ok(Effect::Refused)) => {
+            report.blocked.push(blocked(describe(action), &add_to_policy()));
             return;
         }
-        (_, Ok(Effect::Unchanged | Effect::Refused)) => return,
+        (_, Ok(Effect::Unchanged)) => return,
         (_, Err(_)) => {
             report.left += 1;
             return;
@@ -343,16 +369,19 @@ impl<'a> Owners<'a> {
     fn owner(&self, planned: &Planned) -> Option<ClusterArn> {
         let mut candidates = self.clusters.iter();
         let found = match &planned.action {
-            Action::Hide(holder, _) | Action::Revoke(holder, _) => {
-                let name = holder.service().map(|service| service.name.clone());
-                let marks = self.marks.get(&name).into_iter().flatten();
-                let named: Vec<&str> =
-                    marks.filter(|mark| mark.is_in(holder.tenancy())).map(|mark| mark.cluster.as_str()).collect();
-                candidates.find(|cluster| named.iter().any(|name| cluster.is_named_by(name)))
-            }
+            Action::Hide(holder, _) | Action::Revoke(holder, _) => return self.of_holder(holder),
             action => candidates
                 .find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster))),
         };
+        found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
+    }
+
+    /// The cluster that a holder's token was created for.
+    fn of_holder(&self, holder: &TokenHolder) -> Option<ClusterArn> {
+        let name = holder.service().map(|service| service.name.clone());
+        let marks = self.marks.get(&name).into_iter().flatten().filter(|mark| mark.is_in(holder.tenancy()));
+        let named: Vec<&str> = marks.map(|mark| mark.cluster.as_str()).collect();
+        let found = self.clusters.iter().find(|cluster| named.iter().any(|name| cluster.is_named_by(name)));
         found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
     }
 }

@@ -86,24 +86,14 @@ impl Attempt<'_> {
     ) -> Result<Progress, ControllerError> {
         let (scope, holder) = (&self.tokens.scope, self.holder);
         let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
-        let description = match demand {
-            Demand::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), scope.unused_for)
-                .unwrap_or_else(|| token.description.clone()),
-            Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
-        };
-        let description = match self.holder {
-            TokenHolder::Named { .. } => self.with_secret_mark(&description).unwrap_or(description),
-            TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
-        };
         let is_marked = self.is_marked(&token);
-        let is_ours = secret.is_ours || is_marked;
-        if !is_ours {
+        if !secret.is_ours && !is_marked {
             warn!(holder = %holder, "the secret contains a valid token of another creator, which is not changed");
         }
-        if !is_ours || is_marked && description == token.description && !token.grants_nothing() {
+        let Some(description) = self.update_of(secret, &token, demand) else {
             self.cache(demand, secret);
             return Ok(Progress::Done(Effect::Unchanged));
-        }
+        };
         // Only before a change it is checked whether the task of an old event still runs.
         let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
@@ -122,6 +112,23 @@ impl Attempt<'_> {
             Err(ConsulError::NotFound { .. }) => Ok(Progress::Again),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The description that the token in the secret would get, if the token has to be updated.
+    pub(super) fn update_of(&self, secret: &StoredSecret, token: &Token, demand: &Demand<'_>) -> Option<String> {
+        let unused_for = self.tokens.scope.unused_for;
+        let description = match demand {
+            Demand::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), unused_for)
+                .unwrap_or_else(|| token.description.clone()),
+            Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
+        };
+        let description = match self.holder {
+            TokenHolder::Named { .. } => self.with_secret_mark(&description).unwrap_or(description),
+            TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
+        };
+        let is_marked = self.is_marked(token);
+        let is_current = is_marked && description == token.description && !token.grants_nothing();
+        ((secret.is_ours || is_marked) && !is_current).then_some(description)
     }
 
     /// The description with the mark of the secret, if it is that of a token of consul-ecs, which has none. Without the

@@ -51,6 +51,20 @@ impl Tokens {
         is_denied && self.scope.mode == TokenMode::AuthMethod
     }
 
+    /// Whether [`Self::reconcile`] would write something now. `seen` is the secret, if it was read just before.
+    ///
+    /// # Errors
+    /// A failed read.
+    pub(crate) async fn would_change(
+        &self,
+        holder: &TokenHolder,
+        case: Case<'_>,
+        seen: Option<StoredSecret>,
+    ) -> Result<Effect, ControllerError> {
+        let attempt = self.attempt(holder)?;
+        attempt.bounded(attempt.would_change(&case, seen)).await
+    }
+
     /// Deletes an orphan, unless its secret, which is read again, contains it by now.
     ///
     /// # Errors

@@ -89,6 +89,39 @@ impl Attempt<'_> {
         }
     }
 
+    /// Whether the first step would write something.
+    pub(super) async fn would_change(
+        &self,
+        case: &Case<'_>,
+        seen: Option<StoredSecret>,
+    ) -> Result<Effect, ControllerError> {
+        let secret = match seen {
+            Some(secret) => secret,
+            None => self.read().await?,
+        };
+        let token = self.named_token(&secret, case).await?;
+        let foreign = token.as_ref().and_then(|token| self.foreign(token, case));
+        let is_due = if let Some((token, mark)) = foreign {
+            let is_needed = matches!(case, Case::Needed(_));
+            if is_needed {
+                self.check_precedence(token, &mark)?;
+            }
+            is_needed && self.may_create()
+        } else {
+            let held = token.as_ref().map(|token| self.held(&secret, token));
+            let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
+            match (case, next_step(&secret, held.as_ref(), &self.usage(case), bounds, now)) {
+                (Case::Needed(demand), Step::Nothing) => {
+                    token.is_some_and(|token| self.update_of(&secret, &token, demand).is_some())
+                }
+                (Case::Needed(_), Step::Create | Step::Restore(_) | Step::Show(_))
+                | (Case::Idle { .. }, Step::Hide(..) | Step::Remove(..)) => true,
+                _ => false,
+            }
+        };
+        Ok(if is_due { Effect::Done } else { Effect::Unchanged })
+    }
+
     fn may_create(&self) -> bool {
         self.tokens.scope.mode != TokenMode::AuthMethod
     }
@@ -127,22 +160,28 @@ impl Attempt<'_> {
             warn!(holder = %self.holder, secret = self.name, outcome = "left", "the secret holds the token of another service");
             return Ok(Progress::Done(Effect::Unchanged));
         };
+        self.check_precedence(token, mark)?;
+        if !self.may_create() {
+            return Ok(Progress::Done(Effect::Unchanged));
+        }
+        let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
+            return Ok(Progress::Done(Effect::Unchanged));
+        };
+        if mark.is_for(self.holder) {
+            self.mark_for_secret(Some(token)).await?;
+        }
+        self.create_and_show(secret, &cluster, demand).await
+    }
+
+    /// Refuses the secret if its name is that of the token's service too, in another namespace.
+    fn check_precedence(&self, token: &Token, mark: &HolderMark) -> Result<(), InvalidField> {
         let other = mark.service_in(&token.tenancy).map(TokenHolder::Service).filter(|_| !mark.is_for(self.holder));
         match other.filter(|other| self.tokens.scope.names.of(other).eq_ignore_ascii_case(&self.name)) {
             Some(other) => {
                 let found = format!("{} with the token of the {other} of another namespace", self.name);
-                Err(InvalidField::new("secret", &found, "a secret of this service; rename one of the services").into())
+                Err(InvalidField::new("secret", &found, "a secret of this service; rename one of the services"))
             }
-            None if !self.may_create() => Ok(Progress::Done(Effect::Unchanged)),
-            None => {
-                let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
-                    return Ok(Progress::Done(Effect::Unchanged));
-                };
-                if mark.is_for(self.holder) {
-                    self.mark_for_secret(Some(token)).await?;
-                }
-                self.create_and_show(secret, &cluster, demand).await
-            }
+            None => Ok(()),
         }
     }
 

@@ -48,7 +48,8 @@ impl EndState<'_> {
             Kind::TasksCorrected => {
                 let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
                 let is_wrong = |member: &Member| {
-                    matches!(verdict(member, cluster, Some(&on_node), self.now), TaskVerdict::NotPassing(_))
+                    let verdict = verdict(member, cluster, Some(&on_node), self.tokens, self.now);
+                    matches!(verdict, TaskVerdict::NotPassing(_) | TaskVerdict::Broken(_))
                 };
                 self.is_active_and(planned, is_wrong)
             }

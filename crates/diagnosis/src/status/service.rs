@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed};
+use mesh::{
+    arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed,
+    token::ListedToken,
+};
 
 use super::{
     on_node::{Leftover, OnNode},
@@ -48,13 +51,13 @@ impl<'a> Row<'a> {
     }
 
     /// The status; `None` if only tasks are left that were run by hand and have stopped.
-    pub(super) fn status(&self, now: Timestamp) -> Option<ServiceStatus> {
+    pub(super) fn status(&self, tokens: Option<&[ListedToken]>, now: Timestamp) -> Option<ServiceStatus> {
         let living: Vec<&Member> = self.tasks.iter().copied().filter(|it| it.state.task.phase.is_living()).collect();
         if living.is_empty() && self.ecs_services.is_empty() && self.leftovers.is_empty() {
             return None;
         }
         let verdicts: Vec<(&Member, TaskVerdict)> =
-            living.iter().map(|member| (*member, verdict(member, self.cluster, self.on_node, now))).collect();
+            living.iter().map(|it| (*it, verdict(it, self.cluster, self.on_node, tokens, now))).collect();
         let running = living.iter().filter(|it| is_running(it)).count();
         let faults = self.faults(&verdicts, running, now);
         let (state, text) = self.verdict(&verdicts, running, &faults);
@@ -141,6 +144,7 @@ impl<'a> Row<'a> {
             faults.extend(self.too_few(running, now));
         }
         faults.extend(of(|it| matches!(it, TaskVerdict::NotRegistered(_)), "not registered"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Broken(_)), "to be replaced"));
         faults.extend(of(|it| matches!(it, TaskVerdict::Drained(_)), "drained"));
         faults.extend(of(|it| matches!(it, TaskVerdict::NotPassing(_)), "not passing"));
         if running > 0 {

@@ -6,13 +6,19 @@ use jiff::Timestamp;
 use mesh::{
     catalog::HealthCheck,
     definition::DATAPLANE,
+    login::LoginMark,
+    mark::HolderMark,
     phase::TaskPhase,
     repair::{NotRepaired, TaskFacts},
     task::{ContainerHealth, TaskContainer},
+    token::ListedToken,
 };
 
 use super::{on_node::OnNode, report::State};
-use crate::observed::{Member, ObservedCluster};
+use crate::{
+    observed::{Member, ObservedCluster},
+    token_source::TokenSource,
+};
 
 /// The type of the checks of Consul's maintenance mode.
 pub(crate) const MAINTENANCE: &str = "_service_maintenance:";
@@ -22,6 +28,8 @@ pub(crate) const MAINTENANCE: &str = "_service_maintenance:";
 pub(crate) enum TaskVerdict {
     /// Consul has no instance of it, or not all that belongs to it.
     NotRegistered(String),
+    /// Nothing outside of it can make it work again.
+    Broken(String),
     /// Its instance gets no traffic, because somebody wants it so.
     Drained(String),
     /// A check of its instance does not pass.
@@ -41,7 +49,9 @@ pub(crate) enum TaskVerdict {
 impl TaskVerdict {
     pub(super) fn state(&self) -> State {
         match self {
-            Self::NotRegistered(_) | Self::Drained(_) | Self::NotPassing(_) | Self::Disconnected => State::Faulty,
+            Self::NotRegistered(_) | Self::Broken(_) | Self::Drained(_) | Self::NotPassing(_) | Self::Disconnected => {
+                State::Faulty
+            }
             Self::Unknown => State::Unknown,
             Self::Starting(_) => State::Starting,
             Self::Stopping => State::Stopping,
@@ -54,6 +64,7 @@ impl fmt::Display for TaskVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRegistered(why) => write!(f, "not registered: {why}"),
+            Self::Broken(why) => write!(f, "to be replaced: {why}"),
             Self::Drained(why) => write!(f, "drained: {why}"),
             Self::NotPassing(why) => write!(f, "not passing: {why}"),
             Self::Disconnected => f.write_str("ECS has lost contact with its agent"),
@@ -65,11 +76,13 @@ impl fmt::Display for TaskVerdict {
     }
 }
 
-/// The verdict on a task that has not stopped.
+/// The verdict on a task that has not stopped. Consul has these `tokens`; `None` if that is not known. `why` names the cause
+/// of this verdict, and has none of its own.
 pub(crate) fn verdict(
     member: &Member,
     cluster: &ObservedCluster,
     on_node: Option<&OnNode<'_>>,
+    tokens: Option<&[ListedToken]>,
     now: Timestamp,
 ) -> TaskVerdict {
     let task = &member.state.task;
@@ -79,17 +92,24 @@ pub(crate) fn verdict(
     if task.placement.is_disconnected {
         return TaskVerdict::Disconnected;
     }
-    let Some(on_node) = on_node else { return TaskVerdict::Unknown };
-    let is_new = !task.placement.has_had_time_to_register(now);
-    if !task.placement.is_running && is_new {
-        return TaskVerdict::Starting(format!("ECS reports {}", member.state.last_status));
-    }
     let facts = TaskFacts {
         cluster: &cluster.arn,
         task,
         definition: &member.definition.definition,
         is_enterprise: member.is_enterprise,
     };
+    let expected = facts.expected();
+    if let Err(why @ (NotRepaired::OtherTaskId(_) | NotRepaired::Failed(_))) = &expected {
+        return TaskVerdict::NotRegistered(why.to_string());
+    }
+    if let Some(why) = broken(member, &facts, tokens, now) {
+        return TaskVerdict::Broken(why);
+    }
+    let Some(on_node) = on_node else { return TaskVerdict::Unknown };
+    let is_new = !task.placement.has_had_time_to_register(now);
+    if !task.placement.is_running && is_new {
+        return TaskVerdict::Starting(format!("ECS reports {}", member.state.last_status));
+    }
     if on_node.instances_of(task.arn.id()).is_empty() {
         return missing(&facts, is_new);
     }
@@ -100,11 +120,44 @@ pub(crate) fn verdict(
     if !failing.is_empty() {
         return not_passing(member, &failing, is_new);
     }
-    let difference = facts.expected().ok().and_then(|expected| on_node.catalog.difference(&expected));
-    match difference.as_ref().and_then(|difference| difference.instances.first()) {
-        Some(registration) => TaskVerdict::NotRegistered(format!("Consul has no {}", registration.name)),
+    let difference = expected.ok().and_then(|expected| on_node.catalog.difference(&expected));
+    if let Some(registration) = difference.as_ref().and_then(|difference| difference.instances.first()) {
+        return TaskVerdict::NotRegistered(format!("Consul has no {}", registration.name));
+    }
+    match task.containers.iter().find(|it| it.health == ContainerHealth::Unhealthy && !it.is_stopped) {
+        Some(container) => TaskVerdict::NotPassing(format!("its container {} is UNHEALTHY", container.name)),
         None => TaskVerdict::Healthy,
     }
+}
+
+/// Why only another task can take the place of a running one.
+fn broken(member: &Member, facts: &TaskFacts<'_>, tokens: Option<&[ListedToken]>, now: Timestamp) -> Option<String> {
+    if let Some(broken) = facts.broken(login_tokens(facts, tokens), now) {
+        return Some(broken.to_string());
+    }
+    if is_service_token_gone(member, tokens) {
+        return Some(format!("Consul does not have the token of the service {}", member.service.name));
+    }
+    let reporter = facts.definition.programs.health_reporter()?;
+    let is_lost = facts.task.losses(facts.definition).health_sync;
+    is_lost.then(|| format!("its container {reporter} has stopped, so that it does not report its health"))
+}
+
+/// How many login tokens Consul has of a task; `None` if that is not known. If Consul lists no login token of the whole
+/// cluster, they may be in another datacenter.
+pub(crate) fn login_tokens(facts: &TaskFacts<'_>, tokens: Option<&[ListedToken]>) -> Option<usize> {
+    let logins: Vec<&LoginMark> = tokens?.iter().filter_map(|token| token.login.as_ref()).collect();
+    let are_listed = logins.iter().any(|login| facts.cluster.is_named_by(&login.cluster));
+    are_listed.then(|| logins.iter().filter(|login| login.is_of(facts.task.arn.id(), facts.cluster)).count())
+}
+
+/// Whether Consul certainly lacks the token that a running task has read from Secrets Manager.
+pub(crate) fn is_service_token_gone(member: &Member, tokens: Option<&[ListedToken]>) -> bool {
+    let reads = matches!(member.token, TokenSource::SecretsManager { .. });
+    let is_its = |mark: HolderMark| mark.service.as_ref() == Some(&member.service.name);
+    let has_token =
+        |tokens: &[ListedToken]| tokens.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its));
+    reads && member.state.task.placement.is_running && tokens.is_some_and(|tokens| !has_token(tokens))
 }
 
 /// A task without an instance.

@@ -15,7 +15,7 @@ use crate::{
 /// The only row.
 fn row(cluster: ObservedCluster) -> ServiceStatus {
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-    let mut report = status(&observed, now());
+    let mut report = status(&observed, None, now());
     assert_eq!(report.services.len(), 1, "{report:?}");
     report.services.remove(0)
 }
@@ -125,6 +125,17 @@ fn drained_service_says_why() {
         catalog.checks.extend(drains);
     });
     assert_eq!(verdict, "both tasks are drained: the container consul-dataplane has stopped in the running task");
+}
+
+#[test]
+fn task_that_why_says_to_replace_is_not_healthy() {
+    let mut cluster = healthy();
+    let task = &mut cluster.tasks[0].state.task;
+    let proxy = task.containers.iter_mut().find(|it| it.name == "consul-dataplane").unwrap();
+    (proxy.is_stopped, proxy.exit_code) = (true, Some(137));
+    let row = row(cluster);
+    assert_eq!(row.state, State::Faulty);
+    assert_eq!(row.verdict, "1 of 2 tasks is to be replaced: its container consul-dataplane has stopped");
 }
 
 #[test]

@@ -123,7 +123,7 @@ impl<'a> Case<'a> {
 
     /// What `status` says of it, if it is meant to run.
     pub(crate) fn verdict(&self) -> Option<TaskVerdict> {
-        Some(verdict(self.active()?, self.cluster?, self.on_node.as_ref(), self.now))
+        Some(verdict(self.active()?, self.cluster?, self.on_node.as_ref(), self.tokens(), self.now))
     }
 
     /// The container of the program that registers the task.
@@ -154,6 +154,11 @@ impl<'a> Case<'a> {
     pub(crate) fn ecs_service(&self) -> Option<&'a MemberService> {
         let name = self.member?.state.task.placement.service.as_ref()?;
         self.cluster?.services.iter().find(|service| service.state.name == *name)
+    }
+
+    /// The tokens in Consul; `None` if they could not be read.
+    pub(crate) fn tokens(&self) -> Option<&'a [ListedToken]> {
+        self.further.tokens.as_deref()
     }
 
     /// The login tokens of the task; `None` if Consul's tokens could not be read.

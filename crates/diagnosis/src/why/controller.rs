@@ -44,6 +44,16 @@ fn done(line: &Line) -> String {
         "create_token" => format!("created the token{accessor} of the {holder}"),
         "restore_token" => format!("created the token{accessor} of the {holder} again: Consul did not have it"),
         "update_token" => format!("updated the token{accessor} of the {holder}"),
+        "show_token" => format!("wrote the token{accessor} of the {holder} into its secret"),
+        "empty_secret" => format!("emptied the secret of the {holder}"),
+        "delete_unused_token" => {
+            format!("deleted the token{accessor} of the {holder}: another attempt had created one")
+        }
+        "provision" => format!("looked after the token of the {holder}{}", because(line)),
+        "delete_secret" => format!("deleted the unused secret of the {holder}{}", because(line)),
+        "restore_secret" => format!("restored the deleted secret of the {holder}"),
+        "force_leave" => "removed its client agent".to_owned(),
+        "deregister_node" => "deregistered the node of its cluster".to_owned(),
         "hide_token" => format!("hid the token{accessor} of the {holder} from tasks{}", because(line)),
         "revoke" => format!("revoked the token{accessor} of the {holder}{}", because(line)),
         "repair" => format!("registered it again{}", because(line)),

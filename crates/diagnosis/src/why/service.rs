@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use mesh::{arn::TaskId, time::elapsed};
+use mesh::{arn::TaskId, time::elapsed, token::ListedToken};
 
 use super::{
     case::Case,
@@ -52,8 +52,14 @@ impl Within {
 
 /// The service of this name, in Consul or in ECS.
 #[must_use]
-pub fn find_service(name: &str, within: &Within, observed: &Observed, now: Timestamp) -> Found {
-    let rows = status(observed, now).services;
+pub fn find_service(
+    name: &str,
+    within: &Within,
+    observed: &Observed,
+    tokens: Option<&[ListedToken]>,
+    now: Timestamp,
+) -> Found {
+    let rows = status(observed, tokens, now).services;
     let is_it = |row: &ServiceStatus| row.service == name || row.ecs_services.iter().any(|service| service == name);
     let (mut found, elsewhere): (Vec<ServiceStatus>, Vec<ServiceStatus>) =
         rows.into_iter().filter(is_it).partition(|row| within.includes(row));

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::time::elapsed;
+use crate::time::{elapsed, later};
 use crate::{
     action::Action,
     arn::TaskArn,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
-    observed::Observed,
+    observed::{Extent, Observed},
     rules::Rules,
     secret::StoredSecret,
-    token::{ListedToken, TokenHolder},
+    token::{AccessorId, ListedToken, TokenHolder},
     token_mode::TokenMode,
 };
 
@@ -47,18 +47,8 @@ pub(crate) fn plan_tokens(
     required: &BTreeMap<TokenHolder, Vec<TaskArn>>,
     rules: Rules<'_>,
 ) -> Vec<Action> {
-    let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
-    for token in &observed.tokens {
-        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
-            continue;
-        };
-        let holder = rules.names.holder_of(&mark, &token.tenancy).filter(|holder| holder.service().is_some());
-        if let Some(holder) = holder {
-            marked.entry(holder).or_default().push((token, mark));
-        }
-    }
     let mut actions = Vec::new();
-    for (holder, tokens) in marked {
+    for (holder, tokens) in marked(observed, rules) {
         // A holder whose secret could not be read is skipped.
         let Some(secret) = observed.secrets.get(&holder) else { continue };
         let usage = match listing {
@@ -72,6 +62,82 @@ pub(crate) fn plan_tokens(
     }
     actions.retain(|action| listing.is_some() || matches!(action, Action::ShowOrphan(..)));
     actions
+}
+
+/// The services' tokens of this deployment, by holder.
+fn marked<'a>(observed: &'a Observed, rules: Rules<'_>) -> BTreeMap<TokenHolder, Vec<(&'a ListedToken, HolderMark)>> {
+    let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
+    for token in &observed.tokens {
+        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
+            continue;
+        };
+        let holder = rules.names.holder_of(&mark, &token.tenancy).filter(|holder| holder.service().is_some());
+        if let Some(holder) = holder {
+            marked.entry(holder).or_default().push((token, mark));
+        }
+    }
+    marked
+}
+
+/// A token that no task requires, and that is too young to be hidden or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingToken {
+    /// Its holder.
+    pub holder: TokenHolder,
+    /// Its accessor ID.
+    pub accessor: AccessorId,
+    /// Whether it is hidden next; otherwise it is deleted.
+    pub is_shown: bool,
+    /// When a sweep may do so.
+    pub until: Timestamp,
+}
+
+/// The tokens of idle services that wait for a time.
+#[must_use]
+pub fn waiting_tokens(observed: &Observed, rules: Rules<'_>) -> Vec<WaitingToken> {
+    let Extent::Clusters(Some(listing)) = &observed.extent else { return Vec::new() };
+    let mut waiting = Vec::new();
+    for (holder, tokens) in marked(observed, rules) {
+        let Some(secret) = observed.secrets.get(&holder) else { continue };
+        let (Some(written_at), Some(idle_from)) = (secret.written_at, idle_from(&holder, listing, rules)) else {
+            continue;
+        };
+        let (bounds, place) = (rules.bounds, rules.names.place_of(&holder));
+        for (token, mark) in tokens {
+            let is_named = secret.names(token.accessor);
+            let is_shown = is_named && secret.state.shown().is_some();
+            let from = match (is_shown, is_named) {
+                (true, _) => {
+                    let awaited = mark.unused_since.map(|since| later(since, rules.unused_for));
+                    bounds.hidden_from(written_at).max(awaited.unwrap_or(written_at))
+                }
+                (false, true) => bounds.deleted_from(written_at),
+                (false, false) => match token.created_at {
+                    Some(at) if is_orphan(secret, token, &mark, &place, rules) => {
+                        bounds.deleted_from(written_at).max(later(at, bounds.settled_after()))
+                    }
+                    _ => continue,
+                },
+            };
+            let until = from.max(idle_from);
+            if until > rules.now {
+                waiting.push(WaitingToken { holder: holder.clone(), accessor: token.accessor, is_shown, until });
+            }
+        }
+    }
+    waiting
+}
+
+/// From when on a holder without a living task is idle; `None` if it has one.
+fn idle_from(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Option<Timestamp> {
+    match judge(holder, listing, rules) {
+        Idleness::Living(_) => None,
+        Idleness::Idle(_) => Some(rules.now),
+        Idleness::RecentlyStopped(task) => {
+            let stopped = listing.tasks.iter().find(|it| it.arn == task).and_then(|it| it.stopped_at);
+            Some(later(stopped.unwrap_or(rules.now), rules.grace.quiet()))
+        }
+    }
 }
 
 /// The action for the token in the secret.
@@ -106,10 +172,7 @@ fn plan_orphans(
     rules: Rules<'_>,
 ) -> Vec<Action> {
     let place = rules.names.place_of(holder);
-    let orphans = tokens.iter().filter(|(token, mark)| {
-        // A cluster name alone may be that of another account.
-        !secret.names(token.accessor) && mark.has_arn_of(rules.clusters) && mark.may_be_for(&place)
-    });
+    let orphans = tokens.iter().filter(|(token, mark)| is_orphan(secret, token, mark, &place, rules));
     let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
     for (token, _) in orphans {
         match orphan_step(token.created_at, secret, usage, rules.bounds, rules.now) {
@@ -122,4 +185,10 @@ fn plan_orphans(
     }
     actions.extend(shown.map(|token| Action::ShowOrphan(holder.clone(), token.clone())));
     actions
+}
+
+/// Whether the token is certainly for this secret, which does not contain it.
+fn is_orphan(secret: &StoredSecret, token: &ListedToken, mark: &HolderMark, place: &str, rules: Rules<'_>) -> bool {
+    // A cluster name alone may be that of another account.
+    !secret.names(token.accessor) && mark.has_arn_of(rules.clusters) && mark.may_be_for(place)
 }

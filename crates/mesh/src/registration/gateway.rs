@@ -50,19 +50,22 @@ impl GatewayFields {
     pub(super) fn registration(&self, place: &TaskPlace, tenancy: &Tenancy) -> Result<Registration, InvalidField> {
         let name = place.name(self.name.as_deref(), "gateway.name")?;
         let config = |proxy: &GatewayProxyFields| proxy.config.clone().unwrap_or_default();
+        // mesh-init reads the addresses of mesh gateways only.
+        let is_mesh_gateway = self.kind == GatewayKind::MeshGateway;
+        let [lan, wan] = [&self.lan_address, &self.wan_address].map(|it| it.as_ref().filter(|_| is_mesh_gateway));
         let mut gateway = Registration {
             kind: InstanceKind::Gateway(self.kind),
-            port: self.lan_address.as_ref().map_or(GATEWAY_PORT, AddressFields::port),
+            port: lan.map_or(GATEWAY_PORT, AddressFields::port),
             tags: self.tags.clone().unwrap_or_default(),
             meta: place.meta(self.meta.as_ref()),
             proxy: self.proxy.as_ref().map(|proxy| Proxy { config: config(proxy), ..Proxy::default() }),
             ..Registration::new(&name, place, tenancy)
         };
-        if let Some(lan) = self.lan_address.as_ref().and_then(AddressFields::tagged) {
+        if let Some(lan) = lan.and_then(AddressFields::tagged) {
             gateway.service_address.clone_from(&lan.address);
             gateway.tagged_addresses.insert("lan", lan);
         }
-        if let Some(wan) = self.wan_address.as_ref().and_then(AddressFields::tagged) {
+        if let Some(wan) = wan.and_then(AddressFields::tagged) {
             gateway.tagged_addresses.insert("wan", wan);
         }
         gateway.checks = vec![checks::of_dataplane(&gateway)];

@@ -95,7 +95,7 @@ pub struct Registration {
     pub tagged_addresses: BTreeMap<&'static str, ServiceAddress>,
     /// The configuration of a sidecar proxy or gateway.
     pub proxy: Option<Proxy>,
-    /// Where it runs, if the region is known.
+    /// Where a service or its sidecar proxy runs, if the region is known. `mesh-init` registers none for a gateway.
     pub locality: Option<Locality>,
     /// The checks of the instance.
     pub checks: Vec<HealthCheck>,
@@ -123,6 +123,12 @@ impl TaskPlace {
         }
     }
 
+    /// The locality of a service, if the region is known.
+    pub(super) fn locality(&self) -> Option<Locality> {
+        let region = self.region.clone().filter(|region| !region.is_empty())?;
+        Some(Locality { region, zone: self.zone.clone() })
+    }
+
     /// The metadata of all instances of the task; configured values replace those of consul-ecs.
     pub(super) fn meta(&self, configured: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
         let own = [(TASK_ID_META, self.arn.id().as_str()), ("task-arn", self.arn.as_str()), ("source", "consul-ecs")];
@@ -135,7 +141,6 @@ impl TaskPlace {
 impl Registration {
     /// An instance `name` of the task, with nothing that is configured.
     pub(super) fn new(name: &ServiceName, place: &TaskPlace, tenancy: &Tenancy) -> Self {
-        let region = place.region.as_ref().filter(|region| !region.is_empty());
         Self {
             node: place.cluster.to_string(),
             address: place.address.to_string(),
@@ -150,7 +155,7 @@ impl Registration {
             enable_tag_override: false,
             tagged_addresses: BTreeMap::new(),
             proxy: None,
-            locality: region.map(|region| Locality { region: region.clone(), zone: place.zone.clone() }),
+            locality: None,
             checks: Vec::new(),
             tenancy: tenancy.clone(),
         }

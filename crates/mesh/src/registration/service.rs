@@ -70,6 +70,7 @@ impl ServiceInMesh {
             tags: fields.tags.clone().unwrap_or_default(),
             meta: place.meta(fields.meta.as_ref()),
             weights: fields.weights,
+            locality: place.locality(),
             enable_tag_override: fields.enable_tag_override.unwrap_or_default(),
             ..Registration::new(&name, place, tenancy)
         };

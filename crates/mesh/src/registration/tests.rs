@@ -137,14 +137,27 @@ fn one_check_for_each_container() {
 }
 
 #[test]
-fn locality_needs_a_region() {
-    let of = |region: Option<&str>, zone: Option<&str>| {
-        let place = TaskPlace { region: region.map(str::to_owned), zone: zone.map(str::to_owned), ..place() };
-        let config = parse(&full_gateway()).unwrap();
-        registrations(&config, &place, &Tenancy::Community).unwrap().remove(0).locality
+fn only_services_have_a_locality_and_it_needs_a_region() {
+    let of = |config: &Value, region: Option<&str>| -> Vec<Option<Locality>> {
+        let place = TaskPlace { region: region.map(str::to_owned), ..place() };
+        let registered = registrations(&parse(config).unwrap(), &place, &Tenancy::Community).unwrap();
+        registered.into_iter().map(|registration| registration.locality).collect()
     };
-    assert_eq!(of(None, Some("us-east-1b")), None);
-    assert_eq!(of(Some(""), Some("us-east-1b")), None);
-    let zone = Some("us-east-1b".to_owned());
-    assert_eq!(of(Some("us-east-1"), zone.as_deref()), Some(Locality { region: "us-east-1".to_owned(), zone }));
+    assert_eq!(of(&full_service(), None), [None, None]);
+    assert_eq!(of(&full_service(), Some("")), [None, None]);
+    let locality = Locality { region: "us-east-1".to_owned(), zone: Some("us-east-1b".to_owned()) };
+    assert_eq!(of(&full_service(), Some("us-east-1")), [Some(locality.clone()), Some(locality)]);
+    assert_eq!(of(&full_gateway(), Some("us-east-1")), [None]);
+}
+
+#[test]
+fn only_mesh_gateways_have_the_configured_addresses() {
+    for kind in ["mesh-gateway", "api-gateway", "terminating-gateway"] {
+        let mut config = full_gateway();
+        config["gateway"]["kind"] = json!(kind);
+        let gateway = registered(&config).remove(0);
+        let seen = (gateway.service_address.as_str(), gateway.port, gateway.tagged_addresses.len());
+        let expected = if kind == "mesh-gateway" { ("10.0.9.9", 8444, 2) } else { ("10.0.1.10", 8443, 0) };
+        assert_eq!(seen, expected, "{kind}");
+    }
 }

@@ -46,7 +46,8 @@ pub async fn deregister(world: &World<'_>, body: &Value) {
     world.consul.put("/v1/catalog/deregister", &body).await;
 }
 
-/// What Consul holds of the world's cluster, without the numbers of its writes and the outputs of checks.
+/// What Consul holds of the world's cluster, without the numbers of its writes, the outputs of checks, and the virtual
+/// addresses that newer releases assign anew to a service that was gone.
 pub async fn catalog(world: &World<'_>) -> Value {
     let mut node = world.node_services().await;
     let mut services = node["Services"].as_array_mut().map(std::mem::take).unwrap_or_default();
@@ -55,6 +56,9 @@ pub async fn catalog(world: &World<'_>) -> Value {
         for field in ["CreateIndex", "ModifyIndex", "Output"] {
             object.as_object_mut().expect("an object").remove(field);
         }
+    }
+    for addresses in services.iter_mut().filter_map(|service| service["TaggedAddresses"].as_object_mut()) {
+        addresses.remove("consul-virtual");
     }
     services.sort_by_key(|service| service["ID"].as_str().map(str::to_owned));
     checks.sort_by_key(|check| check["CheckID"].as_str().map(str::to_owned));

@@ -12,6 +12,7 @@ use super::{
     moment::moment,
     report::{Conclusion, Condition},
 };
+use crate::status::TaskVerdict;
 
 /// A cause: what is wrong and what to do, if it is this one.
 type Rule = fn(&Case<'_>) -> Option<Conclusion>;
@@ -42,11 +43,11 @@ const RULES: [Rule; 33] = [
     // It is meant to run.
     running::another_tasks_id,
     running::proxy_stopped,
+    tokens::login_refused,
     tokens::login_tokens_gone,
     tokens::service_token_gone,
     running::drained,
     running::mesh_init_failed,
-    tokens::login_refused,
     running::lost,
     running::unhealthy_container,
     running::health_sync_stopped,
@@ -57,6 +58,9 @@ const RULES: [Rule; 33] = [
 
 /// What is wrong with a task.
 pub(super) fn conclude(case: &Case<'_>) -> Conclusion {
+    if case.verdict() == Some(TaskVerdict::Healthy) {
+        return Conclusion::healthy();
+    }
     let mut conclusion = RULES.iter().find_map(|rule| rule(case)).unwrap_or_else(Conclusion::healthy);
     let is_unread = case.cluster.is_some_and(|cluster| cluster.catalog.is_none());
     if is_unread && conclusion.condition == Condition::Ended {

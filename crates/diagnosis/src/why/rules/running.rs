@@ -189,7 +189,11 @@ pub(super) fn not_as_it_should_be(case: &Case<'_>) -> Option<Conclusion> {
             let sentence = format!("It is starting: {why}; ask again in a few minutes{audit}");
             Some(Conclusion::starting(Cause::Starting, sentence))
         }
-        TaskVerdict::Drained(_) | TaskVerdict::Unknown | TaskVerdict::Stopping | TaskVerdict::Healthy => None,
+        TaskVerdict::Broken(_)
+        | TaskVerdict::Drained(_)
+        | TaskVerdict::Unknown
+        | TaskVerdict::Stopping
+        | TaskVerdict::Healthy => None,
     }
 }
 

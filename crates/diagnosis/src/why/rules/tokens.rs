@@ -1,13 +1,13 @@
 //! Tokens that are gone, and tasks that never got one.
 
-use mesh::{
-    definition::DATAPLANE,
-    mark::HolderMark,
-    task::{ContainerHealth, TaskContainer},
-};
+use mesh::broken::Broken;
 
 use super::{Case, Cause, Conclusion, moment};
-use crate::{log_line::Line, token_source::TokenSource};
+use crate::{
+    log_line::Line,
+    status::{is_service_token_gone, login_tokens},
+    token_source::TokenSource,
+};
 
 /// Who deleted a token, by the controller's log.
 fn who(case: &Case<'_>, line: Option<&Line>) -> String {
@@ -24,35 +24,26 @@ fn who(case: &Case<'_>, line: Option<&Line>) -> String {
     }
 }
 
-/// The login tokens of a running task are gone. If Consul lists no login token of the whole cluster, they may be in
-/// another datacenter.
+/// The login tokens of a running task are gone.
 pub(super) fn login_tokens_gone(case: &Case<'_>) -> Option<Conclusion> {
-    let member = case.active()?;
-    let TokenSource::AuthMethod { .. } = member.token else { return None };
-    let cluster = &case.cluster?.arn;
-    let tokens = case.further.tokens.as_ref()?;
-    let are_listed = tokens.iter().any(|token| token.login.as_ref().is_some_and(|it| cluster.is_named_by(&it.cluster)));
-    let has_logged_in = |it: &TaskContainer| !it.is_stopped && it.health == ContainerHealth::Healthy;
-    let has_logged_in = member.state.task.container(DATAPLANE).is_some_and(has_logged_in);
-    let is_gone =
-        has_logged_in && case.login_tokens() == Some(0) && (are_listed || case.done("delete_login_token").is_some());
-    let sentence = format!(
-        "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
-        who(case, case.done("delete_login_token"))
-    );
-    is_gone.then(|| Conclusion::faulty(Cause::TokenDeleted, sentence))
+    case.active()?;
+    let facts = case.facts()?;
+    let sentence = match facts.broken(login_tokens(&facts, case.tokens()), case.now)? {
+        Broken::NoTokens => format!(
+            "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
+            who(case, case.done("delete_login_token"))
+        ),
+        broken @ Broken::OneToken => format!("{broken}: replace the task"),
+        Broken::ProxyStopped => return None,
+    };
+    Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
 }
 
 /// The token of its service is gone, which it has read from Secrets Manager.
 pub(super) fn service_token_gone(case: &Case<'_>) -> Option<Conclusion> {
-    let member = case.active().filter(|member| member.state.task.placement.is_running)?;
+    let member = case.active().filter(|member| is_service_token_gone(member, case.tokens()))?;
     let TokenSource::SecretsManager { secrets } = &member.token else { return None };
     let name = &member.service.name;
-    let is_its = |mark: HolderMark| mark.service.as_ref() == Some(name);
-    let tokens = case.further.tokens.as_ref()?;
-    if tokens.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its)) {
-        return None;
-    }
     let is_revocation =
         |line: &&Line| line.action == "revoke" && line.outcome == "done" && line.is_of_service(name.as_str());
     let revoked = case.further.history.lines.iter().rfind(is_revocation);

@@ -297,3 +297,29 @@ fn everything_else_is_said_as_status_says_it() {
     });
     assert_eq!(cause, Cause::NotRegistered);
 }
+
+#[test]
+fn status_and_why_have_one_verdict() {
+    type Fault = fn(&mut ObservedCluster, &mut Further);
+    let faults: [Fault; 7] = [
+        |_, _| {},
+        |cluster, _| stop_container(cluster, DATAPLANE, 137),
+        |_, further| further.tokens = Some(vec![login_token(2)]),
+        |cluster, _| stop_container(cluster, INIT, 1),
+        |cluster, _| cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy,
+        |cluster, _| deregister(cluster),
+        |cluster, _| {
+            cluster.tasks[0].token = TokenSource::SecretsManager { secrets: vec!["consul-ecs-web".to_owned()] }
+        },
+    ];
+    for (number, fault) in faults.into_iter().enumerate() {
+        let (mut cluster, mut further) = (healthy(), further());
+        fault(&mut cluster, &mut further);
+        let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+        let status = crate::status(&observed, further.tokens.as_deref(), now());
+        let task = status.services[0].tasks.iter().find(|task| task.id == id(1).as_str()).expect("its task");
+        let why = why_task(&id(1), &observed, &further, now());
+        let is_healthy = why.condition == Condition::Healthy;
+        assert_eq!((task.verdict == "healthy", is_healthy), (number == 0, number == 0), "{number}: {task:?} {why:?}");
+    }
+}

@@ -11,7 +11,7 @@ fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
     let (mut cluster, mut further) = (healthy(), further());
     change(&mut cluster, &mut further);
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-    let row = match find_service("web", &Within::default(), &observed, now()) {
+    let row = match find_service("web", &Within::default(), &observed, None, now()) {
         Found::One(row) => Some(row),
         Found::None => None,
         Found::Several(places) | Found::Elsewhere(places) => panic!("{places:?}"),
@@ -92,7 +92,7 @@ fn service_in_several_clusters_is_asked_for_its_cluster() {
         ..healthy()
     };
     let observed = Observed { clusters: vec![healthy(), other], problems: Vec::new() };
-    let Found::Several(places) = find_service("web", &Within::default(), &observed, now()) else {
+    let Found::Several(places) = find_service("web", &Within::default(), &observed, None, now()) else {
         panic!("it was found once")
     };
     assert_eq!(places, ["web (cluster prod)", "web (cluster test)"]);
@@ -108,16 +108,16 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
     }
     cluster.services.clear();
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-    let Found::Several(places) = find_service("web", &Within::default(), &observed, now()) else {
+    let Found::Several(places) = find_service("web", &Within::default(), &observed, None, now()) else {
         panic!("it was found once")
     };
     let place = |namespace: &str| format!("web (cluster prod, partition default, namespace {namespace})");
     assert!(["default", "team-a"].iter().all(|namespace| places.contains(&place(namespace))), "{places:?}");
     let within = Within { namespace: Some("team-a".to_owned()), ..Within::default() };
-    let Found::One(row) = find_service("web", &within, &observed, now()) else { panic!("not found once") };
+    let Found::One(row) = find_service("web", &within, &observed, None, now()) else { panic!("not found once") };
     assert_eq!(row.namespace.as_deref(), Some("team-a"));
     let within = Within { namespace: Some("team-b".to_owned()), ..Within::default() };
-    let Found::Elsewhere(places) = find_service("web", &within, &observed, now()) else { panic!("found") };
+    let Found::Elsewhere(places) = find_service("web", &within, &observed, None, now()) else { panic!("found") };
     assert_eq!(places.len(), 2);
 }
 

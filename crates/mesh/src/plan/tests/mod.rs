@@ -115,19 +115,21 @@ fn seconds_ago(seconds: i64) -> Timestamp {
     Timestamp::from_second(now().as_second() - seconds).unwrap()
 }
 
-fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
-    let (clusters, names) = (clusters(), names());
-    let rules = Rules {
+fn rules<'a>(mode: TokenMode, clusters: &'a ClusterSelection, names: &'a SecretNames) -> Rules<'a> {
+    Rules {
         mode,
-        clusters: &clusters,
-        names: &names,
+        clusters,
+        names,
         grace: GracePeriod::from_secs(300),
         bounds: &Bounds::DEFAULT,
         unused_for: Duration::from_hours(24),
         trigger: Trigger::Sweep,
         now: now(),
-    };
-    plan(observed, rules)
+    }
+}
+
+fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
+    plan(observed, rules(mode, &clusters(), &names()))
 }
 
 /// A secret with a token, older than every time bound.

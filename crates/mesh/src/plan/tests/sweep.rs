@@ -129,6 +129,34 @@ fn token_shown_recently_is_kept() {
 }
 
 #[test]
+fn token_that_is_too_young_waits_until_it_is_hidden_and_deleted() {
+    let waits = |observed: &Observed| -> Vec<(bool, Timestamp)> {
+        let waiting = waiting_tokens(observed, rules(TokenMode::AuthMethod, &clusters(), &names()));
+        waiting.into_iter().map(|it| (it.is_shown, it.until)).collect()
+    };
+    let token = service_token(&Tenancy::Community, "web");
+    let written = |seconds, is_hidden| {
+        let mut observed = sweep_of(vec![token.clone()], vec![]);
+        let secret = StoredSecret { written_at: Some(seconds_ago(seconds)), ..naming(token.accessor, is_hidden) };
+        observed.secrets.values_mut().for_each(|it| *it = secret.clone());
+        observed
+    };
+    assert_eq!(
+        waits(&written(2_600, false)),
+        [(true, seconds_ago(-100))],
+        "a version with a token is shown for 2,700 s"
+    );
+    assert_eq!(waits(&written(2_700, false)), [], "it is hidden now");
+    assert_eq!(waits(&written(300, true)), [(false, seconds_ago(-100))], "a token is hidden for 400 s");
+    assert_eq!(waits(&written(400, true)), [], "it is deleted now");
+    // A service whose last task has stopped lately is not idle yet, and one with a task does not wait
+    let stopped = vec![service_task("web", TaskPhase::Stopped, Some(200))];
+    assert_eq!(waits(&sweep_of(vec![token.clone()], stopped)), [(true, seconds_ago(-70))]);
+    let living = vec![service_task("web", TaskPhase::Active, None)];
+    assert_eq!(waits(&sweep_of(vec![token], living)), []);
+}
+
+#[test]
 fn orphan_of_an_idle_service_is_deleted() {
     let named = service_token(&Tenancy::Community, "web");
     let orphan = ListedToken { accessor: token(78, "").accessor, ..named.clone() };

@@ -31,6 +31,9 @@ fn check(subjects: &[Subject<'_>], findings: &mut TaskFindings<'_>) {
     for subject in subjects.iter().filter(|subject| logs_in(subject)) {
         let definition = subject.definition;
         let (Some(role), Some(family)) = (definition.task_role.text(), definition.family.text()) else { continue };
+        if role.is_empty() {
+            continue;
+        }
         match first.get(role) {
             Some(other) if *other != family => {
                 let message = format!("{family} and {other} have the same task role {role}");
@@ -60,11 +63,17 @@ mod tests {
         for (family, role) in families {
             let mut json: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
             json["family"] = (*family).into();
-            json["taskRoleArn"] = format!("arn:aws:iam::123456789012:role/consul-ecs/{role}").into();
+            let arn = |role: &str| format!("arn:aws:iam::123456789012:role/consul-ecs/{role}");
+            json["taskRoleArn"] = if role.is_empty() { String::new() } else { arn(role) }.into();
             let file = SourceFile::new(format!("{family}.json"), json.to_string());
             read_source(Arc::new(file), true, &mut material).unwrap();
         }
         audit(&material).iter().map(|finding| finding.rule.id).collect()
+    }
+
+    #[test]
+    fn two_families_without_a_role_share_none() {
+        assert!(!ids(&[("web", ""), ("orders", "")]).contains(&RULE.id));
     }
 
     #[test]
