@@ -63,7 +63,6 @@ pub(crate) fn definition() -> Arc<DefinitionState> {
             config_json: Some(CONFIG.to_owned()),
             containers: Vec::new(),
             secrets: Vec::new(),
-            task_role: None,
             programs: Programs { registrar: Some(registrar), ..Programs::default() },
         }),
         images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),

@@ -105,7 +105,6 @@ mod tests {
             arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
             definition: definition(Registrar::MeshInit).arn,
             phase: TaskPhase::Active,
-            is_counted: true,
             tags: Tags::default(),
             stopped_at: None,
             containers: Vec::new(),
