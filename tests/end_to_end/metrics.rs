@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use local_stack::{
-    Stack,
     wait::{SOON, eventually},
     world::World,
 };
-use reqwest::Method;
 use serde_json::Value;
 use telemetry::{NAMESPACE, all};
 
@@ -61,16 +59,4 @@ async fn handled_events_and_sweeps_are_in_the_metrics() {
         })
         .await;
     }
-}
-
-#[tokio::test]
-async fn the_alarm_about_missing_sweeps_has_the_rate_of_the_sweeps() {
-    Fixture::get().await;
-    let query = [("Action", "DescribeAlarms"), ("Version", "2010-08-01")];
-    let request = Stack::shared().await.aws.request(Method::GET, "/", "monitoring").query(&query);
-    let alarms = request.send().await.unwrap().text().await.unwrap();
-    let of_sweeps = alarms.split("<member>").filter(|alarm| alarm.contains("<MetricName>FullSweeps</MetricName>"));
-    let periods: Vec<&str> = of_sweeps.filter_map(|alarm| alarm.split_once("<Period>")?.1.split('<').next()).collect();
-    // One day, the rate of the deployment of this suite
-    assert!(periods.contains(&"86400"), "{periods:?} in {alarms}");
 }

@@ -7,7 +7,9 @@ use super::shipped::tokens;
 const WORDS: &str = include_str!("../../crates/diagnosis/src/why/controller.rs");
 
 /// The actions of lines about the whole installation, and of lines that `why` leaves out.
-const OF_NO_TASK: [&str; 10] = [
+const OF_NO_TASK: [&str; 12] = [
+    // A call of AWS, in an error
+    "GetQueueAttributes",
     "bootstrap",
     "call_aws",
     "call_consul",
@@ -18,6 +20,8 @@ const OF_NO_TASK: [&str; 10] = [
     "publish_events",
     "sweep",
     "sync_health",
+    // `why` has words for it by its name in `log_line`
+    "task_stopped",
 ];
 
 /// The sources below a folder, without tests and imports.

@@ -32,7 +32,6 @@ pub(super) struct ClusterSummary {
     pub(super) drained: usize,
     pub(super) repaired: usize,
     pub(super) corrected: usize,
-    pub(super) replaced: usize,
     pub(super) left: usize,
     /// Why deletions are held back.
     pub(super) guard: Option<String>,
@@ -87,7 +86,7 @@ impl Summary {
     pub(super) fn has_changes(&self) -> bool {
         let changes = |it: &ClusterSummary| {
             let counts: usize = it.created.values().chain(it.deleted.values()).sum();
-            counts + it.hidden + it.drained + it.repaired + it.corrected + it.replaced + it.left
+            counts + it.hidden + it.drained + it.repaired + it.corrected + it.left
         };
         !self.problems.is_empty() || self.clusters.iter().any(|cluster| changes(cluster) > 0)
     }

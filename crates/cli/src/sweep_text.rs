@@ -57,17 +57,8 @@ fn actions(all: &[Value], columns: [&'static str; 3], remark: impl Fn(&Value) ->
 
 /// What a sweep has done.
 pub(super) fn done(summary: &Summary, medium: Medium) -> String {
-    let mut sheet = Sheet::new(&[
-        "cluster",
-        "created",
-        "hidden",
-        "deleted",
-        "drained",
-        "repaired",
-        "corrected",
-        "replaced",
-        "left",
-    ]);
+    let mut sheet =
+        Sheet::new(&["cluster", "created", "hidden", "deleted", "drained", "repaired", "corrected", "left"]);
     for cluster in &summary.clusters {
         let number = |count: usize| Cell::plain(count.to_string());
         let left = if cluster.left == 0 { Tone::Plain } else { Tone::Bad };
@@ -79,7 +70,6 @@ pub(super) fn done(summary: &Summary, medium: Medium) -> String {
             number(cluster.drained),
             number(cluster.repaired),
             number(cluster.corrected),
-            number(cluster.replaced),
             Cell::new(cluster.left.to_string(), left),
         ]);
     }

@@ -4,7 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::{program::Registrar, repair::TaskFacts, time::elapsed};
+use crate::{
+    definition::DATAPLANE,
+    program::Registrar,
+    repair::TaskFacts,
+    task::{ContainerHealth, TaskContainer},
+    time::elapsed,
+};
 
 /// How long after the start of its containers a task has logged in.
 const LOGIN_TIME: Duration = Duration::from_mins(5);
@@ -35,17 +41,19 @@ impl TaskFacts<'_> {
         if task.losses(definition).proxy {
             return Some(Broken::ProxyStopped);
         }
-        let has_logged_in = task.placement.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
         let logs_in = self.config().is_ok_and(|config| config.login().is_some());
-        if !has_logged_in || definition.programs.sets_token || !logs_in {
+        if definition.programs.sets_token || !logs_in {
             return None;
         }
+        let have_all_logged_in = task.placement.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
+        let is_healthy = |it: &TaskContainer| !it.is_stopped && it.health == ContainerHealth::Healthy;
+        let has_logged_in = have_all_logged_in || task.container(DATAPLANE).is_some_and(is_healthy);
         // The dataplane holds one. health-sync logs in for another one; control-plane of 0.7 holds that of the dataplane.
         let registrar = definition.programs.registrar.as_ref().map(|container| container.registrar);
         let logs_in_twice = registrar == Some(Registrar::MeshInit) && definition.programs.health_sync.is_some();
         match tokens? {
-            0 => Some(Broken::NoTokens),
-            1 if logs_in_twice => Some(Broken::OneToken),
+            0 if has_logged_in => Some(Broken::NoTokens),
+            1 if logs_in_twice && have_all_logged_in => Some(Broken::OneToken),
             _ => None,
         }
     }
@@ -68,12 +76,12 @@ mod tests {
     use super::*;
     use crate::{
         arn::TaskArn,
-        definition::{DATAPLANE, TaskDefinition},
+        definition::TaskDefinition,
         examples::{cluster, task_id},
         phase::TaskPhase,
         program::{Programs, RegistrarContainer},
         tags::Tags,
-        task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+        task::{DescribedTask, Placement},
         time::later,
     };
 
@@ -132,6 +140,21 @@ mod tests {
         let with_control_plane = definition(Registrar::ControlPlane);
         assert_eq!(broken(&task(), &with_control_plane, Some(1)), None);
         assert_eq!(broken(&task(), &with_control_plane, Some(0)), Some(Broken::NoTokens));
+    }
+
+    #[test]
+    fn task_with_a_healthy_proxy_has_logged_in() {
+        let definition = definition(Registrar::MeshInit);
+        let mut young = task();
+        let facts = |task: &DescribedTask, tokens| {
+            let facts = TaskFacts { cluster: &cluster("prod"), task, definition: &definition, is_enterprise: false };
+            facts.broken(Some(tokens), Timestamp::UNIX_EPOCH)
+        };
+        assert_eq!(facts(&young, 0), None, "it may still log in");
+        let (name, health) = (DATAPLANE.to_owned(), ContainerHealth::Healthy);
+        young.containers.push(TaskContainer { name, health, is_stopped: false, exit_code: None });
+        assert_eq!(facts(&young, 0), Some(Broken::NoTokens));
+        assert_eq!(facts(&young, 1), None, "its health-sync may still log in");
     }
 
     #[test]

@@ -60,6 +60,7 @@ async fn what_a_rival_does_and_what_nobody_does_are_told_apart() {
     let running = DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
     running.settle().await;
     for task in [&one, &other] {
+        task.log_out().await;
         world.stop_task(&task.arn).await;
     }
     world.settled().await;

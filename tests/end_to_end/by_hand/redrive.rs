@@ -17,7 +17,7 @@ async fn stack(messages: usize) -> Recorder {
 
 fn answer(request: &RecordedRequest, messages: usize, polled: &AtomicUsize) -> Answer {
     let body = match request.operation().as_deref() {
-        None => {
+        Some("DescribeStackResource") => {
             return Answer::ok(
                 "<DescribeStackResourceResponse><DescribeStackResourceResult><StackResourceDetail>\
                  <PhysicalResourceId>http://127.0.0.1/queue</PhysicalResourceId><LogicalResourceId>x</LogicalResourceId>\
@@ -47,7 +47,7 @@ fn answer(request: &RecordedRequest, messages: usize, polled: &AtomicUsize) -> A
                 "Status": status, "ApproximateNumberOfMessagesMoved": moved, "StartedTimestamp": started, "SourceArn": QUEUE,
             }] })
         }
-        Some(other) => return Answer::status(500, other),
+        other => return Answer::status(500, other.unwrap_or_default()),
     };
     Answer::ok(body.to_string())
 }

@@ -65,6 +65,7 @@ async fn a_healthy_service_is_shown_with_few_calls() {
     // The calls that the page documents
     let calls = [
         "DescribeServices",
+        "DescribeStacks",
         "DescribeTaskDefinition",
         "DescribeTasks",
         "ListClusters",
@@ -74,7 +75,7 @@ async fn a_healthy_service_is_shown_with_few_calls() {
     ];
     assert_eq!(aws.operations(), calls);
     assert_eq!(permissions(&aws.requests()), documented("status"));
-    assert_eq!(consul.lines().len(), 3, "{:?}", consul.lines());
+    assert_eq!(consul.lines().len(), 4, "{:?}", consul.lines());
 }
 
 #[tokio::test]

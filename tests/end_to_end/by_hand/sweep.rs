@@ -30,7 +30,8 @@ async fn a_sweep_is_planned_asked_for_and_done() {
 
     // Given a task that reads its token, which exists
     world.run(&world.mesh_definition("by-hand-reader").await).await;
-    assert_eq!(sweep(&["--yes"]).await.code, Some(0));
+    let first = sweep(&["--yes"]).await;
+    assert_eq!(first.code, Some(0), "{}", first.errors);
 
     // Without anything to do
     let (task, _health_sync) = DataplaneTask::start(&world, Release::V0_9).await;

@@ -13,7 +13,7 @@ use test_harness::recorder::RecordedRequest;
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 20] = [
+const EDGES: [(&str, &str); 21] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/addresses.rs", "ecs"),
@@ -25,6 +25,7 @@ const EDGES: [(&str, &str); 20] = [
     ("crates/aws/src/ecs/tasks.rs", "ecs"),
     ("crates/aws/src/events.rs", "events"),
     ("crates/aws/src/failed_messages.rs", "sqs"),
+    ("crates/aws/src/iam.rs", "iam"),
     ("crates/aws/src/installation/stacks.rs", "cloudformation"),
     ("crates/aws/src/installation/topics.rs", "sns kms"),
     ("crates/aws/src/installation/trails.rs", "cloudtrail"),
@@ -153,6 +154,7 @@ fn called_by(role: &str) -> BTreeSet<String> {
         "crates/aws/src/ecs/services.rs",
         "crates/aws/src/ecs/tasks.rs",
         "crates/aws/src/events.rs",
+        "crates/aws/src/iam.rs",
         "crates/aws/src/queue.rs",
         "crates/aws/src/secrets/mod.rs",
         "crates/aws/src/secrets/own.rs",
@@ -160,10 +162,11 @@ fn called_by(role: &str) -> BTreeSet<String> {
     match role {
         "TaskEventsRole" => {
             let mut calls = calls_of(&of_controller);
-            // Only `reconcile` deletes unused secrets, and reads ECS services.
+            // Only `reconcile` deletes unused secrets, and reads ECS services and IAM roles.
             let of_reconcile = [
                 "ecs:DescribeServices",
                 "ecs:ListTaskDefinitions",
+                "iam:GetRole",
                 "secretsmanager:DeleteSecret",
                 "secretsmanager:ListSecrets",
             ];

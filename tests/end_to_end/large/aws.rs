@@ -33,7 +33,8 @@ pub(super) async fn start(tasks: Tasks) -> Recorder {
         let body = seen.json();
         let answer = match seen.operation().as_deref() {
             Some("DescribeClusters") => {
-                json!({ "clusters": [{ "clusterArn": CLUSTER, "status": "ACTIVE" }], "failures": [] })
+                let counts = json!({ "clusterArn": CLUSTER, "status": "ACTIVE", "runningTasksCount": tasks.running });
+                json!({ "clusters": [counts], "failures": [] })
             }
             Some("ListTasks") => page(&body, tasks),
             Some("DescribeTasks") => described(&body, tasks, stopped_at),

@@ -49,9 +49,10 @@ fn in_parts(text: &str) -> Vec<String> {
 
 /// The cluster's node, with a service and a sidecar proxy of each running task.
 fn node() -> Value {
-    let instance = |id: &str, name: &str, task: usize| {
+    let instance = |id: &str, name: &str, kind: &str, task: usize| {
         json!({
             "ID": id,
+            "Kind": kind,
             "Service": name,
             "Tags": [],
             "Address": "10.0.1.12",
@@ -67,8 +68,8 @@ fn node() -> Value {
         let service = service(task);
         let id = format!("{service}-{}", task_id(task));
         [
-            instance(&id, &service, task),
-            instance(&format!("{id}-sidecar-proxy"), &format!("{service}-sidecar-proxy"), task),
+            instance(&id, &service, "", task),
+            instance(&format!("{id}-sidecar-proxy"), &format!("{service}-sidecar-proxy"), "connect-proxy", task),
         ]
     };
     let services: Vec<Value> = (0..RUNNING).flat_map(of_task).collect();

@@ -40,7 +40,11 @@ impl Catalog {
     fn answer(&mut self, seen: &RecordedRequest) -> Answer {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
         match path.join("/").as_str() {
-            // Tasks that do not log in have no tokens
+            // With the default policy `allow`, tasks without tokens are registered
+            "agent/self" => {
+                let policy = json!({ "ACLDefaultPolicy": "allow" });
+                Answer::ok(json!({ "Config": { "Datacenter": "dc1" }, "DebugConfig": policy }).to_string())
+            }
             "acl/tokens" | "agent/members" => Answer::ok("[]"),
             "catalog/node-services" => Answer::ok(self.node().to_string()),
             "health/node" => Answer::ok(json!(self.checks.values().collect::<Vec<_>>()).to_string()),
@@ -103,10 +107,12 @@ async fn a_sweep_registers_a_thousand_lost_tasks() {
     let expected = counts(&[
         ("DescribeClusters", 1),
         ("DescribeServices", SERVICES / SERVICES_DESCRIBED),
-        ("DescribeTaskDefinition", SERVICES),
+        // The second read is for their tags, which may opt a task out
+        ("DescribeTaskDefinition", 2 * SERVICES),
         ("DescribeTasks", 4 * TASKS / DESCRIBED),
         ("GET acl/tokens", 1),
         ("GET agent/members", 1),
+        ("GET agent/self", 1),
         ("GET catalog/node-services", 1),
         // Without the node there were no checks to read before the repair
         ("GET health/node", 2),

@@ -60,8 +60,7 @@ fn done(line: &Line) -> String {
         "correct_health" => format!("corrected its checks{}", because(line)),
         "drain" => format!("drained it{}", because(line)),
         "report_broken_task" => format!("reported it as broken{}", because(line)),
-        "take_over_health_sync" => format!("reports its health from here on{}", because(line)),
-        "replace_task" => format!("stopped it, so that its service starts another one{}", because(line)),
+        "ask_for_second_look" => "will look again before it removes what ECS does not know".to_owned(),
         "ask_for_idle_check" => format!("will look later whether the {holder} still needs its token"),
         "" => reason(line).to_owned(),
         other => {

@@ -82,6 +82,14 @@ impl<'a> DataplaneTask<'a> {
         method.log_in_task(service, &self.world.cluster(), self.id()).await;
     }
 
+    /// Deletes the task's login tokens, as the dataplane does when it stops.
+    pub async fn log_out(&self) {
+        for token in self.world.tokens_about(self.id()).await {
+            let accessor = token["AccessorID"].as_str().unwrap_or_default();
+            self.world.consul.delete(&format!("/v1/acl/token/{accessor}")).await;
+        }
+    }
+
     /// Writes what `mesh-init` writes.
     pub async fn register(&self) {
         for body in self.registrations().await {

@@ -5,28 +5,22 @@ use local_stack::{
     world::task_id,
 };
 use serde_json::json;
-use test_harness::{
-    ecs_agent::{DataplaneService, Release},
-    jwt::JwtAuthMethod,
-};
+use test_harness::ecs_agent::{DataplaneService, Release};
 
 use super::{last_line, why, world};
 
 #[tokio::test]
 async fn a_revoked_login_token_is_found_and_who_deleted_it_is_said() {
     let world = world("why-login-token").await;
-    let method = JwtAuthMethod::create(world.consul, world.name).await;
     let mut service = DataplaneService::of(&world, Release::V0_9);
     service.config["consulLogin"] = json!({ "enabled": true, "method": world.name });
     let tasks = service.create_ecs_service(&world, 2, &json!([])).await;
-    let mut tokens = Vec::new();
     for task in &tasks {
         task.settle().await;
-        tokens.push(method.log_in_task(&world.service(), &world.cluster(), task.id()).await);
     }
     assert_eq!(last_line(&world, tasks[0].id()).await, ("healthy".to_owned(), Some(0)));
     // When somebody deletes the token of one
-    world.consul.delete(&format!("/v1/acl/token/{}", tokens[0].accessor_id)).await;
+    tasks[0].log_out().await;
     let (line, code) = last_line(&world, tasks[0].id()).await;
     let expected = "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and nobody is known to have \
                     deleted it: the controller's log since ";
@@ -47,7 +41,7 @@ async fn a_revoked_token_of_a_service_is_found() {
     let (line, code) = last_line(&world, id).await;
     let expected = format!(
         "Consul does not have the token of the service {service} any more, which its tasks read from \
-         why-consul-client-token and why-{service}, and nobody is known to have deleted it"
+         why-{service} and why-consul-client-token, and nobody is known to have deleted it"
     );
     assert!(line.starts_with(&expected), "{line}");
     assert_eq!(code, Some(1));
