@@ -19,7 +19,7 @@ use controller::{Controller, Deadline, Delivery, SweepOrder, SweepOutcome, Sweep
 use ecs_mesh_controller::wiring;
 use local_stack::consul::Consul;
 use serde_json::{Value, json};
-use test_harness::{proxy::seed, recorder::Recorder};
+use test_harness::{jwt::JwtAuthMethod, proxy::seed, recorder::Recorder};
 
 use self::tasks::{CLUSTER, Task, aws, with_node};
 use crate::{chaos_time, number, print_figure};
@@ -36,8 +36,10 @@ const TIME: Duration = Duration::from_secs(300);
 const SWEEPS: usize = 10;
 
 /// A mesh that is mutilated.
-struct Soak {
-    consul: Consul,
+struct Soak<'a> {
+    consul: &'a Consul,
+    /// Where tasks log in.
+    method: JwtAuthMethod<'a>,
     controller: Arc<Controller>,
     tasks: Arc<Mutex<Vec<Task>>>,
     random: fastrand::Rng,
@@ -74,7 +76,7 @@ async fn controller(consul: &Consul, aws: &Recorder) -> Controller {
     Controller::new(settings.scope, edges)
 }
 
-impl Soak {
+impl Soak<'_> {
     fn task(&self, number: usize) -> Task {
         self.tasks.lock().unwrap()[number].clone()
     }
@@ -98,7 +100,8 @@ impl Soak {
             tasks.push(task.clone());
             task
         };
-        task.mesh_init(&self.consul).await;
+        self.method.log_in_task("web", CLUSTER, &task.id()).await;
+        task.mesh_init(self.consul).await;
         self.change(task.number, |task| task.is_registered = true);
     }
 
@@ -125,7 +128,7 @@ impl Soak {
 
     async fn sync_health(&mut self, number: usize) {
         let mut task = self.task(number);
-        task.health_sync(&self.consul).await;
+        task.health_sync(self.consul).await;
         self.change(number, |known| known.remembered = task.remembered);
     }
 
@@ -250,7 +253,9 @@ async fn soak() {
     let (consul, aws) = tokio::join!(Consul::start(), aws(&tasks));
     let controller = Arc::new(controller(&consul, &aws).await);
     let random = fastrand::Rng::with_seed(seed);
-    let mut soak = Soak { consul, controller: Arc::clone(&controller), tasks, random, steps: BTreeMap::new() };
+    let method = JwtAuthMethod::create(&consul, "soak").await;
+    let mut soak =
+        Soak { consul: &consul, method, controller: Arc::clone(&controller), tasks, random, steps: BTreeMap::new() };
     // Given a mesh of running tasks
     let count = number("SOAK_TASKS").unwrap_or(TASKS);
     for _ in 0..count {
