@@ -7,7 +7,7 @@ use super::shipped::tokens;
 const WORDS: &str = include_str!("../../crates/diagnosis/src/why/controller.rs");
 
 /// The actions of lines about the whole installation, and of lines that `why` leaves out.
-const OF_NO_TASK: [&str; 12] = [
+const OF_NO_TASK: [&str; 11] = [
     // A call of AWS, in an error
     "GetQueueAttributes",
     "bootstrap",
@@ -19,7 +19,6 @@ const OF_NO_TASK: [&str; 12] = [
     "observe",
     "publish_events",
     "sweep",
-    "sync_health",
     // `why` has words for it by its name in `log_line`
     "task_stopped",
 ];

@@ -22,7 +22,7 @@ pub enum Broken {
     #[error("its container consul-dataplane has stopped")]
     ProxyStopped,
     /// Its proxy gets no new endpoints, and its health-sync cannot write.
-    #[error("Consul has none of its login tokens")]
+    #[error("Consul has none of its login tokens: it works until its proxy reconnects")]
     NoTokens,
     /// Its proxy or its health-sync does not work.
     #[error("Consul has only one of its two login tokens, so that its proxy or its health-sync does not work")]

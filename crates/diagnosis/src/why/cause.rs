@@ -18,8 +18,6 @@ pub enum Cause {
     OnlyObserved,
     /// The controller's work for it failed.
     ControllerFailed,
-    /// The controller stopped it, because it was broken.
-    ReplacedByTheController,
     /// EC2 took the capacity back.
     SpotInterruption,
     /// Its container instance was terminated.

@@ -53,16 +53,6 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
     is_late.then(|| Conclusion::faulty(Cause::LeftInConsul, sentence))
 }
 
-/// The controller stopped it.
-pub(super) fn replaced_by_the_controller(case: &Case<'_>) -> Option<Conclusion> {
-    case.end.as_ref()?;
-    let replaced = case.done("replace_task")?;
-    let reason = replaced.reason.as_deref().unwrap_or("it was broken");
-    let sentence =
-        format!("The controller stopped it, because {reason}: its service starts another task, and nothing is to do");
-    Some(Conclusion::ended(Cause::ReplacedByTheController, sentence))
-}
-
 /// EC2 took the capacity back.
 pub(super) fn spot_interruption(case: &Case<'_>) -> Option<Conclusion> {
     with_code(case, "SpotInterruption")?;

@@ -18,7 +18,7 @@ use crate::status::TaskVerdict;
 type Rule = fn(&Case<'_>) -> Option<Conclusion>;
 
 /// All rules. What explains more comes first: a token that was deleted before the check that fails without it.
-const RULES: [Rule; 33] = [
+const RULES: [Rule; 32] = [
     absent::unsorted,
     absent::not_in_the_mesh,
     absent::left_by_a_forgotten_task,
@@ -26,7 +26,6 @@ const RULES: [Rule; 33] = [
     absent::unknown,
     // It stops, or has stopped.
     ended::left_in_consul,
-    ended::replaced_by_the_controller,
     stopped_by::mesh_init,
     stopped_by::image,
     stopped_by::secret,

@@ -151,20 +151,6 @@ fn deployment_of_another_revision_is_named() {
     );
 }
 
-#[test]
-fn task_that_the_controller_replaced_says_why() {
-    let (cause, sentence) = because(|cluster, further| {
-        stop(cluster, "UserInitiated", "ecs-mesh-controller: …", Vec::new());
-        let reason = "its container consul-dataplane has stopped";
-        let replaced =
-            json!({ "action": "replace_task", "outcome": "done", "task_id": id(1).to_string(), "reason": reason });
-        further.history.lines.push(line(3, replaced));
-    });
-    let expected = "The controller stopped it, because its container consul-dataplane has stopped: its service starts another task, \
-                    and nothing is to do";
-    assert_eq!((cause, sentence.as_str()), (Cause::ReplacedByTheController, expected));
-}
-
 /// The first task has stopped, and its instances are still there.
 fn left(cluster: &mut ObservedCluster) {
     stop(cluster, "UserInitiated", "test", Vec::new());
