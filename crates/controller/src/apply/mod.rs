@@ -119,19 +119,18 @@ impl Applier {
         let work = planned.into_iter().map(|planned| {
             let removal = removal.clone();
             async move {
-                let seen = |holder| secrets.get(holder).cloned();
+                let would_change = async |holder, case| {
+                    let seen = secrets.get(holder).cloned();
+                    deadline.run(self.tokens.would_change(holder, case, seen)).await.map_err(Arc::new)
+                };
                 let result = match &planned.action {
                     Action::ForceLeave(_) => removal,
                     Action::Provision(holder) => match self.cluster_of(&planned.tasks) {
-                        Ok(cluster) => {
-                            let case = Case::Needed(&Demand::Listed(&cluster));
-                            deadline.run(self.tokens.would_change(holder, case, seen(holder))).await.map_err(Arc::new)
-                        }
+                        Ok(cluster) => would_change(holder, Case::Needed(&Demand::Listed(&cluster))).await,
                         Err(invalid) => Err(Arc::new(invalid.into())),
                     },
                     Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
-                        let case = Case::Idle { idle, hops: 0 };
-                        deadline.run(self.tokens.would_change(holder, case, seen(holder))).await.map_err(Arc::new)
+                        would_change(holder, Case::Idle { idle, hops: 0 }).await
                     }
                     _ => Ok(Effect::Done),
                 };
@@ -305,11 +304,12 @@ async fn write_in_chunks<T: Clone>(
             for (entry, planned) in chunk.iter().filter(|_| written.iter().any(Outcome::is_conflict)) {
                 by_task.entry(planned.action.instance_task()).or_default().push((entry.clone(), planned.clone()));
             }
-            if by_task.len() <= 1 {
+            if by_task.len() > 1 {
+                for entries in by_task.values() {
+                    outcomes.extend(write_all(entries).await);
+                }
+            } else {
                 outcomes.extend(written);
-            }
-            for entries in by_task.values().filter(|_| by_task.len() > 1) {
-                outcomes.extend(write_all(entries).await);
             }
         }
     }

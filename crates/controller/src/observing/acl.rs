@@ -1,10 +1,11 @@
-//! ACL tokens and policies.
+//! ACL tokens, policies, and what decides about logins.
 
 use async_trait::async_trait;
-use consul::{Acl, ConsulError, Fields, Grant, NewToken, Object, Token, TokenFilter};
+use consul::{Acl, ConsulError, Datacenter, Fields, Grant, Logins, NewToken, Object, Token, TokenFilter};
 use mesh::{
+    admission::AuthMethod,
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken},
+    token::{AccessorId, Grants, ListedToken},
 };
 use serde_json::Value;
 
@@ -68,5 +69,20 @@ fn service_of(new: &NewToken) -> Option<&str> {
     match &new.grant {
         Grant::ServiceIdentity(service) => Some(service.as_str()),
         Grant::Policy(_) | Grant::AsBefore(_) => None,
+    }
+}
+
+#[async_trait]
+impl Logins for Observing {
+    async fn datacenter(&self) -> Result<Datacenter, ConsulError> {
+        self.0.consul.datacenter().await
+    }
+
+    async fn auth_method(&self, tenancy: &Tenancy, name: &str) -> Result<Option<AuthMethod>, ConsulError> {
+        self.0.consul.auth_method(tenancy, name).await
+    }
+
+    async fn role(&self, tenancy: &Tenancy, name: &str) -> Result<Option<Grants>, ConsulError> {
+        self.0.consul.role(tenancy, name).await
     }
 }

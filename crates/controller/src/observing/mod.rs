@@ -10,7 +10,6 @@ mod acl;
 mod agents;
 mod catalog;
 mod ecs;
-mod logins;
 mod secrets;
 mod setup;
 
