@@ -40,7 +40,6 @@ impl CredentialSource for SecretCredential {
 
 /// Parses the controller's own token from the value of its secret: the token itself, or JSON with a key `token`. `None`
 /// if it contains none that is valid in a header.
-#[must_use]
 pub fn controller_token(value: &SecretString) -> Option<SecretString> {
     let token = match serde_json::from_str::<TokenKey>(value.expose_secret()) {
         Ok(json) => json.token,

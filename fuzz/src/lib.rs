@@ -37,7 +37,6 @@ pub const TARGETS: [Target; 12] = [
 
 impl Target {
     /// The target with this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|target| target.name == name)
     }

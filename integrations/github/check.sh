@@ -18,7 +18,6 @@ refuse() {
 for argument in ${arguments[@]+"${arguments[@]}"}; do
   case $argument in
     --output | --output=* | -o* | --output-file | --output-file=*) refuse "${argument%%=*}" 'the action sets it itself' ;;
-    --watch | -w) refuse "$argument" 'the job would not end' ;;
     --statistics) refuse "$argument" 'the action shows the findings themselves' ;;
     --add-ignore | --add-ignore=*) refuse "${argument%%=*}" 'it changes files; run it in your checkout, and commit them' ;;
     --exit-zero | --fail-on | --fail-on=*)

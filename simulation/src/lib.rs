@@ -34,7 +34,6 @@
     clippy::indexing_slicing,
     clippy::missing_errors_doc,
     clippy::missing_panics_doc,
-    clippy::must_use_candidate,
     clippy::panic,
     clippy::print_stdout,
     clippy::struct_excessive_bools,

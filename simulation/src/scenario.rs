@@ -59,7 +59,6 @@ impl Limits {
     pub const OBSERVING: Self = Self { observes: true, ..Self::WIDEST };
 
     /// The widest limits, with one bound exceeded.
-    #[must_use]
     pub fn beyond(bound: Bound) -> Self {
         Self { exceeded: Some(bound), ..Self::WIDEST }
     }

@@ -77,7 +77,6 @@ pub struct AwsAnnouncer {
 
 impl AwsAnnouncer {
     /// The topic with this ARN, and the bus of the configuration's region.
-    #[must_use]
     pub fn new(config: &SdkConfig, topic_arn: String) -> Self {
         let (topics, buses) = (aws_sdk_sns::Client::new(config), aws_sdk_eventbridge::Client::new(config));
         Self { topics, buses, topic_arn }

@@ -61,7 +61,6 @@ pub struct Incomplete {
 impl Auditor {
     /// An auditor with the clusters of scheduled audits, the controller's deployment, and the ignored findings in
     /// `configuration`.
-    #[must_use]
     pub fn new(clusters: ClusterSelection, deployment: Deployment, configuration: Config, edges: Edges) -> Self {
         Self { clusters, deployment, configuration, edges }
     }

@@ -47,7 +47,6 @@ pub enum Scope {
 
 impl Scope {
     /// Whether no caller reads the answer, so that a failed read has to fail the invocation.
-    #[must_use]
     pub fn is_unattended(&self) -> bool {
         matches!(self, Self::Scheduled | Self::Registered(_))
     }
@@ -69,7 +68,6 @@ struct Payload {
 
 impl Order {
     /// The order to audit a revision that was just registered.
-    #[must_use]
     pub fn registered(definition: TaskDefinitionArn) -> Self {
         Self { scope: Scope::Registered(definition), format: Format::Json, announces: true }
     }

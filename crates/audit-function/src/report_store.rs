@@ -90,7 +90,6 @@ pub struct S3Store {
 
 impl S3Store {
     /// The bucket with this name.
-    #[must_use]
     pub fn new(config: &SdkConfig, bucket: String) -> Self {
         Self { client: Client::new(config), bucket }
     }

@@ -42,7 +42,6 @@ pub struct LiveScope {
 
 impl LiveScope {
     /// Whether no cluster, family or revision is named.
-    #[must_use]
     pub fn is_everything(&self) -> bool {
         self.clusters.is_empty() && self.deployed.is_none() && self.families.is_empty() && self.definitions.is_empty()
     }

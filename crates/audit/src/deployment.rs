@@ -15,7 +15,6 @@ pub struct Deployment {
 
 impl Deployment {
     /// What decides which tokens a task requires.
-    #[must_use]
     pub fn tokens(&self) -> TokenRules<'_> {
         TokenRules { mode: self.mode, names: &self.names }
     }

@@ -70,7 +70,6 @@ impl Base {
     ];
 
     /// The definition as JSON.
-    #[must_use]
     pub fn json(self) -> &'static str {
         match self {
             Self::Client => include_str!("bases/client.json"),
@@ -107,13 +106,11 @@ pub const FLAGS: &[(&str, &str)] = &[
 
 impl Example {
     /// The definition with the defect. `None` if the example itself is wrong: its JSON or its path.
-    #[must_use]
     pub fn broken(&self) -> Option<Value> {
         self.variant(self.fails)
     }
 
     /// The definition without the defect. `None` if the example itself is wrong: its JSON or its path.
-    #[must_use]
     pub fn repaired(&self) -> Option<Value> {
         self.variant(self.repaired)
     }

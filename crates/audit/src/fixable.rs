@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::{Material, input::read_source, rule::Rule, run_rule, source::SourceFile, subject::Subject};
 
 /// Whether there is a fix for a finding of `rule`: for one that its examples have.
-#[must_use]
 pub fn is_fixable(rule: &'static Rule) -> bool {
     rule.examples.iter().filter_map(crate::example::Example::broken).any(|definition| {
         let mut material = Material::default();

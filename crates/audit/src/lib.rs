@@ -52,14 +52,12 @@ pub struct Material {
 
 impl Material {
     /// The task definitions called `choice`: by family, logical ID or address. All of them if there is no choice.
-    #[must_use]
     pub fn chosen(&self, choice: Option<&str>) -> Vec<&TaskDefinition> {
         let is_meant = |definition: &&TaskDefinition| choice.is_none_or(|choice| definition.is_meant_by(choice));
         self.definitions.iter().filter(is_meant).collect()
     }
 
     /// Whether the AWS CDK has synthesised the file called `name`: then an edit of it is lost.
-    #[must_use]
     pub fn is_synthesised(&self, name: &str) -> bool {
         let of_definitions = self.definitions.iter().map(|definition| (definition.is_synthesised, &definition.file));
         let of_resources = self.resources.all.iter().map(|resource| (resource.is_synthesised, &resource.file));
@@ -68,7 +66,6 @@ impl Material {
 }
 
 /// Checks everything with every rule. Findings are sorted by file and position.
-#[must_use]
 pub fn audit(material: &Material) -> Vec<Finding> {
     let subjects: Vec<Subject<'_>> = material
         .definitions

@@ -38,13 +38,11 @@ const LATER: &[(&str, &str)] = &[];
 
 impl Rule {
     /// The version of `ecs-mesh` that brought it.
-    #[must_use]
     pub fn added(&self) -> &'static str {
         LATER.iter().find(|(id, _)| *id == self.id).map_or(FIRST_VERSION, |(_, version)| version)
     }
 
     /// Whether it is about App Mesh, whose support has ended.
-    #[must_use]
     pub fn is_of_app_mesh(&self) -> bool {
         self.id.starts_with("appmesh-")
     }
@@ -79,7 +77,6 @@ pub enum Applies {
 
 impl Applies {
     /// As users read it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EveryTask => "every task definition",

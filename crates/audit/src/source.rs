@@ -18,7 +18,6 @@ impl SourceFile {
     }
 
     /// The line and column of a byte.
-    #[must_use]
     pub fn position(&self, byte: usize) -> Position {
         Position::of(&self.text, byte)
     }

@@ -45,7 +45,6 @@ pub struct DefaultBus {
 
 impl DefaultBus {
     /// The bus of the account.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         Self { client: Client::new(config) }
     }

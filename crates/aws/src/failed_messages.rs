@@ -84,7 +84,6 @@ pub struct SqsFailedMessages {
 
 impl SqsFailedMessages {
     /// The queues in the configuration's region.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         Self { client: Client::new(config) }
     }

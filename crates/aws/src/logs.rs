@@ -69,7 +69,6 @@ pub struct AwsLogs(Client);
 
 impl AwsLogs {
     /// The log groups in the configuration's region.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         Self(Client::from_conf(Builder::from(config).timeout_config(timeouts(PAGE_TIME, None)).build()))
     }

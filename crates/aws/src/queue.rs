@@ -48,7 +48,6 @@ pub struct SqsQueue {
 
 impl SqsQueue {
     /// The queue at `url`.
-    #[must_use]
     pub fn new(config: &SdkConfig, url: String) -> Self {
         Self { client: Client::new(config), url }
     }

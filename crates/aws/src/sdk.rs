@@ -31,7 +31,6 @@ pub use aws_types::SdkConfig;
 /// Lambda sets the credentials when it makes an execution environment, and they last as long as that does.
 ///
 /// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
-#[must_use]
 pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let credentials = set("AWS_ACCESS_KEY_ID").zip(set("AWS_SECRET_ACCESS_KEY")).map(|(id, secret)| {
@@ -137,7 +136,6 @@ fn retries() -> RetryConfig {
 }
 
 /// An error and its causes in one line, each once. SDK errors hide what happened in their sources.
-#[must_use]
 pub fn describe(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -63,7 +63,6 @@ pub struct AwsStack {
 
 impl AwsStack {
     /// The stacks in the configuration's region.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         let timeouts = timeouts(LONGEST_INVOCATION, Some(LONGEST_INVOCATION));
         // A second attempt would be a second sweep.

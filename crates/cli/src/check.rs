@@ -10,13 +10,12 @@ use clap::{
 use crate::{
     add_ignore,
     checked::Checked,
-    configuration::{self, ConfigurationArguments},
+    configuration::ConfigurationArguments,
     exit::{Exit, Failure},
     live::LiveArguments,
     sheet::Medium,
     statistics,
     streams::Streams,
-    watch,
 };
 use audit::report::{Format, Report};
 
@@ -42,11 +41,8 @@ pub(super) struct Arguments {
     paths: Vec<String>,
     /// Write an exception for every finding: comments where the file can have them, elsewhere entries in ecs-mesh.toml
     #[arg(long, value_name = "REASON", num_args = 0..=1, require_equals = true, default_missing_value = add_ignore::REASON,
-          value_parser = add_ignore::reason, conflicts_with_all = ["watch", "statistics", "output", "output_file", "exit_zero", "fail_on", "quiet"])]
+          value_parser = add_ignore::reason, conflicts_with_all = ["statistics", "output", "output_file", "exit_zero", "fail_on", "quiet"])]
     add_ignore: Option<String>,
-    /// Check again whenever a file changes, until Ctrl-C
-    #[arg(long, short, conflicts_with_all = ["output_file", "cluster", "family", "task_definition", "all"])]
-    watch: bool,
     #[command(flatten)]
     configuration: ConfigurationArguments,
     #[command(flatten)]
@@ -83,32 +79,12 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    if arguments.watch {
-        return watch::run(&watched(arguments)?, &|streams| once(arguments, streams), streams);
-    }
-    once(arguments, streams)
-}
-
-fn once(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let rules = &arguments.configuration.rules;
     let checked = Checked::new(&arguments.paths, Some(&arguments.live), rules, streams.input)?;
     match &arguments.add_ignore {
         Some(reason) if !checked.is_empty() => add_ignore::run(&checked, rules, reason, streams),
         _ => show(arguments, &checked, streams),
     }
-}
-
-/// What is watched: the input, and the directories in which the configuration file is or may appear.
-fn watched(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
-    if arguments.paths.iter().any(|path| path == "-") {
-        return Err(Failure::Message("--watch cannot read standard input: name files or directories".to_owned()));
-    }
-    let directory = configuration::working_directory()?;
-    let config = configuration::file(arguments.configuration.rules.config.as_deref(), &directory);
-    let here = arguments.paths.is_empty().then(|| PathBuf::from("."));
-    // Of a file, its directory is watched, also if there is no such file yet.
-    let nearest = PathBuf::from(configuration::NAME);
-    Ok(arguments.paths.iter().map(PathBuf::from).chain(here).chain(config).chain([nearest]).collect())
 }
 
 /// Prints the report of what was checked.

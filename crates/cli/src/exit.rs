@@ -17,7 +17,6 @@ pub enum Exit {
 
 impl Exit {
     /// The exit code.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Clean => 0,

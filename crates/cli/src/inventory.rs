@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER", conflicts_with = "paths")]
     cluster: Vec<String>,
-    /// Say what blocks an upgrade of Consul's servers to this version, and what to do, in order
+    /// Say what blocks an upgrade of Consul's servers to this version, and which releases go with it
     #[arg(long, value_name = "VERSION", value_parser = Line::of_version)]
     target_consul: Option<Line>,
     /// The version of Consul's servers now [default: Consul is asked, if `CONSUL_HTTP_ADDR` is set]

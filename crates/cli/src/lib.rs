@@ -49,7 +49,6 @@ mod sweep;
 mod sweep_summary;
 mod sweep_text;
 mod upgrade_text;
-mod watch;
 mod why;
 mod why_text;
 

@@ -34,7 +34,6 @@ pub struct Streams<'s> {
 
 impl Streams<'_> {
     /// Whether to use colours on a terminal, by its environment: <https://no-color.org>
-    #[must_use]
     pub fn uses_colour(is_terminal: bool) -> bool {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -26,7 +26,6 @@ pub enum ConsulAddresses {
 
 impl ConsulAddresses {
     /// Whether every address uses TLS.
-    #[must_use]
     pub fn are_all_tls(&self) -> bool {
         match self {
             Self::Urls(urls) => urls.urls().iter().all(|url| url.scheme() == "https"),
@@ -68,7 +67,6 @@ impl ConsulUrls {
          or ecs://cluster/family-or-service:port";
 
     /// The addresses: at least one.
-    #[must_use]
     pub fn urls(&self) -> &[Url] {
         &self.0
     }
@@ -105,13 +103,11 @@ impl EcsServers {
          names of 1 to 255 letters, digits, '-' and '_'";
 
     /// The name of the cluster.
-    #[must_use]
     pub fn cluster(&self) -> &str {
         &self.cluster
     }
 
     /// The family of the servers' task definition, or the name of their service.
-    #[must_use]
     pub fn family_or_service(&self) -> &str {
         &self.name
     }

@@ -109,7 +109,6 @@ pub enum Refusal {
 
 /// Classifies an unsuccessful answer by its status and body; `subject` is the requested object, and `retry_after` the
 /// header `Retry-After`. Consul returns `ACL not found` for two cases, and status 500 for conflicts and elections.
-#[must_use]
 pub fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();

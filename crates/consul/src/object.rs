@@ -45,7 +45,6 @@ pub struct Object {
 
 impl Object {
     /// Whether this object refers to `other`, so that it can only be created after it.
-    #[must_use]
     pub fn refers_to(&self, other: &Self) -> bool {
         match other.kind {
             Kind::AuthMethod => self.text("AuthMethod") == Some(&other.name),
@@ -61,13 +60,11 @@ impl Object {
     }
 
     /// A string field of the body.
-    #[must_use]
     pub fn text(&self, field: &str) -> Option<&str> {
         self.body.get(field)?.as_str()
     }
 
     /// Whether `rule`, as listed by Consul, binds the same as this binding rule.
-    #[must_use]
     pub fn binds_same_as(&self, rule: &Map<String, Value>) -> bool {
         ["BindType", "BindName", "Selector"].iter().all(|field| {
             self.text(field).unwrap_or_default() == rule.get(*field).and_then(Value::as_str).unwrap_or_default()
@@ -98,7 +95,6 @@ impl fmt::Display for Object {
 }
 
 /// Builds the fields of a body.
-#[must_use]
 pub fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

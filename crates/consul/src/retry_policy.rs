@@ -25,7 +25,6 @@ pub struct RetryPolicy {
 impl RetryPolicy {
     /// For a batch of events, which has 60 seconds. Its reads end after half of the time that is left, 28 seconds: a list
     /// may take 25 of them.
-    #[must_use]
     pub fn for_events() -> Self {
         Self {
             connect: Duration::from_secs(2),
@@ -40,7 +39,6 @@ impl RetryPolicy {
 
     /// For a sweep or a deployment, which has 300 seconds. A request ends long before the bound `call` of the token
     /// lifecycle, 30 seconds, within which it takes effect or not at all.
-    #[must_use]
     pub fn for_sweeps() -> Self {
         Self {
             request: Duration::from_secs(10),

@@ -26,13 +26,11 @@ const HIDDEN: &str = "<hidden>";
 impl Token {
     /// Whether Consul has not shown the secret ID: only a client that
     /// [accepts it](crate::HttpConsul::accepting_hidden_secrets) returns such a token.
-    #[must_use]
     pub fn hides_its_secret(&self) -> bool {
         self.pair.secret.expose_secret() == HIDDEN
     }
 
     /// Whether the token has no permissions. Consul removes links to deleted policies and roles.
-    #[must_use]
     pub fn grants_nothing(&self) -> bool {
         let is_link = |value: &Value| value.as_array().is_some_and(|links| !links.is_empty());
         !self.grants.values().any(is_link)
@@ -85,7 +83,6 @@ struct LoginMeta {
 /// assert_eq!(mark.expect("the mark of a task").cluster, "prod");
 /// assert_eq!(consul::login_mark("token created via login"), None);
 /// ```
-#[must_use]
 pub fn login_mark(description: &str) -> Option<LoginMark> {
     let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
     Some(LoginMark { cluster: meta.cluster, task: meta.task_id.parse().ok()? })

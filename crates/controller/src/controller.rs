@@ -42,7 +42,6 @@ pub struct Controller {
 
 impl Controller {
     /// A controller with empty caches. In mode `observe` it sends no write, except to its own queue and the event bus.
-    #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
         let edges = observing::in_mode(scope.operation, edges);
         let scope = Arc::new(scope);
@@ -98,19 +97,16 @@ impl Controller {
     }
 
     /// Whether it acts.
-    #[must_use]
     pub fn mode(&self) -> Mode {
         self.scope.operation
     }
 
     /// How often sweeps are scheduled.
-    #[must_use]
     pub fn sweep_interval(&self) -> Duration {
         self.scope.sweep_interval
     }
 
     /// Whether `cluster` is one of the configured ones.
-    #[must_use]
     pub fn manages(&self, cluster: &ClusterArn) -> bool {
         self.scope.clusters.contains(cluster)
     }

@@ -15,19 +15,16 @@ pub struct Deadline(Instant);
 
 impl Deadline {
     /// Work may take `remaining`, less a reserve for returning messages.
-    #[must_use]
     pub fn after(remaining: Duration) -> Self {
         Self(Instant::now() + remaining.saturating_sub(RESERVE))
     }
 
     /// A deadline after half of the time left: for reads, so that the other half is left for writes.
-    #[must_use]
     pub(crate) fn half_way(self) -> Self {
         Self(Instant::now() + self.left() / 2)
     }
 
     /// The time left for work.
-    #[must_use]
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }

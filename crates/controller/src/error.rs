@@ -59,7 +59,6 @@ pub enum ControllerError {
 
 impl ControllerError {
     /// Whether a retry cannot help.
-    #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::Secrets(SecretsError::RolledBack { .. }) => true,
@@ -69,7 +68,6 @@ impl ControllerError {
     }
 
     /// The invalid field, if there is one.
-    #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Invalid(invalid) | Self::Secrets(SecretsError::NotOurs(invalid)) => Some(invalid.field()),
@@ -89,7 +87,6 @@ impl ControllerError {
     }
 
     /// A short label for metrics and log queries.
-    #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "invalid",

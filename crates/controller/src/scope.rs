@@ -64,20 +64,17 @@ pub struct Scope {
 impl Scope {
     /// Whether the controller's token requires [`mesh::permission::OPERATOR`]: Consul has partitions, or there are client
     /// agents for certain.
-    #[must_use]
     pub fn needs_operator(&self) -> bool {
         let has_agents = self.bootstrap.extent == BootstrapExtent::Full || self.mode == TokenMode::SecretsManager;
         has_agents || self.tenancies().keys().any(|tenancy| tenancy.partition().is_some())
     }
 
     /// The tenancy of tasks of `cluster` without Enterprise tags.
-    #[must_use]
     pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {
         self.own_tenancies(cluster).next().unwrap_or(&self.default_tenancy)
     }
 
     /// The tenancies that are set up for `cluster`: one for each of its partitions.
-    #[must_use]
     pub fn tenancies_of(&self, cluster: &ClusterArn) -> BTreeSet<&Tenancy> {
         let own: BTreeSet<&Tenancy> = self.own_tenancies(cluster).collect();
         if own.is_empty() { BTreeSet::from([&self.default_tenancy]) } else { own }
@@ -89,7 +86,6 @@ impl Scope {
     }
 
     /// Every tenancy that the deployment sets up, with the clusters in it.
-    #[must_use]
     pub fn tenancies(&self) -> BTreeMap<&Tenancy, Vec<ClusterPattern>> {
         let mut tenancies: BTreeMap<&Tenancy, Vec<ClusterPattern>> = BTreeMap::new();
         for (pattern, tenancy) in &self.cluster_partitions {
@@ -103,7 +99,6 @@ impl Scope {
     }
 
     /// Whether Consul is Enterprise, so that every object is in a partition and a namespace.
-    #[must_use]
     pub fn is_enterprise(&self) -> bool {
         self.tenancies().keys().any(|tenancy| tenancy.partition().is_some())
     }
@@ -120,20 +115,17 @@ impl Scope {
     }
 
     /// Whether the partition is that of the deployment or of one of its clusters.
-    #[must_use]
     pub fn has_partition(&self, name: &TenancyName) -> bool {
         let all = self.cluster_partitions.iter().map(|(_, tenancy)| tenancy).chain([&self.default_tenancy]);
         all.filter_map(Tenancy::partition).any(|partition| partition == name)
     }
 
     /// What decides which tokens a task requires.
-    #[must_use]
     pub fn tokens(&self) -> TokenRules<'_> {
         TokenRules { mode: self.mode, names: &self.names }
     }
 
     /// The rules of a plan for events, at `now`.
-    #[must_use]
     pub fn rules(&self, now: Timestamp) -> Rules<'_> {
         Rules {
             mode: self.mode,

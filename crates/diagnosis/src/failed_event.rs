@@ -4,7 +4,6 @@ use mesh::arn::TaskId;
 use serde_json::Value;
 
 /// What a message is about, or why it can never succeed. Why it failed is in the log of `task-events`.
-#[must_use]
 pub fn said(body: &str) -> String {
     let Ok(event) = serde_json::from_str::<Value>(body) else {
         return "not JSON: it can never succeed".to_owned();

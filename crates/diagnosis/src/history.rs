@@ -60,7 +60,6 @@ pub struct History {
 
 impl History {
     /// A history that could not be read.
-    #[must_use]
     pub fn unread(reason: impl Into<String>) -> Self {
         Self { lines: Vec::new(), is_complete: false, problems: vec![reason.into()] }
     }

@@ -48,7 +48,7 @@ pub use self::{
     scope::Scope,
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,
-    upgrade::{Blocker, RowName, UpgradeError, UpgradeReport, UpgradeStep, upgrade},
+    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
     versions::Versions,
     why::{
         AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, Within, find_service,

@@ -55,7 +55,6 @@ pub struct Line {
 
 impl Line {
     /// A line of the functions; `None` for other lines of the log group, as those of Lambda.
-    #[must_use]
     pub fn parse(line: &LogLine) -> Option<Self> {
         let mut parsed: Self = serde_json::from_str(&line.text).ok()?;
         if parsed.at == Timestamp::default() {
@@ -65,14 +64,12 @@ impl Line {
     }
 
     /// Whether it names a task.
-    #[must_use]
     pub fn is_of_task(&self, id: &TaskId) -> bool {
         let named = self.task_id.as_deref().unwrap_or_default().split(", ");
         named.chain(self.last_task.as_deref().and_then(|arn| arn.rsplit('/').next())).any(|named| named == id.as_str())
     }
 
     /// Whether it names a service, its sidecar proxy or its token.
-    #[must_use]
     pub fn is_of_service(&self, name: &str) -> bool {
         let mut services = self.service.as_deref().unwrap_or_default().split(", ");
         let holder = self.holder.as_deref().and_then(|holder| holder.strip_prefix("service "));
@@ -82,20 +79,17 @@ impl Line {
     }
 
     /// Whether it may be about a cluster: it names it, or none.
-    #[must_use]
     pub fn may_be_in(&self, cluster: &ClusterArn) -> bool {
         let named = self.cluster_arn.as_deref().or(self.last_task.as_deref());
         named.is_none_or(|arn| arn == cluster.as_str() || arn.contains(&format!("/{}/", cluster.name())))
     }
 
     /// Whether what it says was only planned, in mode `observe`.
-    #[must_use]
     pub fn is_observed(&self) -> bool {
         self.outcome == "observed"
     }
 
     /// How the task has stopped, if the line says that.
-    #[must_use]
     pub fn end(&self) -> Option<TaskEnd> {
         (self.action == TASK_STOPPED).then(|| TaskEnd {
             code: self.stop_code.clone(),

@@ -12,7 +12,6 @@ pub(crate) fn of_ecs(error: &EcsError) -> String {
 }
 
 /// Why Consul could not be read.
-#[must_use]
 pub fn of_consul(error: &ConsulError) -> String {
     match error {
         ConsulError::CredentialRejected { .. } => {

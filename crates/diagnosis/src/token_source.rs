@@ -55,7 +55,6 @@ impl TokenSource {
     }
 
     /// It, in one or two words.
-    #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::AuthMethod { .. } => "auth method",

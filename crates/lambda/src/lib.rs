@@ -71,7 +71,6 @@ pub fn diagnostic(label: &str, message: impl Into<String>) -> Diagnostic {
 }
 
 /// How long the invocation may still take.
-#[must_use]
 pub fn remaining(context: &Context) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_millis(context.deadline).saturating_sub(now)

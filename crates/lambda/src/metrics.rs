@@ -15,7 +15,6 @@ pub struct Metrics(Option<&'static Collector>);
 
 impl Metrics {
     /// Starts collecting, and counts the start of this `function`. `stack` is the name of the deployment's stack.
-    #[must_use]
     pub fn start(stack: Option<String>, function: Function) -> Self {
         let stack = stack.filter(|stack| !stack.is_empty()).unwrap_or_else(|| DEFAULT_STACK.to_owned());
         let builder = Builder::new().cloudwatch_namespace(telemetry::NAMESPACE).with_dimension(telemetry::STACK, stack);

@@ -18,7 +18,6 @@
     clippy::indexing_slicing,
     clippy::missing_errors_doc,
     clippy::missing_panics_doc,
-    clippy::must_use_candidate,
     clippy::panic,
     clippy::print_stderr,
     clippy::unwrap_used

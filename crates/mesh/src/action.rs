@@ -39,7 +39,6 @@ pub enum Action {
 
 impl Action {
     /// The task of the instance that is drained or deregistered.
-    #[must_use]
     pub fn instance_task(&self) -> Option<&TaskId> {
         match self {
             Self::MarkCritical(instance, _) | Self::Deregister(instance) => Some(&instance.task),
@@ -48,7 +47,6 @@ impl Action {
     }
 
     /// Whether the action removes something from Consul or hides a token.
-    #[must_use]
     pub fn deletes(&self) -> bool {
         match self {
             Self::DeleteLoginToken(_)

@@ -66,37 +66,31 @@ impl ClusterArn {
     const EXPECTED: &'static str = "a cluster ARN such as arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
     /// The whole ARN.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.arn
     }
 
     /// The cluster's short name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The AWS partition: `aws`, `aws-cn`, `aws-us-gov`, …
-    #[must_use]
     pub fn aws_partition(&self) -> &str {
         &self.aws_partition
     }
 
     /// The AWS region.
-    #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }
 
     /// The AWS account: 12 digits.
-    #[must_use]
     pub fn account(&self) -> &str {
         &self.account
     }
 
     /// The ARN of the cluster `name` in the same account and region.
-    #[must_use]
     pub fn sibling(&self, name: &str) -> Option<Self> {
         let stem = self.arn.rsplit_once(':').map_or("", |(stem, _)| stem);
         format!("{stem}:cluster/{name}").parse().ok()
@@ -104,7 +98,6 @@ impl ClusterArn {
 
     /// Whether `mark` is the ARN or the name of this cluster. The task metadata endpoint prints either, and consul-ecs
     /// copied it into descriptions of tokens.
-    #[must_use]
     pub fn is_named_by(&self, mark: &str) -> bool {
         mark == self.arn || mark == self.name
     }
@@ -141,7 +134,6 @@ pub struct TaskId(String);
 
 impl TaskId {
     /// The ID as ECS prints it.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -179,31 +171,26 @@ impl TaskArn {
         "a task ARN such as arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef";
 
     /// The whole ARN.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.arn
     }
 
     /// The task's ID.
-    #[must_use]
     pub fn id(&self) -> &TaskId {
         &self.id
     }
 
     /// The name of the cluster in a long ARN; `None` in a short one.
-    #[must_use]
     pub fn cluster_name(&self) -> Option<&str> {
         split(&self.arn, "task")?.resource.split_once('/').map(|(name, _)| name)
     }
 
     /// The AWS region.
-    #[must_use]
     pub fn region(&self) -> &str {
         split(&self.arn, "task").map_or("", |parts| parts.region)
     }
 
     /// The cluster in a long ARN; `None` in a short one.
-    #[must_use]
     pub fn cluster(&self) -> Option<ClusterArn> {
         let name = self.cluster_name()?;
         let (stem, _) = self.arn.split_once(":task/")?;
@@ -211,7 +198,6 @@ impl TaskArn {
     }
 
     /// The long ARN of the task with this ID in `cluster`.
-    #[must_use]
     pub fn in_cluster(cluster: &ClusterArn, id: &TaskId) -> Self {
         // The first five fields are the cluster's own.
         let stem = cluster.arn.rsplit_once(':').map_or("", |(stem, _)| stem);
@@ -220,7 +206,6 @@ impl TaskArn {
 
     /// Whether the ARN has the partition, region and account of `cluster`, and its name if the ARN contains a cluster
     /// name.
-    #[must_use]
     pub fn is_in(&self, cluster: &ClusterArn) -> bool {
         let is_beside = split(&self.arn, "task").is_some_and(|parts| parts.is_beside(cluster));
         is_beside && self.cluster_name().is_none_or(|name| name == cluster.name)
@@ -260,25 +245,21 @@ impl TaskDefinitionArn {
         "a task definition ARN such as arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
 
     /// The whole ARN.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.arn
     }
 
     /// Whether the definition is in the account and region of `cluster`.
-    #[must_use]
     pub fn is_beside(&self, cluster: &ClusterArn) -> bool {
         split(&self.arn, "task-definition").is_some_and(|parts| parts.is_beside(cluster))
     }
 
     /// The family that the revision belongs to.
-    #[must_use]
     pub fn family(&self) -> &Family {
         &self.family
     }
 
     /// The revision number, as in the ARN.
-    #[must_use]
     pub fn revision(&self) -> &str {
         self.arn.rsplit(':').next().unwrap_or_default()
     }

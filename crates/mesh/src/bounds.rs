@@ -69,13 +69,11 @@ impl Bounds {
     };
 
     /// Whether a task whose event or login has the time `event_at` may be missing from answers of ECS at `now`.
-    #[must_use]
     pub fn may_lag(&self, event_at: Timestamp, now: Timestamp) -> bool {
         elapsed(event_at, now) <= self.described_after()
     }
 
     /// How long after a task was created or seen ECS describes it, if it exists.
-    #[must_use]
     pub fn described_after(&self) -> Duration {
         self.ecs_lag + self.clocks
     }
@@ -86,40 +84,34 @@ impl Bounds {
     /// The token is hidden only after a listing that starts at `hidden_from` or later. A task whose event used the
     /// version is then older than the lag of ECS, so that the listing contains it. Two functions are involved, and the
     /// clock of each may differ from that of Secrets Manager.
-    #[must_use]
     pub fn relied_on_until(&self, written_at: Timestamp) -> Timestamp {
         later(written_at, self.shown.saturating_sub(self.ecs_lag + self.clocks * 2))
     }
 
     /// Until when an execution environment caches that a token is valid: it read at `now` a version written at
     /// `written_at`.
-    #[must_use]
     pub fn cached_until(&self, written_at: Timestamp, now: Timestamp) -> Timestamp {
         self.relied_on_until(written_at).min(later(now, MAX_CACHE_TIME))
     }
 
     /// The earliest start of a listing that may hide the token of a version written at `written_at`.
-    #[must_use]
     pub fn hidden_from(&self, written_at: Timestamp) -> Timestamp {
         later(written_at, self.shown)
     }
 
     /// How long a token is hidden before it is deleted: until a listing contains every task that can have read it, and
     /// until every creation of it has ended.
-    #[must_use]
     pub fn hidden_for(&self) -> Duration {
         self.secrets_lag + self.ecs_lag + self.attempt + self.call + self.clocks
     }
 
     /// The earliest start of a listing that may delete a token hidden at `hidden_at`.
-    #[must_use]
     pub fn deleted_from(&self, hidden_at: Timestamp) -> Timestamp {
         later(hidden_at, self.hidden_for())
     }
 
     /// The age from which the creator of a token has written it into its secret or never will, and a read of the secret
     /// returns that.
-    #[must_use]
     pub fn settled_after(&self) -> Duration {
         self.secrets_lag + self.attempt + self.call + self.clocks
     }

@@ -32,7 +32,6 @@ pub enum Broken {
 impl TaskFacts<'_> {
     /// Why the task is broken, if it is. Consul has `tokens` of its login tokens; `None` if that is not known. Nothing is
     /// said of a task that ECS has lost contact with.
-    #[must_use]
     pub fn broken(&self, tokens: Option<usize>, now: Timestamp) -> Option<Broken> {
         let (task, definition) = (self.task, self.definition);
         if !task.placement.is_running || task.placement.is_disconnected || definition.runs_client_agent() {
@@ -59,7 +58,6 @@ impl TaskFacts<'_> {
     }
 
     /// How to replace the task, with the command.
-    #[must_use]
     pub fn replacement(&self) -> String {
         let (cluster, id) = (self.cluster, self.task.arn.id());
         let command =

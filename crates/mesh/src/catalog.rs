@@ -54,7 +54,6 @@ pub struct OtherService {
 impl CatalogNode {
     /// Whether every service of `later` is also in this node. Services that were removed, or registered again by the
     /// same task, do not count.
-    #[must_use]
     pub fn is_superset_of(&self, later: &Self) -> bool {
         let is_same = |seen: &ServiceInstance, now: &ServiceInstance| {
             (&seen.id, &seen.task, &seen.task_arn, &seen.tenancy) == (&now.id, &now.task, &now.task_arn, &now.tenancy)
@@ -160,7 +159,6 @@ pub enum DrainReason {
 
 impl DrainReason {
     /// The reason, as the output of the check says it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stopping => "ECS told the task to stop",
@@ -172,7 +170,6 @@ impl DrainReason {
 impl HealthCheck {
     /// The check that drains an instance: a critical check that no health sync updates. Consul agents use the same check
     /// for maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
-    #[must_use]
     pub fn maintenance(instance: &ServiceInstance, reason: DrainReason) -> Self {
         Self {
             node: instance.node.clone(),
@@ -190,7 +187,6 @@ impl HealthCheck {
     }
 
     /// Whether `other` has the ID, node, instance and tenancy of this check.
-    #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.node, &self.id, &self.service_id, &self.tenancy)
             == (&other.node, &other.id, &other.service_id, &other.tenancy)
@@ -199,7 +195,6 @@ impl HealthCheck {
 
 impl CheckStatus {
     /// The status as in Consul's API.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passing => "passing",

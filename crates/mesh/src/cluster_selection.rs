@@ -18,13 +18,11 @@ pub struct ClusterPattern {
 
 impl ClusterPattern {
     /// Whether the pattern contains a `*`.
-    #[must_use]
     pub fn has_wildcard(&self) -> bool {
         self.end.is_some()
     }
 
     /// Whether this is a name of the pattern.
-    #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         match &self.end {
             None => name == self.start,
@@ -35,7 +33,6 @@ impl ClusterPattern {
     }
 
     /// Whether every name of `other` is a name of this pattern.
-    #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         match (&self.end, &other.end) {
             (Some(end), Some(other_end)) => other.start.starts_with(&self.start) && other_end.ends_with(end),
@@ -118,13 +115,11 @@ impl ClusterSelection {
     }
 
     /// The names and patterns.
-    #[must_use]
     pub fn patterns(&self) -> &[ClusterPattern] {
         &self.patterns
     }
 
     /// Whether ECS has to list its clusters to find those of a pattern.
-    #[must_use]
     pub fn has_wildcard(&self) -> bool {
         self.patterns.iter().any(ClusterPattern::has_wildcard)
     }
@@ -135,32 +130,27 @@ impl ClusterSelection {
     }
 
     /// Whether the cluster is selected.
-    #[must_use]
     pub fn contains(&self, cluster: &ClusterArn) -> bool {
         self.has_arn(cluster.as_str())
     }
 
     /// Whether `text` is the ARN of a selected cluster.
-    #[must_use]
     pub fn has_arn(&self, text: &str) -> bool {
         text.strip_prefix(&self.prefix).is_some_and(|name| self.has_name(name))
     }
 
     /// Whether `mark` is the ARN or the name of a selected cluster: see [`ClusterArn::is_named_by`].
-    #[must_use]
     pub fn is_named_by(&self, mark: &str) -> bool {
         self.has_arn(mark) || self.has_name(mark)
     }
 
     /// The selected cluster whose ARN or name is `mark`.
-    #[must_use]
     pub fn cluster_named_by(&self, mark: &str) -> Option<ClusterArn> {
         let name = mark.strip_prefix(&self.prefix).unwrap_or(mark);
         self.home.sibling(name).filter(|_| self.has_name(name))
     }
 
     /// The selected cluster of a task. A short ARN contains no cluster: it counts for the first one with a name.
-    #[must_use]
     pub fn cluster_of(&self, task: &TaskArn) -> Option<ClusterArn> {
         match task.cluster_name() {
             Some(name) => self.home.sibling(name).filter(|cluster| self.contains(cluster) && task.is_in(cluster)),
@@ -169,25 +159,21 @@ impl ClusterSelection {
     }
 
     /// The AWS partition: `aws`, `aws-cn`, `aws-us-gov`, …
-    #[must_use]
     pub fn aws_partition(&self) -> &str {
         self.home.aws_partition()
     }
 
     /// The AWS region.
-    #[must_use]
     pub fn region(&self) -> &str {
         self.home.region()
     }
 
     /// The AWS account: 12 digits.
-    #[must_use]
     pub fn account(&self) -> &str {
         self.home.account()
     }
 
     /// The start of the ARNs of the clusters of a pattern, or the ARN of the cluster.
-    #[must_use]
     pub fn arn_start(&self, pattern: &ClusterPattern) -> String {
         format!("{}{}", self.prefix, pattern.start)
     }

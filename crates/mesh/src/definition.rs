@@ -49,21 +49,18 @@ const CLIENT_AGENT: &str = "consul-client";
 impl TaskDefinition {
     /// Whether the tags of the task decide: the definition has Consul's configuration, but no mesh tag, and reads no token
     /// of the controller.
-    #[must_use]
     pub fn needs_task_tags(&self, default_tenancy: &Tenancy, rules: TokenRules<'_>) -> bool {
         let reads_token = || matches!(self.identify_by_secrets(default_tenancy, rules), Ok(Some(_)));
         self.tags.get(MESH_TAG).is_none() && self.config_json.is_some() && !reads_token()
     }
 
     /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
-    #[must_use]
     pub fn runs_client_agent(&self) -> bool {
         self.containers.iter().any(|name| name == CLIENT_AGENT)
     }
 
     /// What a task has lost, if these of its containers have stopped: nothing beside a client agent, which deregisters its
     /// services by itself.
-    #[must_use]
     pub fn losses(&self, stopped: &[String]) -> Losses {
         if self.runs_client_agent() {
             return Losses::default();

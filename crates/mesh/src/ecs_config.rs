@@ -49,7 +49,6 @@ struct Gateway {
 
 impl EcsConfig {
     /// The name of the service or gateway. An empty name is treated as absent.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
         let service = self.service.as_ref().and_then(|service| service.name.as_deref());
@@ -57,7 +56,6 @@ impl EcsConfig {
     }
 
     /// The kind of gateway, if the task is a gateway.
-    #[must_use]
     pub fn gateway_kind(&self) -> Option<GatewayKind> {
         self.gateway.as_ref().map(|gateway| gateway.kind)
     }

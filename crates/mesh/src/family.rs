@@ -12,7 +12,6 @@ pub struct Family(String);
 
 impl Family {
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -27,7 +27,6 @@ impl InvalidField {
     }
 
     /// The field's name.
-    #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }

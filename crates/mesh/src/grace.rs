@@ -12,20 +12,17 @@ pub struct GracePeriod(Duration);
 
 impl GracePeriod {
     /// A grace period of whole seconds (`RevocationGraceSeconds`).
-    #[must_use]
     pub fn from_secs(seconds: u16) -> Self {
         Self(Duration::from_secs(seconds.into()))
     }
 
     /// The delay between the stop of a task and the idle check of its service.
-    #[must_use]
     pub fn delay(self) -> Duration {
         self.0
     }
 
     /// How long a service must have had no task to be idle: nine tenths of the delay, so that an idle check that runs
     /// slightly early still succeeds.
-    #[must_use]
     pub fn quiet(self) -> Duration {
         self.0 / 10 * 9
     }
@@ -34,7 +31,6 @@ impl GracePeriod {
     ///
     /// The check runs no sooner than `delay()` after its request. A task that stopped within a twentieth of that delay
     /// has then been stopped for longer than `quiet()`; the remaining twentieth absorbs differences between clocks.
-    #[must_use]
     pub fn covers(self, asked: Timestamp, now: Timestamp) -> bool {
         // After the clock was set back, the request time cannot be compared.
         asked <= now && elapsed(asked, now) < self.0 / 20

@@ -57,7 +57,6 @@ pub struct Divided {
 
 impl Guard<'_> {
     /// Divides the plan of a sweep.
-    #[must_use]
     pub fn divide(self, planned: Vec<Planned>, observed: &Observed) -> Divided {
         let ages = Ages::new(self.bounds, self.now, self.waited, observed);
         let (mut due, mut waiting) = (Vec::new(), Vec::new());
@@ -74,7 +73,6 @@ impl Guard<'_> {
 }
 
 /// Whether Consul holds something of the cluster's tasks: login tokens, used tokens of services, or instances.
-#[must_use]
 pub fn has_entries(observed: &Observed, cluster: &ClusterArn) -> bool {
     let is_used = |token: &ListedToken| {
         let login = token.login.as_ref().map(|login| cluster.is_named_by(&login.cluster));
@@ -87,7 +85,6 @@ pub fn has_entries(observed: &Observed, cluster: &ClusterArn) -> bool {
 
 /// Whether an action deletes something of `cluster`, or depends on what was read of it: a service is idle only if no
 /// cluster has a task of it.
-#[must_use]
 pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
     match action {
         Action::DeleteLoginToken(token) => {

@@ -37,14 +37,12 @@ pub struct Verdict {
 
 impl Verdict {
     /// The status with which a missing check is registered: critical, as `mesh-init` does, unless ECS knows more.
-    #[must_use]
     pub fn initial(&self) -> CheckStatus {
         self.status.unwrap_or(CheckStatus::Critical)
     }
 }
 
 /// What ECS says of a container's check; `None` for a container that is not synced.
-#[must_use]
 pub fn verdict(task: &SyncedTask, container: &str) -> Option<Verdict> {
     let is_synced = task.synced.iter().any(|name| name == container);
     if container != DATAPLANE && !is_synced {

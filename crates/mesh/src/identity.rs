@@ -13,7 +13,6 @@ pub struct MeshService {
 
 impl MeshService {
     /// The name of its secret after the prefix: `<service>`, in Enterprise `<service>-<namespace>-<partition>`.
-    #[must_use]
     pub fn secret_name(&self) -> String {
         format!("{}{}", self.name, self.tenancy.secret_suffix())
     }

@@ -49,7 +49,6 @@ pub enum Idleness {
 
 /// Whether the token of `holder` is idle. A task without partition and namespace counts for `default`, because its token
 /// may be listed with or without them.
-#[must_use]
 pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
     let secret = rules.names.secret_of(holder);
     let own = || listing.tasks.iter().filter(|task| task.may_use(holder, &secret, rules));

@@ -79,7 +79,6 @@ pub enum Step {
 }
 
 /// Decides the next step. `held` is `None` only if Consul certainly has no such token.
-#[must_use]
 pub fn next_step(
     secret: &StoredSecret,
     held: Option<&HeldToken>,
@@ -144,7 +143,6 @@ pub enum OrphanStep {
 
 /// Decides what to do with an orphan created at `created_at`. It was listed after `now`, and its secret was read after
 /// `now`.
-#[must_use]
 pub fn orphan_step(
     created_at: Option<Timestamp>,
     secret: &StoredSecret,

@@ -23,7 +23,6 @@ pub struct LoginMark {
 
 impl LoginMark {
     /// Whether `task` of `cluster`, which the mark names by ARN or by name, logged in.
-    #[must_use]
     pub fn is_of(&self, task: &TaskId, cluster: &ClusterArn) -> bool {
         self.task == *task && cluster.is_named_by(&self.cluster)
     }

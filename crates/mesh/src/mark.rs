@@ -46,7 +46,6 @@ pub struct HolderMark {
 
 impl HolderMark {
     /// The marks in a description, or `None` if no controller created the token.
-    #[must_use]
     pub fn parse(description: &str) -> Option<Self> {
         let mut lines = description.lines();
         let holder = lines.next()?.strip_prefix("Token for ")?;
@@ -68,26 +67,22 @@ impl HolderMark {
     }
 
     /// Whether the token was created for one of `clusters`, which the mark names by ARN or by name.
-    #[must_use]
     pub fn is_of(&self, clusters: &ClusterSelection) -> bool {
         clusters.is_named_by(&self.cluster)
     }
 
     /// Whether the mark has the ARN of one of `clusters`. A name alone may mean a cluster of another account.
-    #[must_use]
     pub fn has_arn_of(&self, clusters: &ClusterSelection) -> bool {
         clusters.has_arn(&self.cluster)
     }
 
     /// Whether the token may belong to the secret at `place`: the mark names this secret or none.
-    #[must_use]
     pub fn may_be_for(&self, place: &str) -> bool {
         self.secret.as_deref().is_none_or(|secret| secret == place)
     }
 
     /// The service that the token was created for, if its token may be in `found`: consul-ecs 0.4.1 creates the tokens
     /// of all namespaces in `default`.
-    #[must_use]
     pub fn service_in(&self, found: &Tenancy) -> Option<MeshService> {
         let own = || match found {
             Tenancy::Enterprise { partition, namespace } if namespace.as_str() == "default" => {
@@ -101,21 +96,18 @@ impl HolderMark {
     }
 
     /// Whether the token was created for `holder`.
-    #[must_use]
     pub fn is_for(&self, holder: &TokenHolder) -> bool {
         let name = holder.service().map(|service| &service.name);
         self.service.as_ref() == name && self.is_in(holder.tenancy())
     }
 
     /// Whether the token was certainly created for another holder. consul-ecs may leave out the marks of the tenancy.
-    #[must_use]
     pub fn is_for_another_than(&self, holder: &TokenHolder) -> bool {
         let has_name = self.service.as_ref() == holder.service().map(|service| &service.name);
         !has_name || self.partition.is_some() && !self.is_in(holder.tenancy())
     }
 
     /// Whether the token belongs in `tenancy`. Absent marks, as in Community Edition, mean `default`.
-    #[must_use]
     pub fn is_in(&self, tenancy: &Tenancy) -> bool {
         let same = |mark: &Option<String>, wanted: Option<&TenancyName>| {
             mark.as_deref().unwrap_or("default") == wanted.map_or("default", TenancyName::as_str)
@@ -125,25 +117,21 @@ impl HolderMark {
 }
 
 /// Whether `description` marks a token that a controller of one of `clusters` created for `holder`.
-#[must_use]
 pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &ClusterSelection) -> bool {
     HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
 }
 
 /// Adds the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
-#[must_use]
 pub fn marked_for_secret(description: &str, place: &str) -> String {
     format!("{description}\n{SECRET_KEY}: {place}")
 }
 
 /// Adds the mark that the token has been unused since `since`.
-#[must_use]
 pub fn marked_unused(description: &str, since: Timestamp) -> String {
     format!("{description}\n{UNUSED_SINCE_KEY}: {since}")
 }
 
 /// Removes the mark of an unused token, because a task of its service has started.
-#[must_use]
 pub fn marked_used(description: &str) -> String {
     let lines = description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
     lines.collect::<Vec<_>>().join("\n")
@@ -153,14 +141,12 @@ pub fn marked_used(description: &str) -> String {
 /// passed since its mark.
 ///
 /// The tenth bounds the writes to Consul when task definitions are registered in quick succession.
-#[must_use]
 pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
     let since = HolderMark::parse(description)?.unused_since?;
     (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
 }
 
 /// What a token's marks name as its cluster: an ARN, or in tokens of consul-ecs also a name. `None` if it has no marks.
-#[must_use]
 pub fn cluster_of(token: &ListedToken) -> Option<String> {
     match &token.login {
         Some(login) => Some(login.cluster.clone()),

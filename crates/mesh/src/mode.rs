@@ -16,13 +16,11 @@ pub enum Mode {
 
 impl Mode {
     /// Whether writes are sent.
-    #[must_use]
     pub fn acts(self) -> bool {
         self == Self::Act
     }
 
     /// Its name.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Act => "act",
@@ -31,7 +29,6 @@ impl Mode {
     }
 
     /// The `outcome` in the log of what was written, or would have been.
-    #[must_use]
     pub fn done(self) -> &'static str {
         match self {
             Self::Act => "done",

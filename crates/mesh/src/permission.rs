@@ -36,7 +36,6 @@ pub const OPERATOR: Permission = Permission { resource: "operator", access: "wri
 impl Permission {
     /// The resource name for an authorization request. A rule for a shorter prefix allows a prefix as a name too, and
     /// only a rule for all names allows the empty name.
-    #[must_use]
     pub fn name(&self) -> &str {
         match &self.segment {
             Segment::Whole | Segment::All => "",
@@ -45,7 +44,6 @@ impl Permission {
     }
 
     /// Whether the permission applies to the whole datacenter, not to one partition (Enterprise).
-    #[must_use]
     pub fn is_global(&self) -> bool {
         matches!(self.resource, "agent" | "operator")
     }
@@ -66,7 +64,6 @@ impl fmt::Display for Permission {
 
 /// All permissions that the controller requires for the clusters of these patterns, which are some of `clusters`. Without
 /// `needs_operator`, [`OPERATOR`] is optional.
-#[must_use]
 pub fn required(clusters: &ClusterSelection, patterns: &[ClusterPattern], needs_operator: bool) -> Vec<Permission> {
     let permission = |resource, access, segment| Permission { resource, access, segment };
     let mut all = vec![permission("acl", "write", Segment::Whole)];
@@ -86,7 +83,6 @@ pub fn required(clusters: &ClusterSelection, patterns: &[ClusterPattern], needs_
 }
 
 /// The permissions that the controller requires to observe.
-#[must_use]
 pub fn required_to_observe() -> Vec<Permission> {
     let read = |resource, segment| Permission { resource, access: "read", segment };
     vec![

@@ -42,7 +42,6 @@ impl TaskPhase {
     }
 
     /// Whether the task is not stopped: active or stopping.
-    #[must_use]
     pub fn is_living(self) -> bool {
         self != Self::Stopped
     }

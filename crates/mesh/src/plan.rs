@@ -31,7 +31,6 @@ use crate::{
 };
 
 /// The actions for `observed`.
-#[must_use]
 pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
     let by_task = ByTask::new(observed);

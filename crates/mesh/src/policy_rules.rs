@@ -15,7 +15,6 @@ enum Part<'a> {
 }
 
 /// The rules of a policy that grant more than the controller needs, each as in the policy.
-#[must_use]
 pub fn exceeding(policy: &str, mode: Mode) -> Vec<String> {
     let mut blocks: Vec<(&str, &str)> = Vec::new();
     let mut found = Vec::new();

@@ -63,7 +63,6 @@ pub enum Program {
 impl Program {
     /// The program of a container, by its command, or, without one, by the name that the Terraform modules give it:
     /// <https://registry.terraform.io/modules/hashicorp/consul-ecs/aws/latest>
-    #[must_use]
     pub fn of(name: &str, command: &[String]) -> Option<Self> {
         let known = command.first().map_or(name.strip_prefix("consul-ecs-"), |first| Some(first.as_str()));
         match known {
@@ -76,7 +75,6 @@ impl Program {
 }
 
 /// Whether a container runs the controller of consul-ecs: `controller`, or `acl-controller` up to 0.5.
-#[must_use]
 pub fn is_controller(image: &str, command: &[String]) -> bool {
     let name = image.rsplit_once('/').map_or(image, |(_, last)| last);
     let is_consul_ecs = name.split([':', '@']).next() == Some("consul-ecs");
@@ -86,7 +84,6 @@ pub fn is_controller(image: &str, command: &[String]) -> bool {
 impl Release {
     /// The release in the tag of an image whose name ends in `consul-ecs`; `None` for other names, which may have any
     /// tag, and for tags that are no version.
-    #[must_use]
     pub fn of_image(image: &str) -> Option<Self> {
         let (name, tag) = image.rsplit_once('/').map_or(image, |(_, last)| last).split_once(':')?;
         let tag = tag.split_once('@').map_or(tag, |(tag, _)| tag);
@@ -98,7 +95,6 @@ impl Release {
 
 impl Programs {
     /// The name of the container that reports the task's health to Consul: `health-sync`, or `control-plane` of 0.7.
-    #[must_use]
     pub fn health_reporter(&self) -> Option<&str> {
         let control_plane = self.registrar.as_ref().filter(|it| it.registrar == Registrar::ControlPlane);
         self.health_sync.as_deref().or(control_plane.map(|it| it.name.as_str()))
@@ -106,7 +102,6 @@ impl Programs {
 
     /// Whether the dataplane's checks pass only if every synced container is healthy: since 0.9. `None` if the release is not
     /// known. `control-plane` is that of 0.7.
-    #[must_use]
     pub fn report_overall_health(&self) -> Option<bool> {
         let is_control_plane = self.registrar.as_ref().is_some_and(|it| it.registrar == Registrar::ControlPlane);
         let release = self.release.or(is_control_plane.then_some(Release { major: 0, minor: 7 }));

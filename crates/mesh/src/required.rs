@@ -18,7 +18,6 @@ pub struct TokenRules<'a> {
 
 impl TokenRules<'_> {
     /// The holders whose tokens a starting task requires.
-    #[must_use]
     pub fn required(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
         match self.mode {
             TokenMode::Auto => self.read(identity),
@@ -38,7 +37,6 @@ impl TokenRules<'_> {
 
     /// The holders whose tokens a stopped task may have used: those that it read, and in the explicit modes its service,
     /// whether its definition says so or not.
-    #[must_use]
     pub fn used(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
         let mut used = self.read(identity);
         used.retain(|holder| holder.service().is_some());
@@ -50,7 +48,6 @@ impl TokenRules<'_> {
     }
 
     /// How the task definition contradicts an explicit mode: what its tasks read is not what the mode creates.
-    #[must_use]
     pub fn contradiction(self, identity: &MeshIdentity) -> Option<&'static str> {
         let read = self.read(identity);
         match self.mode {
@@ -73,7 +70,6 @@ impl TokenRules<'_> {
     /// The holders of the tokens whose secrets the containers of a task read: client agents, and its own service, in any
     /// spelling. A token that is read is used even if the task is configured to log in: consul-ecs 0.7 to 0.10 skip the
     /// login if `CONSUL_HTTP_TOKEN` is set.
-    #[must_use]
     pub fn read(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
         let current = identity.secrets.iter().filter(|secret| secret.is_current());
         current.flat_map(|secret| self.holders_of(secret, identity)).collect::<BTreeSet<_>>().into_iter().collect()
@@ -81,7 +77,6 @@ impl TokenRules<'_> {
 
     /// Whether a task reads a token from a secret that is neither its service's nor the client agents'. Nothing is written
     /// into such a secret for this task: whoever may read it could otherwise get the identity of any service.
-    #[must_use]
     pub fn reads_another_token(self, identity: &MeshIdentity) -> bool {
         let is_token = |secret: &&SecretReference| secret.is_token() && self.names.is_under_prefix(secret);
         identity.secrets.iter().filter(is_token).any(|secret| self.holders_of(secret, identity).is_empty())

@@ -32,7 +32,6 @@ pub struct Rules<'a> {
 
 impl<'a> Rules<'a> {
     /// What decides which tokens a task requires.
-    #[must_use]
     pub fn tokens(&self) -> TokenRules<'a> {
         TokenRules { mode: self.mode, names: self.names }
     }

@@ -40,7 +40,6 @@ pub struct StoredSecret {
 
 impl StoredSecret {
     /// Whether it contains this token.
-    #[must_use]
     pub fn names(&self, accessor: AccessorId) -> bool {
         self.state.pair().is_some_and(|pair| pair.accessor == accessor)
     }
@@ -76,7 +75,6 @@ impl Trigger {
     }
 
     /// The value in logs and in the secret.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -155,7 +153,6 @@ impl Payload<'_> {
 
 impl SecretState {
     /// The token, whether tasks read it or not.
-    #[must_use]
     pub fn pair(&self) -> Option<&TokenPair> {
         match self {
             Self::Active(pair) | Self::Retiring(pair, _) => Some(pair),
@@ -164,7 +161,6 @@ impl SecretState {
     }
 
     /// The token that tasks read.
-    #[must_use]
     pub fn shown(&self) -> Option<&TokenPair> {
         match self {
             Self::Active(pair) => Some(pair),
@@ -198,7 +194,6 @@ impl SecretState {
     }
 
     /// The value of a secret in this state. Each `nonce` gives another value.
-    #[must_use]
     pub fn render(&self, nonce: Uuid) -> SecretString {
         let accessor = self.pair().map(|pair| pair.accessor.to_string());
         let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(EMPTY));
@@ -218,7 +213,6 @@ impl SecretState {
 }
 
 /// Removes `secret` from the text of an answer, which may repeat the request.
-#[must_use]
 pub fn redact(text: &str, secret: &str) -> String {
     if secret.is_empty() { text.to_owned() } else { text.replace(secret, "(secret)") }
 }

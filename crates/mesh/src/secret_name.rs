@@ -48,7 +48,6 @@ pub struct HolderSecret<'a> {
 
 impl HolderSecret<'_> {
     /// Whether a container that has this reference reads the secret.
-    #[must_use]
     pub fn is(&self, reference: &SecretReference) -> bool {
         let (account, region) = (&self.names.account, &self.names.region);
         match &self.arn {
@@ -61,7 +60,6 @@ impl HolderSecret<'_> {
 impl SecretNames {
     /// Secrets with `prefix`, in the account and region of `clusters`. `client_token` is the name or ARN of the secret
     /// of the client token in the partition of `home`; `None`: `<prefix>-consul-client-token`.
-    #[must_use]
     pub fn new(
         prefix: SecretNamePrefix,
         client_token: Option<String>,
@@ -78,20 +76,17 @@ impl SecretNames {
     }
 
     /// The AWS account of the secrets.
-    #[must_use]
     pub fn account(&self) -> &str {
         &self.account
     }
 
     /// The AWS region of the secrets.
-    #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }
 
     /// The name of a holder's secret: `<prefix>-<service>`, in Enterprise followed by `-<namespace>-<partition>`. It may
     /// be an ARN for client agents, if the deployment configures one.
-    #[must_use]
     pub fn of(&self, holder: &TokenHolder) -> String {
         let prefix = &self.prefix.0;
         match holder {
@@ -112,7 +107,6 @@ impl SecretNames {
 
     /// Whether the holder is a service whose secret has the name of a client token, ignoring case: the service's tasks
     /// could register any node.
-    #[must_use]
     pub fn is_reserved(&self, holder: &TokenHolder) -> bool {
         let (Some(service), name) = (holder.service(), self.of(holder)) else { return false };
         let is_client_token = |tenancy: Tenancy| {
@@ -127,7 +121,6 @@ impl SecretNames {
 
     /// The holder of the token of `service` that a container with this reference reads: the secret's name is the
     /// service's, ignoring case.
-    #[must_use]
     pub fn holder_in(&self, service: &MeshService, reference: &SecretReference) -> Option<TokenHolder> {
         let name = self.of(&TokenHolder::Service(service.clone()));
         let spelling = reference.spelling_of(&name).filter(|_| reference.is_in(&self.account, &self.region))?;
@@ -135,19 +128,16 @@ impl SecretNames {
     }
 
     /// The account, region and name of a holder's secret: the mark of tokens that were created for it.
-    #[must_use]
     pub fn place_of(&self, holder: &TokenHolder) -> String {
         format!("{}/{}/{}", self.account, self.region, self.of(holder))
     }
 
     /// Whether a container that has this reference reads the holder's secret.
-    #[must_use]
     pub fn is_secret_of(&self, holder: &TokenHolder, reference: &SecretReference) -> bool {
         self.secret_of(holder).is(reference)
     }
 
     /// The holder's secret, to be compared with many references.
-    #[must_use]
     pub fn secret_of(&self, holder: &TokenHolder) -> HolderSecret<'_> {
         let name = self.of(holder);
         let arn = SecretReference::parse(&name).filter(|_| name.starts_with("arn:"));
@@ -156,7 +146,6 @@ impl SecretNames {
 
     /// The holder of a token with this mark that was found in `tenancy`; `None` if the token does not belong there. The
     /// secret has another name than the service's only if the mark names such a secret of this deployment.
-    #[must_use]
     pub fn holder_of(&self, mark: &HolderMark, tenancy: &Tenancy) -> Option<TokenHolder> {
         if mark.service.is_none() {
             return Some(TokenHolder::Client { tenancy: tenancy.clone() });
@@ -172,19 +161,16 @@ impl SecretNames {
     }
 
     /// The start of the names of all secrets of the deployment, except the client token's if it is configured.
-    #[must_use]
     pub fn start(&self) -> String {
         format!("{}-", self.prefix.0)
     }
 
     /// Whether the reference is to a secret with the deployment's prefix.
-    #[must_use]
     pub fn is_under_prefix(&self, reference: &SecretReference) -> bool {
         reference.is_in(&self.account, &self.region) && reference.starts_with(&self.start())
     }
 
     /// The name of the policy of client agents' tokens.
-    #[must_use]
     pub fn client_policy(&self) -> String {
         // Policy names consist of at most 128 letters, digits, hyphens and underscores.
         let stem: String = self

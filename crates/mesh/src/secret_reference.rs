@@ -42,7 +42,6 @@ impl SecretReference {
     /// assert!(full.is_to("consul-ecs-web") && full.is_current());
     /// assert_eq!(SecretReference::parse("arn:aws:ssm:us-east-1:123456789012:parameter/db"), None);
     /// ```
-    #[must_use]
     pub fn parse(value_from: &str) -> Option<Self> {
         let parts: Vec<&str> = value_from.split(':').collect();
         match parts.as_slice() {
@@ -69,7 +68,6 @@ impl SecretReference {
     }
 
     /// A reference to the current version of the secret with this name, beside the task.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self::at(None, name, None)
     }
@@ -85,50 +83,42 @@ impl SecretReference {
     }
 
     /// Whether the container reads the current version. An older one outlives the removal of a token from the secret.
-    #[must_use]
     pub fn is_current(&self) -> bool {
         self.version.is_none()
     }
 
     /// Whether the container reads the key `token`.
-    #[must_use]
     pub fn is_token(&self) -> bool {
         self.is_token
     }
 
     /// Whether the secret may be in this account and region.
-    #[must_use]
     pub fn is_in(&self, account: &str, region: &str) -> bool {
         self.place.as_ref().is_none_or(|(own_account, own_region)| own_account == account && own_region == region)
     }
 
     /// Whether both refer to one secret, in any version. A bare name is one of this account and region.
-    #[must_use]
     pub fn is_same_secret_as(&self, other: &Self, account: &str, region: &str) -> bool {
         let place = |reference: &Self| reference.place.clone().unwrap_or((account.to_owned(), region.to_owned()));
         place(self) == place(other) && (self.is_to(&other.name) || other.is_to(&self.name))
     }
 
     /// Whether the secret's name begins so.
-    #[must_use]
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.name.starts_with(prefix)
     }
 
     /// Whether the reference has exactly this name, without random characters.
-    #[must_use]
     pub fn is_exactly(&self, name: &str) -> bool {
         self.name == name
     }
 
     /// Whether the secret's name is `name`.
-    #[must_use]
     pub fn is_to(&self, name: &str) -> bool {
         self.spelling_of(name) == Some(name)
     }
 
     /// The secret's name, if it is `name` ignoring case.
-    #[must_use]
     pub fn spelling_of(&self, name: &str) -> Option<&str> {
         let (spelling, rest) = self.name.split_at_checked(name.len())?;
         let has_random_characters = || {

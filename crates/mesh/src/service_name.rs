@@ -27,7 +27,6 @@ impl ServiceName {
     }
 
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -21,7 +21,6 @@ pub struct Tags(BTreeMap<String, String>);
 
 impl Tags {
     /// The value of one tag.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }

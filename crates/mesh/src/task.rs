@@ -66,13 +66,11 @@ pub struct DescribedTask {
 
 impl DescribedTask {
     /// Its container with this name.
-    #[must_use]
     pub fn container(&self, name: &str) -> Option<&TaskContainer> {
         self.containers.iter().find(|container| container.name == name)
     }
 
     /// What it has lost, with this definition.
-    #[must_use]
     pub fn losses(&self, definition: &TaskDefinition) -> Losses {
         let stopped = self.containers.iter().filter(|container| container.is_stopped);
         let stopped: Vec<String> = stopped.map(|container| container.name.clone()).collect();
@@ -113,7 +111,6 @@ const TIME_TO_REGISTER: Duration = Duration::from_mins(15);
 
 impl Placement {
     /// Whether ECS created the task 15 minutes before `now` or earlier: by then it is registered.
-    #[must_use]
     pub fn has_had_time_to_register(&self, now: Timestamp) -> bool {
         self.created_at.is_some_and(|at| elapsed(at, now) >= TIME_TO_REGISTER)
     }
@@ -146,7 +143,6 @@ pub enum ContainerHealth {
 
 impl ContainerHealth {
     /// The status as in the API of ECS.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Healthy => "HEALTHY",
@@ -178,7 +174,6 @@ pub struct MeshTask {
 
 impl MeshTask {
     /// Why its instances are to be drained, if they are.
-    #[must_use]
     pub fn drain_reason(&self) -> Option<DrainReason> {
         match self.phase {
             TaskPhase::Active => self.losses.proxy.then_some(DrainReason::ProxyStopped),

@@ -49,13 +49,11 @@ impl fmt::Display for ContainerEnd {
 
 impl ContainerEnd {
     /// Containers in one line, which [`Self::in_line`] reads.
-    #[must_use]
     pub fn line(containers: &[Self]) -> String {
         containers.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
     }
 
     /// The containers of such a line. What does not begin with a container belongs to the reason of the one before.
-    #[must_use]
     pub fn in_line(line: &str) -> Vec<Self> {
         let mut containers: Vec<Self> = Vec::new();
         for part in line.split(", ") {

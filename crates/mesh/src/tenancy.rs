@@ -13,7 +13,6 @@ pub struct TenancyName(String);
 
 impl TenancyName {
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -59,13 +58,11 @@ pub enum Tenancy {
 impl Tenancy {
     /// The default namespace of `partition`: the tenancy of tasks without Enterprise tags if the deployment has a
     /// partition.
-    #[must_use]
     pub fn default_namespace_of(partition: TenancyName) -> Self {
         Self::Enterprise { partition, namespace: TenancyName("default".to_owned()) }
     }
 
     /// The default namespace of the default partition, for objects that all partitions share.
-    #[must_use]
     pub fn of_default_partition() -> Self {
         Self::default_namespace_of(TenancyName("default".to_owned()))
     }
@@ -108,7 +105,6 @@ impl Tenancy {
     }
 
     /// The end of the names of the secrets of its services.
-    #[must_use]
     pub fn secret_suffix(&self) -> String {
         match self {
             Self::Community => String::new(),
@@ -117,19 +113,16 @@ impl Tenancy {
     }
 
     /// Whether both mean the same namespace: Enterprise treats absent names as `default`.
-    #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.place() == other.place()
     }
 
     /// The partition and the namespace, where absent names mean `default`.
-    #[must_use]
     pub fn place(&self) -> [&str; 2] {
         [self.partition(), self.namespace()].map(|name| name.map_or("default", TenancyName::as_str))
     }
 
     /// The admin partition, if one is configured.
-    #[must_use]
     pub fn partition(&self) -> Option<&TenancyName> {
         match self {
             Self::Community => None,
@@ -138,7 +131,6 @@ impl Tenancy {
     }
 
     /// The namespace, if one is configured.
-    #[must_use]
     pub fn namespace(&self) -> Option<&TenancyName> {
         match self {
             Self::Community => None,

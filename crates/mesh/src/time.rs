@@ -5,13 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 /// The time from `since` to `now`; zero if `since` is later, as the clock of another machine may be ahead.
-#[must_use]
 pub fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     now.duration_since(since).try_into().unwrap_or_default()
 }
 
 /// The time `by` after `at`, at most [`Timestamp::MAX`].
-#[must_use]
 pub fn later(at: Timestamp, by: Duration) -> Timestamp {
     at.checked_add(by).unwrap_or(Timestamp::MAX)
 }

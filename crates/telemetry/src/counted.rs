@@ -55,7 +55,6 @@ impl Counted {
     ];
 
     /// The name of the metric.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::TokensCreated => "TokensCreated",

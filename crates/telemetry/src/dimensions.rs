@@ -21,7 +21,6 @@ impl EventKind {
         [Self::TaskChange, Self::TaskDefinition, Self::IdleCheck, Self::SecondLook, Self::Unreadable];
 
     /// The value of the dimension.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::TaskChange => "TaskChange",
@@ -47,7 +46,6 @@ impl Service {
     pub const ALL: [Self; 2] = [Self::Consul, Self::Aws];
 
     /// The value of the dimension.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Consul => "Consul",
@@ -72,7 +70,6 @@ impl Function {
     pub const ALL: [Self; 3] = [Self::TaskEvents, Self::Reconcile, Self::Audit];
 
     /// The value of the dimension.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::TaskEvents => "TaskEvents",

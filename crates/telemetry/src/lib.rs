@@ -37,7 +37,6 @@ pub struct Metric {
 }
 
 /// All metrics.
-#[must_use]
 pub fn all() -> Vec<Metric> {
     let metric = |name, unit, dimensions| Metric { name, unit, dimensions };
     let outcomes = vec![DONE, FAILED];

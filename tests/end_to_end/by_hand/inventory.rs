@@ -65,15 +65,15 @@ async fn what_runs_is_listed_with_its_releases() {
     ];
     assert_eq!(said, expected, "{document:#}");
 
-    // And what blocks an upgrade is said; the order only if the table has the version of Consul's servers
+    // And what blocks an upgrade is said, and which releases go with it.
     let blocked = inventory("json", &["--target-consul", "2.0", "--consul", "1.22.1"]).await;
     let document = blocked.json();
     jsonschema::validate(&schema, &document).unwrap();
     let named = |found: &Value| found.as_array().unwrap().iter().map(|it| it["row"]["revision"].clone()).collect();
     let blockers: Vec<Value> = named(&document["upgrade"]["blockers"]);
     assert_eq!((blocked.code, blockers.len()), (Some(1), 2), "{document:#}");
-    let last = document["upgrade"]["steps"].as_array().unwrap().last().unwrap();
-    assert_eq!(last["what"], "Upgrade Consul's servers from 1.22 to the newest 2.0");
+    let newest = json!({ "consul": ["1.22", "2.0"], "consulEcs": "0.10.1", "consulDataplane": "1.9.12" });
+    assert_eq!(document["upgrade"]["newest"], newest);
 
     let page = inventory("markdown", &[]).await.out;
     assert!(page.contains("| inventory | pay | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");

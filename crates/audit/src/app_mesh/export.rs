@@ -10,7 +10,6 @@ use crate::{document::Node, source::SourceFile};
 
 impl Resource {
     /// The resources in a file: one export, or a list of exports.
-    #[must_use]
     pub fn all_in(file: &Arc<SourceFile>, node: &Node) -> Vec<Self> {
         let exports = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
         exports.iter().flat_map(|export| exported(file, export)).collect()

@@ -32,7 +32,6 @@ impl ResourceKind {
     ];
 
     /// As users read it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mesh => "mesh",
@@ -46,7 +45,6 @@ impl ResourceKind {
     }
 
     /// Its name in the API: the key of its export, and the type in its ARN.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Self::Mesh => "mesh",
@@ -60,7 +58,6 @@ impl ResourceKind {
     }
 
     /// The key of its name in the API.
-    #[must_use]
     pub fn name_key(self) -> &'static str {
         match self {
             Self::Mesh => "meshName",
@@ -74,7 +71,6 @@ impl ResourceKind {
     }
 
     /// The kind of the resource that it is a rule of.
-    #[must_use]
     pub fn owner(self) -> Option<Self> {
         match self {
             Self::Route => Some(Self::VirtualRouter),

@@ -71,7 +71,6 @@ pub const ROUTE_KINDS: [(&str, &str); 4] =
 
 impl Resource {
     /// The resource with the body `node`. Names that the body lacks are unknown: CloudFormation generates them.
-    #[must_use]
     pub fn new(file: Arc<SourceFile>, kind: ResourceKind, node: Node, span: Span, presence: Presence) -> Self {
         Self {
             kind,
@@ -89,19 +88,16 @@ impl Resource {
     }
 
     /// Whether it is certainly in `mesh`.
-    #[must_use]
     pub fn is_in(&self, mesh: &str) -> bool {
         self.mesh.whole() == Some(mesh)
     }
 
     /// Whether it is certainly the one called `name` in `mesh`, if it exists.
-    #[must_use]
     pub fn is_called(&self, mesh: &str, name: &str) -> bool {
         self.is_in(mesh) && self.name.whole() == Some(name)
     }
 
     /// The resources that it refers to, as far as their names are known.
-    #[must_use]
     pub fn references(&self) -> Vec<Reference<'_>> {
         match self.kind {
             ResourceKind::VirtualService => {
@@ -135,14 +131,12 @@ impl Resource {
     }
 
     /// The protocol of a route, and the specification for that protocol.
-    #[must_use]
     pub fn route(&self) -> Option<(&'static str, &Node)> {
         let is_known = |node: &&Node| matches!(node.value, Value::Map(_));
         ROUTE_KINDS.iter().find_map(|(key, protocol)| Some((*protocol, self.spec(key).filter(is_known)?)))
     }
 
     /// A route's targets.
-    #[must_use]
     pub fn weighted_targets(&self) -> &[Node] {
         let action = self.route().and_then(|(_, route)| route.get("action"));
         action.and_then(|action| action.get("weightedTargets")).map(Node::items).unwrap_or_default()
@@ -158,26 +152,22 @@ impl Resource {
     }
 
     /// The bytes of the value at a path of its specification; those of its name if there is no such value.
-    #[must_use]
     pub fn span_of(&self, path: &str) -> Span {
         self.spec(path).map_or(self.span, |node| node.place.span)
     }
 
     /// The value at a path below `spec`: `listeners`, `provider.virtualNode`.
-    #[must_use]
     pub fn spec(&self, path: &str) -> Option<&Node> {
         path.split('.').try_fold(self.node.get("spec")?, Node::get)
     }
 
     /// Its name in messages: `virtual node orders`. Without a known name, it is called by its construct or address.
-    #[must_use]
     pub fn label(&self) -> String {
         let name = self.name.whole().or(self.construct.as_deref()).unwrap_or(&self.address);
         format!("{} {name}", self.kind.as_str())
     }
 
     /// Its name in reports: the label, and its construct beside it.
-    #[must_use]
     pub fn subject(&self) -> String {
         match (self.name.whole(), &self.construct) {
             (Some(_), Some(construct)) => format!("{} ({construct})", self.label()),

@@ -34,7 +34,6 @@ impl Resources {
 
     /// The one with this name in this mesh that certainly exists, as `file` refers to it: if several files have one,
     /// as the templates of several environments do, it is the one in the same file.
-    #[must_use]
     pub fn named(&self, kind: ResourceKind, mesh: &str, name: &str, file: &Arc<SourceFile>) -> Option<&Resource> {
         let all: Vec<&Resource> = self.of(kind).filter(|resource| resource.is_called(mesh, name)).collect();
         let found = match all.as_slice() {
@@ -49,7 +48,6 @@ impl Resources {
 
     /// Whether a resource is certainly missing: the run knows the resources of its kind in its mesh, and it is none of
     /// them.
-    #[must_use]
     pub fn lacks(&self, kind: ResourceKind, mesh: &str, name: &str) -> bool {
         let may_be_it = |resource: &Resource| resource.mesh.may_be(mesh) && resource.name.may_be(name);
         !self.is_partial && self.is_complete(kind, mesh) && !self.of(kind).any(may_be_it)
@@ -65,7 +63,6 @@ impl Resources {
     }
 
     /// Another mesh that has a resource of this kind and name.
-    #[must_use]
     pub fn other_mesh_with(&self, kind: ResourceKind, mesh: &str, name: &str) -> Option<&str> {
         let named = self.of(kind).filter(|resource| resource.name.whole() == Some(name));
         named.filter_map(|resource| resource.mesh.whole()).find(|other| *other != mesh)
@@ -88,7 +85,6 @@ impl Resources {
     }
 
     /// The names of the resources of one kind in a mesh, for help texts.
-    #[must_use]
     pub fn names(&self, kind: ResourceKind, mesh: &str) -> String {
         let mut names: Vec<&str> =
             self.of(kind).filter(|resource| resource.is_in(mesh)).filter_map(|it| it.name.whole()).collect();
@@ -98,7 +94,6 @@ impl Resources {
     }
 
     /// The router of a route, or the gateway of a gateway route, if it is certainly one of the run.
-    #[must_use]
     pub fn owner(&self, route: &Resource) -> Option<&Resource> {
         let (mesh, name) = (route.mesh.whole()?, route.owner.as_ref()?.whole()?);
         self.named(route.kind.owner()?, mesh, name, &route.file)
@@ -111,7 +106,6 @@ impl Resources {
     }
 
     /// Whether a virtual router certainly has no route, although the run has routes of its mesh.
-    #[must_use]
     pub fn lacks_routes(&self, router: &Resource) -> bool {
         let (Some(mesh), Some(name)) = (router.mesh.whole(), router.name.whole()) else { return false };
         let may_be_its =

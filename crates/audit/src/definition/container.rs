@@ -59,44 +59,37 @@ pub struct Container {
 
 impl Container {
     /// Its name in messages.
-    #[must_use]
     pub fn label(&self) -> String {
         self.name.known().map_or_else(|| "(name unknown)".to_owned(), Text::shown)
     }
 
     /// Whether it is certainly the container called `name`.
-    #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name.text() == Some(name)
     }
 
     /// The bytes that findings point at if something is missing: its name.
-    #[must_use]
     pub fn span(&self) -> Span {
         if self.name.is_absent() { self.place.span } else { self.name.span() }
     }
 
     /// Whether ECS stops the task when this container stops; `None` if it is known only at deployment.
-    #[must_use]
     pub fn is_essential(&self) -> Option<bool> {
         self.essential.or(true)
     }
 
     /// A plain environment variable.
-    #[must_use]
     pub fn variable(&self, name: &str) -> Maybe<&Variable> {
         self.environment.find_named(name, |variable| &variable.name)
     }
 
     /// A secret environment variable.
-    #[must_use]
     pub fn secret(&self, name: &str) -> Maybe<&Secret> {
         self.secrets.find_named(name, |secret| &secret.name)
     }
 
     /// Whether it has a health check; `None` if it is known only at deployment. `NONE` disables the image's health
     /// check.
-    #[must_use]
     pub fn has_health_check(&self) -> Option<bool> {
         match &self.health_check.value {
             Maybe::Absent => Some(false),
@@ -107,7 +100,6 @@ impl Container {
     }
 
     /// The words of its entry point and command, if all of them are known.
-    #[must_use]
     pub fn command_line(&self) -> Option<Vec<&str>> {
         let mut words = self.entry_point.texts()?;
         words.extend(self.command.texts()?);
@@ -115,7 +107,6 @@ impl Container {
     }
 
     /// The mount at `path`.
-    #[must_use]
     pub fn mount_at(&self, path: &str) -> Maybe<&MountPoint> {
         let path = path.trim_end_matches('/');
         let is_there =
@@ -129,7 +120,6 @@ impl Container {
     }
 
     /// Whether it certainly has the variable `name`, plain or secret; [`Maybe::Absent`] if it certainly does not.
-    #[must_use]
     pub fn environment_has(&self, name: &str) -> Maybe<()> {
         match (self.variable(name), self.secret(name)) {
             (Maybe::Known(_), _) | (_, Maybe::Known(_)) => Maybe::Known(()),
@@ -139,7 +129,6 @@ impl Container {
     }
 
     /// Its dependency on the container called `name`.
-    #[must_use]
     pub fn waits_for(&self, name: &str) -> Maybe<&Dependency> {
         self.depends_on.find_named(name, |dependency| &dependency.container)
     }
@@ -195,7 +184,6 @@ pub struct PortMapping {
 
 impl PortMapping {
     /// The port, if its protocol is certainly TCP.
-    #[must_use]
     pub fn tcp_port(&self) -> Option<u64> {
         let is_tcp = self.protocol.is_absent() || self.protocol.text() == Some("tcp");
         self.container_port.known().copied().filter(|_| is_tcp)

@@ -27,7 +27,6 @@ const ARGUMENTS: [(&str, &str); 6] = [
 
 impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
-    #[must_use]
     pub fn spell(self, key: &str) -> String {
         match (self, key) {
             (Self::Ecs | Self::Terraform, key) => key.to_owned(),
@@ -40,7 +39,6 @@ impl Dialect {
     }
 
     /// `value` with all of its keys in this spelling, but for those that are the user's.
-    #[must_use]
     pub fn spell_value(self, value: serde_json::Value) -> serde_json::Value {
         match value {
             serde_json::Value::Object(map) => map
@@ -56,7 +54,6 @@ impl Dialect {
     }
 
     /// `text`, which names arguments as ECS does, with Terraform's names in Terraform's language.
-    #[must_use]
     pub fn spell_arguments(self, text: String) -> String {
         match self {
             Self::Terraform => ARGUMENTS.iter().fold(text, |text, (ecs, terraform)| text.replace(ecs, terraform)),
@@ -65,7 +62,6 @@ impl Dialect {
     }
 
     /// Whether numbers and booleans may be written as strings.
-    #[must_use]
     pub fn is_lenient(self) -> bool {
         self == Self::CloudFormation
     }

@@ -24,7 +24,6 @@ pub enum Maybe<T> {
 
 impl<T> Field<T> {
     /// The value, if it is known.
-    #[must_use]
     pub fn known(&self) -> Option<&T> {
         match &self.value {
             Maybe::Known(value) => Some(value),
@@ -33,19 +32,16 @@ impl<T> Field<T> {
     }
 
     /// Whether there is certainly no value.
-    #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self.value, Maybe::Absent)
     }
 
     /// Whether the value is known only at deployment.
-    #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(self.value, Maybe::Unknown)
     }
 
     /// The bytes that findings point at.
-    #[must_use]
     pub fn span(&self) -> Span {
         self.place.span
     }
@@ -53,7 +49,6 @@ impl<T> Field<T> {
 
 impl<T: Clone> Field<T> {
     /// The value, or `default` if it is absent; `None` if it is known only at deployment.
-    #[must_use]
     pub fn or(&self, default: T) -> Option<T> {
         match &self.value {
             Maybe::Known(value) => Some(value.clone()),
@@ -65,7 +60,6 @@ impl<T: Clone> Field<T> {
 
 impl Field<Text> {
     /// Whether it is or could be `text`.
-    #[must_use]
     pub fn may_be(&self, text: &str) -> bool {
         match &self.value {
             Maybe::Known(known) => known.may_be(text),
@@ -75,7 +69,6 @@ impl Field<Text> {
     }
 
     /// The text, if it is known completely.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.known().and_then(Text::whole)
     }
@@ -87,31 +80,26 @@ pub struct Text(pub(crate) String);
 
 impl Text {
     /// A text without unknown parts.
-    #[must_use]
     pub fn known(text: &str) -> Self {
         Self(text.to_owned())
     }
 
     /// The text, if it has no unknown parts.
-    #[must_use]
     pub fn whole(&self) -> Option<&str> {
         (!self.0.contains(HOLE)).then_some(self.0.as_str())
     }
 
     /// What it certainly ends with: the part after its last unknown part.
-    #[must_use]
     pub fn tail(&self) -> &str {
         self.0.rsplit(HOLE).next().unwrap_or_default()
     }
 
     /// What it certainly begins with: the part before its first unknown part.
-    #[must_use]
     pub fn head(&self) -> &str {
         self.0.split(HOLE).next().unwrap_or_default()
     }
 
     /// Whether it is or could be `text`.
-    #[must_use]
     pub fn may_be(&self, text: &str) -> bool {
         match self.whole() {
             Some(whole) => whole == text,
@@ -120,13 +108,11 @@ impl Text {
     }
 
     /// Whether one of its known parts contains `needle`.
-    #[must_use]
     pub fn mentions(&self, needle: &str) -> bool {
         self.0.split(HOLE).any(|part| part.contains(needle))
     }
 
     /// As users read it: unknown parts become `…`.
-    #[must_use]
     pub fn shown(&self) -> String {
         self.0.replace(HOLE, "…")
     }
@@ -170,7 +156,6 @@ impl<T> List<T> {
     }
 
     /// Whether it certainly has no items.
-    #[must_use]
     pub fn is_certainly_empty(&self) -> bool {
         self.items.is_empty() && self.is_complete
     }
@@ -178,7 +163,6 @@ impl<T> List<T> {
 
 impl List<Field<Text>> {
     /// All items, if all of them are known.
-    #[must_use]
     pub fn texts(&self) -> Option<Vec<&str>> {
         if !self.is_complete {
             return None;
@@ -188,7 +172,6 @@ impl List<Field<Text>> {
 
     /// The program of a command, as users read it. The arguments are left out because they may contain secrets, and so
     /// is a first word that is not the name of a program.
-    #[must_use]
     pub fn shown_program(&self) -> String {
         let Some(first) = self.items.first() else { return "nothing".to_owned() };
         let text = first.known().map_or("", Text::head);

@@ -23,7 +23,6 @@ pub struct ProxyConfiguration {
 impl ProxyConfiguration {
     /// A property. It counts as unknown if the key of a property differs from `name` only by case: another rule reports
     /// that.
-    #[must_use]
     pub fn property(&self, name: &str) -> Maybe<&Tag> {
         let is_misspelled =
             |property: &Tag| property.key.text().is_some_and(|key| key.eq_ignore_ascii_case(name) && key != name);
@@ -37,7 +36,6 @@ impl ProxyConfiguration {
     }
 
     /// The comma-separated items of a property, if all of them are known.
-    #[must_use]
     pub fn items(&self, name: &str) -> Option<Vec<&str>> {
         let Maybe::Known(property) = self.property(name) else { return None };
         let text = property.value.text()?;
@@ -45,7 +43,6 @@ impl ProxyConfiguration {
     }
 
     /// The ports of a property; `None` if one of its items is not a port.
-    #[must_use]
     pub fn ports(&self, name: &str) -> Option<Vec<u16>> {
         self.items(name)?.into_iter().map(|item| item.parse().ok().filter(|port| *port != 0)).collect()
     }

@@ -59,7 +59,6 @@ pub struct TaskDefinition {
 impl TaskDefinition {
     /// Its name in reports: the family, or else its construct or address. Beside the family, it has its construct, and
     /// its address if the file contains another definition of its family.
-    #[must_use]
     pub fn label(&self) -> String {
         let name = self.name();
         match &self.construct {
@@ -70,28 +69,24 @@ impl TaskDefinition {
     }
 
     /// Its family; its construct or address if it has no family.
-    #[must_use]
     pub fn name(&self) -> String {
         let address = || self.construct.as_ref().unwrap_or(&self.address).clone();
         self.family.known().map_or_else(address, Text::shown)
     }
 
     /// Whether a user means it by `choice`: its family, its address, its construct, or its name in reports.
-    #[must_use]
     pub fn is_meant_by(&self, choice: &str) -> bool {
         let is_its_construct = self.construct.as_deref() == Some(choice);
         is_its_construct || self.name() == choice || self.address == choice || self.label() == choice
     }
 
     /// The container called `name`.
-    #[must_use]
     pub fn container(&self, name: &str) -> Maybe<&Container> {
         self.containers.find_named(name, |container| &container.name)
     }
 
     /// Whether `container` starts only after the container called `first` has reached `condition`, because of its own
     /// dependencies or those of the containers it depends on. `None` if it is known only at deployment.
-    #[must_use]
     pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
         let mut seen = vec![container];
         let mut next = 0;
@@ -131,7 +126,6 @@ impl TaskDefinition {
     }
 
     /// A tag.
-    #[must_use]
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {
         self.tags.find_named(key, |tag| &tag.key)
     }
@@ -139,7 +133,6 @@ impl TaskDefinition {
     /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
     /// there is none), because of its own dependencies or those of the containers it depends on. True if that is not
     /// known.
-    #[must_use]
     pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
         let mut seen = vec![container];
         let mut next = 0;
@@ -166,7 +159,6 @@ impl TaskDefinition {
 
     /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and host ports that
     /// differ from the container's.
-    #[must_use]
     pub fn suits_awsvpc(&self) -> bool {
         let has_own_port = |mapping: &PortMapping| match mapping.host_port.value {
             Maybe::Absent | Maybe::Known(0) => false,
@@ -180,13 +172,11 @@ impl TaskDefinition {
     }
 
     /// The bytes that findings point at if something is missing in the definition itself: its family, if it has one.
-    #[must_use]
     pub fn span(&self) -> Span {
         if self.family.is_absent() { self.place.span } else { self.family.span() }
     }
 
     /// Whether it certainly runs on Fargate, by its compatibilities or the launch type of a service.
-    #[must_use]
     pub fn runs_on_fargate(&self) -> bool {
         let is_fargate = |text: Option<&str>| text == Some("FARGATE");
         self.requires_compatibilities.items.iter().any(|item| is_fargate(item.text()))

@@ -46,7 +46,6 @@ pub(crate) const HOLE: char = '\u{FDD0}';
 
 impl Node {
     /// The entries of a map; none for other values.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -55,7 +54,6 @@ impl Node {
     }
 
     /// The items of a list; none for other values.
-    #[must_use]
     pub fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,
@@ -64,14 +62,12 @@ impl Node {
     }
 
     /// The value of a map's key. Null counts as absent, as in ECS.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         let entry = self.entries().iter().find(|entry| entry.key == key)?;
         (!matches!(entry.node.value, Value::Null)).then_some(&entry.node)
     }
 
     /// The text of a string without unknown parts.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) if !text.contains(HOLE) => Some(text),
@@ -85,7 +81,6 @@ impl Node {
     }
 
     /// A whole number.
-    #[must_use]
     pub fn number(&self) -> Option<i64> {
         match &self.value {
             Value::Number(number) => number.parse().ok(),
@@ -134,7 +129,6 @@ impl Node {
     }
 
     /// The type of the value, for error messages.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "null",

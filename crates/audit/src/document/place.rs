@@ -15,7 +15,6 @@ pub struct Position {
 
 impl Position {
     /// The position of a byte of `text`.
-    #[must_use]
     pub fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -57,7 +56,6 @@ impl Route {
     }
 
     /// The steps from the top.
-    #[must_use]
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut here = self;
@@ -90,7 +88,6 @@ pub struct Place {
 
 impl Place {
     /// A place without a route: edits cannot reach it.
-    #[must_use]
     pub fn fixed(span: Span) -> Self {
         Self { span, route: None, parts: None }
     }

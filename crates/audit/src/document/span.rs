@@ -11,7 +11,6 @@ pub struct Span {
 
 impl Span {
     /// The bytes from `start` to before `end`.
-    #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end: end.max(start) }
     }

@@ -25,13 +25,11 @@ struct Part {
 
 impl TextParts {
     /// The length of the string, in bytes.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
 
     /// The bytes of the file from which the bytes `inner` of the string are; `None` if they are from none.
-    #[must_use]
     pub fn span(&self, inner: Span) -> Option<Span> {
         if let Some(part) = self.smallest(inner) {
             return Some(part.place_of(inner));

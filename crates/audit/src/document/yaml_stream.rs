@@ -4,7 +4,6 @@ use super::{Node, ParseError, Route, Span, Value, yaml::parse_document};
 
 /// The bytes of each document. A line that begins with `---` begins a document, and one with `...` ends it, wherever
 /// they are: YAML permits neither inside of a value. Comments and blank lines between documents belong to one of them.
-#[must_use]
 pub fn yaml_documents(text: &str) -> Vec<Span> {
     let mut documents = Vec::new();
     let (mut start, mut at, mut has_content) = (0, 0, false);

@@ -81,7 +81,6 @@ impl Findings {
     }
 
     /// All drafts, in the order in which they were added.
-    #[must_use]
     pub fn into_drafts(self) -> Vec<Draft> {
         self.drafts
     }

@@ -36,13 +36,11 @@ pub enum Change {
 
 impl Fix {
     /// Sets the value at `place`; `None` if edits do not reach it.
-    #[must_use]
     pub fn set(place: &Place, value: impl Into<Value>) -> Option<Self> {
         Self::one(place, Change::Set(value.into()))
     }
 
     /// Adds `value` to the end of `list`, which may be absent.
-    #[must_use]
     pub fn append<T>(list: &List<T>, value: impl Into<Value>) -> Option<Self> {
         let value = value.into();
         match (list.is_present, list.is_complete) {
@@ -53,13 +51,11 @@ impl Fix {
     }
 
     /// Removes the value at `place`.
-    #[must_use]
     pub fn remove(place: &Place) -> Option<Self> {
         Self::one(place, Change::Remove)
     }
 
     /// The edits of both fixes; `None` if there is no other fix.
-    #[must_use]
     pub fn and(mut self, other: Option<Self>) -> Option<Self> {
         self.edits.extend(other?.edits);
         Some(self)

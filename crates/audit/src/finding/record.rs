@@ -47,14 +47,12 @@ pub struct Identity<'f> {
 
 impl Finding {
     /// A finding of `rule` about a task definition.
-    #[must_use]
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
         draft.help = definition.dialect.spell_arguments(draft.help);
         Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
     }
 
     /// A finding of `rule` about a resource of App Mesh.
-    #[must_use]
     pub fn in_resource(rule: &'static Rule, resource: &Resource, draft: Draft) -> Self {
         Self::new(rule, resource.file.clone(), resource.subject(), resource.label(), draft)
     }
@@ -65,7 +63,6 @@ impl Finding {
     }
 
     /// What identifies it among the findings of its file, before and after an edit.
-    #[must_use]
     pub fn identity(&self) -> Identity<'_> {
         Identity {
             rule: self.rule.id,

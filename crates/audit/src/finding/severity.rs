@@ -16,7 +16,6 @@ pub enum Severity {
 
 impl Severity {
     /// Its name in reports.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",

@@ -49,7 +49,6 @@ pub struct Left {
 /// Fixes all findings that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
 /// finding would remain, or if another finding of the same or a higher severity would appear. Terraform sources are read
 /// with the modules below `roots` that they call.
-#[must_use]
 pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Repair {
     let mut state = State::of(file.clone(), roots);
     let mut repair = Repair { before: file.clone(), after: file, fixed: Vec::new(), left: Vec::new() };

@@ -94,7 +94,6 @@ impl Baseline {
     }
 
     /// The entries as TOML, to be added to the end of the configuration file.
-    #[must_use]
     pub fn entries_as_toml(&self, reason: &str) -> String {
         let entry = |entry: &NewEntry| {
             let path = entry.path.as_ref().map_or_else(String::new, |path| format!("path = {}\n", quoted(path)));
@@ -106,7 +105,6 @@ impl Baseline {
 }
 
 /// A string of TOML. What JSON escapes, TOML escapes in the same way; in addition, it refuses DEL.
-#[must_use]
 pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -76,7 +76,6 @@ impl Level {
     pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "off"];
 
     /// Its name in the file.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -107,7 +106,6 @@ impl Config {
 
     /// The severity of a rule's findings; `None` if the rule is not applied. What the command line selects is applied
     /// even if the file says `off`.
-    #[must_use]
     pub fn severity_of(&self, rule: &Rule) -> Option<Severity> {
         if !self.selection.includes(rule.id) {
             return None;

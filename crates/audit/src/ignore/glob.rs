@@ -23,7 +23,6 @@ impl PathPattern {
     }
 
     /// The pattern, as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.glob.glob().glob()
     }

@@ -8,7 +8,6 @@ use crate::rules::rules;
 /// The schema of the configuration file, with the names of all rules. `fail_on_names` are the valid thresholds.
 ///
 /// It is one of draft 7, which editors of TOML read.
-#[must_use]
 pub fn config_schema(fail_on_names: &[&str]) -> Value {
     let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
     let pattern = "*: anything but /, **: any directories, {a,b}: either";

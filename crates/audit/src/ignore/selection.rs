@@ -16,14 +16,12 @@ enum Selected {
 }
 
 /// The IDs of rules, and all their beginnings up to a hyphen, which are groups.
-#[must_use]
 pub fn rules_and_groups() -> BTreeSet<&'static str> {
     let groups = |id: &'static str| id.match_indices('-').filter_map(move |(at, _)| id.get(..at));
     rules().flat_map(|rule| groups(rule.id).chain([rule.id])).collect()
 }
 
 /// The message that there is no rule called `id`, with advice.
-#[must_use]
 pub fn unknown_rule(id: &str) -> String {
     let name = id.escape_debug().to_string();
     let advice = match nearest(&name, rules().map(|rule| rule.id)) {
@@ -67,7 +65,6 @@ impl FromStr for Selector {
 
 impl Selector {
     /// As the user writes it.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Selected::Rule(id) => id,
@@ -76,7 +73,6 @@ impl Selector {
     }
 
     /// Whether it means the rule called `id`.
-    #[must_use]
     pub fn covers(&self, id: &str) -> bool {
         match &self.0 {
             Selected::Rule(own) => *own == id,
@@ -104,7 +100,6 @@ pub struct Selection {
 
 impl Selection {
     /// Whether the rule called `id` is applied.
-    #[must_use]
     pub fn includes(&self, id: &str) -> bool {
         let closest =
             |selectors: &[Selector]| selectors.iter().filter(|each| each.covers(id)).map(Selector::closeness).max();

@@ -15,7 +15,6 @@ use crate::{Material, document::Position, finding::Finding, source::SourceFile};
 
 /// Sets the severities of `config`, leaves out the findings of rules that are not applied, and separates those that
 /// comments or `config` ignore. File names are relative to `directory`.
-#[must_use]
 pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, directory: &Path) -> Sorted {
     let mut sorted = Sorted::default();
     let mut comments: BTreeMap<String, Vec<Directive>> = BTreeMap::new();

@@ -37,7 +37,6 @@ pub enum IgnoredBy {
 
 impl IgnoredBy {
     /// Its name in reports.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Comment => "comment",

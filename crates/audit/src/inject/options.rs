@@ -85,7 +85,6 @@ pub struct Images {
 impl Images {
     /// The newest releases that go together, by the [table of releases](crate::versions); for client agents, those of the last line of
     /// consul-ecs with tokens in Secrets Manager.
-    #[must_use]
     pub fn of(target: Target) -> Self {
         let (consul_ecs, dataplane) = match target {
             Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),

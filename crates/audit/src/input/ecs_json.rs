@@ -9,7 +9,6 @@ use crate::{
 };
 
 /// Whether a file contains a task definition.
-#[must_use]
 pub(super) fn is_ecs_definition(node: &Node) -> bool {
     node.get("containerDefinitions").is_some()
         || node.get("taskDefinition").is_some_and(|inner| inner.get("containerDefinitions").is_some())

@@ -22,7 +22,6 @@ pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},
     notation::{Notation, parse},
-    paths::glob_base,
     problem::InputProblem,
     source::read_source,
 };

@@ -68,8 +68,7 @@ pub(super) fn roots<'a>(arguments: impl Iterator<Item = &'a String>) -> Vec<Path
 }
 
 /// The path before the first part with a wildcard: the directory in which a glob begins. Empty for the working directory.
-#[must_use]
-pub fn glob_base(pattern: &str) -> PathBuf {
+fn glob_base(pattern: &str) -> PathBuf {
     let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
     pattern.strip_prefix("./").unwrap_or(pattern).split_inclusive('/').take_while(is_plain).collect::<String>().into()
 }

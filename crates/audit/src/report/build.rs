@@ -30,7 +30,6 @@ const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_
 
 impl Report {
     /// The report of an audit of `gathered`.
-    #[must_use]
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
         let mut files = Files::of(material);
@@ -202,7 +201,6 @@ fn clean_problem(problem: &InputProblem) -> InputProblem {
 }
 
 /// Removes control characters, and those that change the direction of text: they could manipulate a terminal.
-#[must_use]
 pub fn clean(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if !text.contains(steers) {

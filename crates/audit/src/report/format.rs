@@ -38,7 +38,6 @@ impl Format {
     ];
 
     /// Its name.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -54,7 +53,6 @@ impl Format {
     }
 
     /// The one with this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == name)
     }

@@ -131,7 +131,6 @@ impl Report {
     }
 
     /// Whether there are findings that fail the run.
-    #[must_use]
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| self.threshold.includes(finding.severity))
     }
@@ -139,7 +138,6 @@ impl Report {
 
 impl Reported {
     /// The task definition or resource, and the container in it.
-    #[must_use]
     pub fn subject_and_container(&self) -> String {
         match &self.container {
             Some(container) => format!("{}, container {container}", self.subject),
@@ -148,13 +146,11 @@ impl Reported {
     }
 
     /// The file, and the definition or resource in it.
-    #[must_use]
     pub fn group(&self) -> (&str, &str) {
         (&self.file, &self.subject)
     }
 
     /// The page about its rule.
-    #[must_use]
     pub fn page(&self) -> String {
         page(self.rule)
     }
@@ -165,7 +161,6 @@ impl Reported {
     }
 
     /// Its position: `web.json:4:20`.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}:{}", self.file, self.start.line, self.start.column)
     }
@@ -173,7 +168,6 @@ impl Reported {
 
 impl Definition {
     /// The group of its findings.
-    #[must_use]
     pub fn group(&self) -> (&str, &str) {
         (&self.file, &self.label)
     }

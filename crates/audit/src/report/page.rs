@@ -9,7 +9,6 @@ pub const DOCS: &str = match option_env!("ECS_MESH_DOCS") {
 };
 
 /// The page about a rule.
-#[must_use]
 pub fn page(rule: &Rule) -> String {
     page_at(DOCS, rule)
 }

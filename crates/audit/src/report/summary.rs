@@ -4,13 +4,11 @@ use super::model::Report;
 
 impl Report {
     /// The summary as the last line of a text; empty if the report has none.
-    #[must_use]
     pub fn summary_line(&self) -> String {
         if self.has_summary { self.summary() + "\n" } else { String::new() }
     }
 
     /// `3 errors, 1 warning in 2 of 14 task definitions (12 files)`.
-    #[must_use]
     pub fn summary(&self) -> String {
         let counts = self.counts;
         let found = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.infos, "info")];

@@ -16,7 +16,6 @@ impl Threshold {
     pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "never"];
 
     /// The threshold called `name`.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "error" => Some(Self::From(Severity::Error)),
@@ -28,13 +27,11 @@ impl Threshold {
     }
 
     /// The threshold called `name`; errors, if there is no such threshold.
-    #[must_use]
     pub fn wanted(name: Option<&str>) -> Self {
         name.and_then(Self::named).unwrap_or(Self::From(Severity::Error))
     }
 
     /// Whether findings of `severity` fail the run.
-    #[must_use]
     pub fn includes(self, severity: Severity) -> bool {
         matches!(self, Self::From(lowest) if severity >= lowest)
     }

@@ -28,7 +28,6 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The rule called `id`.
-#[must_use]
 pub fn rule(id: &str) -> Option<&'static Rule> {
     rules().find(|rule| rule.id == id)
 }

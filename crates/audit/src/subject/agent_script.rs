@@ -22,7 +22,6 @@ pub struct AgentScript<'d> {
 
 impl<'d> AgentScript<'d> {
     /// The script of `container`; `None` if any of it is unknown.
-    #[must_use]
     pub fn of(container: &'d Container) -> Option<Self> {
         let lists = [&container.entry_point, &container.command];
         if lists.iter().any(|list| !list.is_complete) {
@@ -42,13 +41,11 @@ impl<'d> AgentScript<'d> {
     }
 
     /// The word with the script: the longest one.
-    #[must_use]
     pub fn script(&self) -> Option<&'d Field<Text>> {
         self.words.iter().copied().max_by_key(|word| word.known().map_or(0, |text| text.0.len()))
     }
 
     /// Whether there is a script: a word with several lines or commands that contains `consul agent`.
-    #[must_use]
     pub fn is_script(&self) -> bool {
         self.script().and_then(Field::known).is_some_and(|text| {
             let text = text.0.trim();
@@ -57,7 +54,6 @@ impl<'d> AgentScript<'d> {
     }
 
     /// Whether a shell runs the script: `sh -c`, with any path and other flags.
-    #[must_use]
     pub fn has_shell(&self) -> bool {
         let texts: Vec<&str> = self.words.iter().filter_map(|word| word.known()).map(|text| text.0.as_str()).collect();
         let after = texts.iter().skip_while(|word| !is_shell(word)).skip(1);
@@ -66,13 +62,11 @@ impl<'d> AgentScript<'d> {
     }
 
     /// Whether it contains `needle`.
-    #[must_use]
     pub fn mentions(&self, needle: &str) -> bool {
         self.text.contains(needle)
     }
 
     /// Whether it uses the environment variable `name` without setting it.
-    #[must_use]
     pub fn needs_variable(&self, name: &str) -> bool {
         let is_used = self.text.match_indices('$').any(|(at, _)| {
             let rest = self.text.get(at + 1..).unwrap_or_default();
@@ -86,7 +80,6 @@ impl<'d> AgentScript<'d> {
     }
 
     /// Whether the script starts the agent with `exec`; `None` if it does not start the agent.
-    #[must_use]
     pub fn starts_agent_with_exec(&self) -> Option<bool> {
         let mut found = None;
         for (at, _) in self.text.match_indices("consul agent") {
@@ -104,7 +97,6 @@ impl<'d> AgentScript<'d> {
 
     /// Whether this text is certainly the complete configuration of the agent: it has no unknown parts, and writes all
     /// files that the agent reads.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         if self.text.contains(HOLE) || self.starts_agent_with_exec().is_none() || self.mentions("-config-dir") {
             return false;
@@ -122,14 +114,12 @@ impl<'d> AgentScript<'d> {
 
     /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`. The last one
     /// counts.
-    #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
         setting_of(&self.text, name)
     }
 
     /// The value of a setting in a block: `http` in `addresses { http = "127.0.0.1" }`. `None` if there is no such
     /// block, or it cannot be read; `Some(None)` if the block does not have the setting.
-    #[must_use]
     pub fn setting_in(&self, block: &str, name: &str) -> Option<Option<&str>> {
         let blocks = self.text.match_indices(block).filter_map(|(at, _)| {
             let rest = self.text.get(at + block.len()..)?;
@@ -142,14 +132,12 @@ impl<'d> AgentScript<'d> {
     }
 
     /// Whether a setting is an empty list: `retry_join = [ ]`.
-    #[must_use]
     pub fn has_empty_list(&self, name: &str) -> bool {
         let compact: String = self.text.split_whitespace().collect();
         [format!("{name}=[]"), format!("{name}\":[]")].iter().any(|empty| compact.contains(empty))
     }
 
     /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two. The last one counts.
-    #[must_use]
     pub fn flag(&self, name: &str) -> Option<&str> {
         let flag = format!("-{name}");
         let values = self.text.match_indices(&flag).filter_map(|(at, _)| {

@@ -47,13 +47,11 @@ impl<'d> AppMeshTask<'d> {
     }
 
     /// The proxy configuration and the Envoy container, if both exist.
-    #[must_use]
     pub fn proxied(&self) -> Option<(&'d ProxyConfiguration, &'d Container)> {
         self.proxy.zip(self.envoy)
     }
 
     /// The variable with Envoy's mesh resource: the newer one, if both exist.
-    #[must_use]
     pub fn resource_variable(&self) -> Option<&'d Variable> {
         let envoy = self.envoy?;
         RESOURCE_VARIABLES.iter().find_map(|name| match envoy.variable(name) {
@@ -63,7 +61,6 @@ impl<'d> AppMeshTask<'d> {
     }
 
     /// The mesh resource that Envoy represents, if it is known.
-    #[must_use]
     pub fn resource(&self) -> Option<MeshResource<'d>> {
         MeshResource::of(self.resource_variable()?.value.known()?)
     }
@@ -77,7 +74,6 @@ fn is_virtual_gateway(envoy: &Container) -> bool {
 }
 
 /// Whether a container is AWS's X-Ray daemon.
-#[must_use]
 pub fn is_xray_daemon(container: &Container) -> bool {
     container.image.known().is_some_and(|image| image.mentions("xray-daemon"))
 }
@@ -96,7 +92,6 @@ pub struct MeshResource<'t> {
 impl<'t> MeshResource<'t> {
     /// Parses a text of which parts may be unknown, if the names of the mesh and of the resource are known. An ARN's
     /// region and account need not be.
-    #[must_use]
     pub fn of(text: &'t Text) -> Option<Self> {
         let resource = Self::parse(&text.0)?;
         let is_known = |name: &str| !name.contains(HOLE);
@@ -105,7 +100,6 @@ impl<'t> MeshResource<'t> {
 
     /// Parses `mesh/<mesh>/virtualNode/<node>`, `mesh/<mesh>/virtualGateway/<gateway>`, or an ARN that ends with one of
     /// these.
-    #[must_use]
     pub fn parse(text: &'t str) -> Option<Self> {
         let path = match text.strip_prefix("arn:") {
             Some(arn) => {

@@ -17,7 +17,6 @@ pub struct Configuration {
 
 impl Configuration {
     /// The configuration of `container`.
-    #[must_use]
     pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
             Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
@@ -32,7 +31,6 @@ impl Configuration {
     }
 
     /// The configuration, if it exists and is JSON.
-    #[must_use]
     pub fn json(&self) -> Option<&Node> {
         match &self.content {
             Maybe::Known(Ok(node)) => Some(node),
@@ -42,7 +40,6 @@ impl Configuration {
 
     /// The value at a path such as `proxy.publicListenerPort`. If the configuration is missing or invalid, the value
     /// counts as unknown: other rules report that.
-    #[must_use]
     pub fn at(&self, path: &str) -> Maybe<&Node> {
         let Some(mut node) = self.json() else { return Maybe::Unknown };
         for key in path.split('.') {
@@ -60,7 +57,6 @@ impl Configuration {
     }
 
     /// A string. Empty counts as absent, another type as unknown: another rule reports that.
-    #[must_use]
     pub fn name_at(&self, path: &str) -> Maybe<&str> {
         match self.at(path) {
             Maybe::Known(node) => match node.text() {
@@ -74,7 +70,6 @@ impl Configuration {
     }
 
     /// A flag, or `default` if it is absent; `None` if it is unknown or not a boolean.
-    #[must_use]
     pub fn flag(&self, path: &str, default: bool) -> Option<bool> {
         match self.at(path) {
             Maybe::Known(Node { value: Value::Bool(value), .. }) => Some(*value),
@@ -84,7 +79,6 @@ impl Configuration {
     }
 
     /// A number, or `default` if it is absent; `None` if it is unknown or not a whole number.
-    #[must_use]
     pub fn number(&self, path: &str, default: u64) -> Option<u64> {
         match self.at(path) {
             Maybe::Known(Node { value: Value::Number(number), .. }) => number.parse().ok(),
@@ -94,7 +88,6 @@ impl Configuration {
     }
 
     /// A string; `None` if it is absent, unknown or not a string.
-    #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.at(path) {
             Maybe::Known(node) => node.text(),
@@ -103,7 +96,6 @@ impl Configuration {
     }
 
     /// The items of a list, empty if it is absent; `None` if it is unknown or not a list.
-    #[must_use]
     pub fn list(&self, path: &str) -> Option<&[Node]> {
         match self.at(path) {
             Maybe::Known(node) => matches!(node.value, Value::List(_)).then(|| node.items()),
@@ -113,7 +105,6 @@ impl Configuration {
     }
 
     /// The place of the value at `path`, or the place where it would be.
-    #[must_use]
     pub fn place_of(&self, path: &str) -> Place {
         let Some(mut node) = self.json() else { return self.place.clone() };
         let mut place = node.place.clone();

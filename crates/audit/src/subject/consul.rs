@@ -48,7 +48,6 @@ pub struct ConsulTask<'d> {
 
 impl<'d> ConsulTask<'d> {
     /// Assigns the containers of `definition` to their roles. `None` if none of them is one of the mesh's.
-    #[must_use]
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
         let containers = &definition.containers;
         let mut roles = Roles::default();
@@ -93,7 +92,6 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The proxy of its generation.
-    #[must_use]
     pub fn proxy(&self) -> Option<&'d Container> {
         match self.generation {
             Generation::Client => self.sidecar_proxy,
@@ -102,7 +100,6 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The container that the proxy waits for: mesh-init, or the control plane in 0.7.
-    #[must_use]
     pub fn first(&self) -> Option<&'d Container> {
         match self.generation {
             Generation::Client | Generation::Dataplane => self.mesh_init,
@@ -111,21 +108,18 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The version of consul-ecs, by the image of mesh-init, the control plane or health-sync.
-    #[must_use]
     pub fn version(&self) -> Option<Version> {
         let holders = [self.control_plane, self.mesh_init, self.health_sync];
         holders.into_iter().flatten().find_map(consul_ecs_version)
     }
 
     /// The release of consul-ecs, if the tag of an image names a single one.
-    #[must_use]
     pub fn release(&self) -> Option<Version> {
         let mut releases = self.consul_ecs_containers().filter_map(release_of);
         releases.find(|(program, _)| *program == Program::ConsulEcs).map(|(_, release)| release)
     }
 
     /// Whether `name` is the name of a container that a task of its generation needs and this one does not have.
-    #[must_use]
     pub fn misses(&self, name: &str) -> bool {
         let wanted: &[(&str, Option<&Container>)] = match self.generation {
             Generation::Client => &[
@@ -144,7 +138,6 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The edits that set a value of the configuration, also in health-sync's copy: both must be equal.
-    #[must_use]
     pub fn configure(&self, definition: &TaskDefinition, path: &str, value: impl Into<Value>) -> Option<Fix> {
         let value = value.into();
         let fix = Fix::set(&self.configuration.place_of(path), value.clone())?;
@@ -157,7 +150,6 @@ impl<'d> ConsulTask<'d> {
 
     /// The directory that the containers of consul-ecs share with the others, without a slash at its end. `None` if it
     /// is known only at deployment.
-    #[must_use]
     pub fn shared_directory(&self) -> Option<&str> {
         if self.is_run_by_flags() {
             return self.bootstrap_flag();
@@ -171,7 +163,6 @@ impl<'d> ConsulTask<'d> {
 
     /// Whether mesh-init has flags and certainly no configuration, as before consul-ecs 0.3. These versions have no
     /// gateways and fixed ports.
-    #[must_use]
     pub fn is_run_by_flags(&self) -> bool {
         let is_flag = |word: &Field<Text>| word.known().is_some_and(|word| word.head().starts_with('-'));
         let has_flags = self.mesh_init.is_some_and(|mesh_init| mesh_init.command.items.iter().any(is_flag));
@@ -194,7 +185,6 @@ impl<'d> ConsulTask<'d> {
 
     /// The service's name in Consul, if it is certain: from the configuration, otherwise from the tag, otherwise from
     /// the family.
-    #[must_use]
     pub fn service_name(&self, definition: &TaskDefinition) -> Option<String> {
         match self.configuration.at("service.name") {
             Maybe::Known(node) if node.text().is_some_and(|name| !name.is_empty()) => node.text().map(str::to_owned),

@@ -50,7 +50,6 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
     }
 
     /// A finding in the configuration is one of the container that has it.
-    #[must_use]
     pub fn of_holder(&self, draft: Draft) -> Draft {
         match self.holder {
             Some(holder) => draft.of(holder),

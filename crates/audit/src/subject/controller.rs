@@ -30,7 +30,6 @@ pub enum ControllerKind {
 
 impl<'d> Controller<'d> {
     /// The controller in a definition that is not of the mesh.
-    #[must_use]
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
         definition.containers.items.iter().find_map(|container| Self::in_container(definition, container))
     }
@@ -67,7 +66,6 @@ impl ControllerKind {
     }
 
     /// The subcommand of consul-ecs.
-    #[must_use]
     pub fn command(self) -> &'static str {
         match self {
             Self::AclController => "acl-controller",
@@ -76,14 +74,12 @@ impl ControllerKind {
     }
 
     /// Whether this version of consul-ecs has it.
-    #[must_use]
     pub fn fits(self, version: &Version) -> bool {
         let has_dataplane = Line::of(version) >= FIRST_WITH_DATAPLANE;
         has_dataplane == (self == Self::Controller)
     }
 
     /// The releases that have it, as users read them.
-    #[must_use]
     pub fn releases(self) -> &'static str {
         match self {
             Self::AclController => "0.6 and older",

@@ -23,7 +23,6 @@ const SECRET_WORDS: [&str; 11] =
 const HARMLESS_ENDS: [&str; 5] = ["FILE", "PATH", "DIR", "METHOD", "TYPE"];
 
 /// Whether a variable, flag or setting of this name is likely to be a secret.
-#[must_use]
 pub fn sounds_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     SECRET_WORDS.iter().any(|word| name.contains(word)) && !HARMLESS_ENDS.iter().any(|end| name.ends_with(end))
@@ -31,7 +30,6 @@ pub fn sounds_secret(name: &str) -> bool {
 
 /// The values in a command that follow the name of a secret, or that are in the block `tokens`: `-encrypt=…`, `--token
 /// …`, `encrypt = "…"`, `export PASSWORD=…`, `"agent": "…"`. The values of variables are not among them.
-#[must_use]
 pub fn secrets_in(command: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = command;

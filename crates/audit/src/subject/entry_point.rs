@@ -11,7 +11,6 @@ pub struct EntryPoint<'d> {
 
 impl<'d> EntryPoint<'d> {
     /// The entry point of `container`, if it is certainly this one.
-    #[must_use]
     pub fn of(container: &'d Container) -> Option<Self> {
         match container.command_line()?.as_slice() {
             [program, "app-entrypoint", options @ ..] if program.rsplit('/').next() == Some("consul-ecs") => {
@@ -22,13 +21,11 @@ impl<'d> EntryPoint<'d> {
     }
 
     /// The program, as the container spells it.
-    #[must_use]
     pub fn program(&self) -> &'d str {
         self.program
     }
 
     /// The delay between ECS's TERM and the app's, in whole seconds; `None` if there is none, or it is unknown.
-    #[must_use]
     pub fn shutdown_delay(&self) -> Option<u64> {
         let mut words = self.options.iter();
         while let Some(option) = words.next().and_then(|word| word.strip_prefix('-')) {

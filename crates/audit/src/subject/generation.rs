@@ -17,7 +17,6 @@ pub enum Generation {
 
 impl Generation {
     /// Whether this version of consul-ecs belongs to this generation.
-    #[must_use]
     pub fn fits(self, version: &Version) -> bool {
         let line = Line::of(version);
         match self {
@@ -28,7 +27,6 @@ impl Generation {
     }
 
     /// As users read it.
-    #[must_use]
     pub fn releases(self) -> &'static str {
         match self {
             Self::Client => "0.6 and older",

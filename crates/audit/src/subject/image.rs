@@ -18,7 +18,6 @@ pub struct Image {
 
 impl Image {
     /// Parses a reference. Source: <https://github.com/distribution/reference>
-    #[must_use]
     pub fn parse(reference: &str) -> Self {
         let without_digest = reference.split('@').next().unwrap_or_default();
         let last = without_digest.rsplit('/').next().unwrap_or_default();
@@ -29,14 +28,12 @@ impl Image {
     }
 
     /// The [version](version_in) in the tag.
-    #[must_use]
     pub fn version(&self) -> Option<Version> {
         version_in(self.tag.as_deref()?)
     }
 
     /// The release in the tag, if the tag names a single one: `0.9.4`, `1.21.2-ent`, `0.9.1-ubi`, `0.10.1-fips1403`.
     /// A tag with two numbers moves from release to release, and `-dev` or `-rc1` comes before one.
-    #[must_use]
     pub fn release(&self) -> Option<Version> {
         let tag = self.tag.as_deref()?.trim_start_matches('v');
         let (numbers, suffix) = tag.split_once('-').unwrap_or((tag, ""));
@@ -46,7 +43,6 @@ impl Image {
 }
 
 /// The version in a tag: `0.8.4`, `v1.21.4`, `0.8`, `0.8.4-dev`, `1.17.0-ent`. `latest` is not a version.
-#[must_use]
 pub fn version_in(tag: &str) -> Option<Version> {
     let tag = tag.trim_start_matches('v');
     let numbers: String = tag.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
@@ -72,7 +68,6 @@ pub enum Software {
 
 impl Software {
     /// The program in the table of releases. It has no releases of Envoy.
-    #[must_use]
     pub fn program(self) -> Option<Program> {
         match self {
             Self::ConsulEcs => Some(Program::ConsulEcs),
@@ -85,7 +80,6 @@ impl Software {
 
 impl Image {
     /// The program that the image certainly contains. Mirrors may use other names, so that most names are inconclusive.
-    #[must_use]
     pub fn software(&self) -> Option<Software> {
         match self.name.as_str() {
             name if name.contains("consul-ecs") => Some(Software::ConsulEcs),
@@ -98,7 +92,6 @@ impl Image {
 }
 
 /// A container's image, if enough of the reference is known for the name.
-#[must_use]
 pub fn image_of(container: &Container) -> Option<Image> {
     let text = container.image.known()?;
     let image = Image::parse(text.tail());
@@ -107,28 +100,24 @@ pub fn image_of(container: &Container) -> Option<Image> {
 }
 
 /// Whether a container has the image of consul-ecs, by its name.
-#[must_use]
 pub fn is_consul_ecs(container: &Container) -> bool {
     image_of(container).and_then(|image| image.software()) == Some(Software::ConsulEcs)
 }
 
 /// The version of consul-ecs in the image of a container. All releases are 0.x: another number is not the version of a
 /// release.
-#[must_use]
 pub fn consul_ecs_version(container: &Container) -> Option<Version> {
     let image = image_of(container).filter(|image| image.software() == Some(Software::ConsulEcs))?;
     image.version().filter(|version| version.major == 0)
 }
 
 /// The program of the mesh in the image of a container, and its release, if both are certain.
-#[must_use]
 pub fn release_of(container: &Container) -> Option<(Program, Version)> {
     let image = image_of(container)?;
     Some((image.software()?.program()?, image.release()?))
 }
 
 /// The program of the mesh in the image of a container, and the line of its release, if both are certain.
-#[must_use]
 pub fn line_of(container: &Container) -> Option<(Program, Line)> {
     let image = image_of(container)?;
     Some((image.software()?.program()?, Line::of(&image.version()?)))

@@ -11,7 +11,6 @@ use crate::{
 impl Subject<'_> {
     /// The fix that mounts `volume` at `path`, and adds the volume if the definition lacks it; `None` if edits do not
     /// reach the place.
-    #[must_use]
     pub fn mount(&self, container: &Container, volume: &str, path: &str, read_only: bool) -> Option<Fix> {
         let mount = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });
         let fix = Fix::append(&container.mount_points, mount)?;

@@ -4,7 +4,6 @@ use crate::definition::Container;
 
 /// Whether a container only monitors the others or forwards their logs: it does not use the mesh, and should start
 /// first.
-#[must_use]
 pub fn is_observer(container: &Container) -> bool {
     const OBSERVERS: [&str; 12] = [
         "xray-daemon",
@@ -25,7 +24,6 @@ pub fn is_observer(container: &Container) -> bool {
 }
 
 /// The containers of `apps` that serve requests. If all of them are observers, these are the service.
-#[must_use]
 pub fn workloads<'d>(apps: &[&'d Container]) -> Vec<&'d Container> {
     let workloads: Vec<&Container> = apps.iter().copied().filter(|app| !is_observer(app)).collect();
     if workloads.is_empty() { apps.to_vec() } else { workloads }

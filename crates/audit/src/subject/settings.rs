@@ -5,14 +5,12 @@ use crate::definition::{Container, Maybe};
 
 impl<'d> ConsulTask<'d> {
     /// The container with the configuration.
-    #[must_use]
     pub fn holder(&self) -> Option<&'d Container> {
         self.control_plane.or(self.mesh_init).or(self.health_sync)
     }
 
     /// Whether the configuration describes a service and certainly no gateway. It may describe neither, as far as is
     /// known.
-    #[must_use]
     pub fn is_service(&self) -> bool {
         let is_configured = matches!(self.configuration.at("gateway"), Maybe::Absent)
             && !matches!(self.configuration.at("service"), Maybe::Absent);
@@ -20,7 +18,6 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// Whether the task has containers of several generations: an incomplete upgrade.
-    #[must_use]
     pub fn is_mixed(&self) -> bool {
         let client = self.client.is_some() || self.sidecar_proxy.is_some();
         let of_both = self.control_plane.is_some() && (self.mesh_init.is_some() || self.health_sync.is_some());
@@ -29,20 +26,17 @@ impl<'d> ConsulTask<'d> {
 
     /// Whether no image belongs to another generation than the containers. Rules of their own report that, and the fix
     /// changes the images.
-    #[must_use]
     pub fn has_images_of_its_generation(&self) -> bool {
         let mut versions = self.consul_ecs_containers().filter_map(consul_ecs_version);
         !self.is_mixed() && versions.all(|version| self.generation.fits(&version))
     }
 
     /// The port of the proxy's readiness check (dataplane generation). Zero means the default.
-    #[must_use]
     pub fn readiness_port(&self) -> Option<u64> {
         self.port(if self.is_gateway { "gateway.healthCheckPort" } else { "proxy.healthCheckPort" }, 22000)
     }
 
     /// The port of the proxy's public listener. Zero means the default.
-    #[must_use]
     pub fn public_port(&self) -> Option<u64> {
         if self.is_gateway {
             self.port("gateway.lanAddress.port", 8443)
@@ -52,7 +46,6 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The ports on which the mesh's containers, except for the client agent, certainly listen, and their purposes.
-    #[must_use]
     pub fn own_ports(&self) -> Vec<(u64, &'static str)> {
         let mut ports = vec![(19000, "Envoy's administration interface")];
         ports.extend(self.public_port().map(|port| (port, "the proxy's public listener")));
@@ -78,7 +71,6 @@ impl<'d> ConsulTask<'d> {
 
     /// Whether iptables rules redirect the app's traffic to the proxy. In consul-ecs from 0.8 on, it is on unless
     /// `transparentProxy.enabled` is false; for gateways it is off.
-    #[must_use]
     pub fn is_transparent(&self) -> Option<bool> {
         if self.is_gateway || self.is_run_by_flags() {
             return Some(false);
@@ -91,7 +83,6 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The configured name in Consul; absent if the family is the name.
-    #[must_use]
     pub fn configured_name(&self) -> Maybe<&str> {
         match self.configuration.at("gateway") {
             Maybe::Known(_) if self.is_gateway => self.configuration.name_at("gateway.name"),

@@ -6,7 +6,6 @@ use crate::definition::{Container, Field, Maybe, Text};
 /// The word behind consul-ecs in the entry point and the command. Without an entry point, and without that word, it is the
 /// first word of the command, because consul-ecs is the entry point of its image. Absent if that image certainly gets no
 /// argument.
-#[must_use]
 pub fn subcommand(container: &Container) -> Maybe<&str> {
     let (entry_point, command) = (&container.entry_point, &container.command);
     if !entry_point.is_complete || !command.is_complete {

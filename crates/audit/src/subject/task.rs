@@ -23,7 +23,6 @@ pub struct Subject<'d> {
 
 impl<'d> Subject<'d> {
     /// Analyses `definition`.
-    #[must_use]
     pub fn new(definition: &'d TaskDefinition) -> Self {
         let consul = ConsulTask::of(definition);
         Self {
@@ -42,7 +41,6 @@ impl<'d> Subject<'d> {
     }
 
     /// Where consul-ecs runs: in the mesh's containers, or as the controller.
-    #[must_use]
     pub fn consul_ecs(&self) -> Option<ConsulEcs<'_, 'd>> {
         let controller = || self.controller.as_ref().map(ConsulEcs::of_controller);
         self.consul.as_ref().map(ConsulEcs::of_mesh).or_else(controller)
@@ -50,7 +48,6 @@ impl<'d> Subject<'d> {
 
     /// The containers with programs of Consul, whose releases are judged: those of the mesh or of the controller, if
     /// their images have their commands.
-    #[must_use]
     pub fn containers_of_consul(&self) -> Vec<&'d Container> {
         match &self.consul {
             Some(consul) if consul.has_images_of_its_generation() => consul.own_containers().collect(),
@@ -62,7 +59,6 @@ impl<'d> Subject<'d> {
     }
 
     /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.
-    #[must_use]
     pub fn is_of_the_mesh(&self, container: &Container) -> bool {
         let consul = self.consul.as_ref().map(|consul| consul.own_containers().any(|own| std::ptr::eq(own, container)));
         let envoy = self.app_mesh.as_ref().and_then(|mesh| mesh.envoy);
@@ -70,7 +66,6 @@ impl<'d> Subject<'d> {
     }
 
     /// Whether the mesh requires a health check of this container. The rules of the mesh report if it is missing.
-    #[must_use]
     pub fn must_be_checked(&self, container: &Container) -> bool {
         let consul = self.consul.as_ref();
         let of_consul = consul.into_iter().flat_map(|consul| [consul.control_plane, consul.proxy()]);
@@ -80,7 +75,6 @@ impl<'d> Subject<'d> {
 
     /// Whether it is mesh-init, which must not be essential, or App Mesh's Envoy, whose end no container may wait for.
     /// The rules of the mesh report both.
-    #[must_use]
     pub fn has_own_end(&self, container: &Container) -> bool {
         let mesh_init = self.consul.as_ref().and_then(|consul| consul.mesh_init);
         let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
@@ -88,7 +82,6 @@ impl<'d> Subject<'d> {
     }
 
     /// Whether the mesh requires that `container` waits for `other`. The rules of the mesh report a wrong condition.
-    #[must_use]
     pub fn must_wait_for(&self, container: &Container, other: &Container) -> bool {
         self.consul.as_ref().is_some_and(|consul| {
             let is = |one: Option<&Container>, wanted: &Container| one.is_some_and(|one| std::ptr::eq(one, wanted));
@@ -98,7 +91,6 @@ impl<'d> Subject<'d> {
     }
 
     /// Whether the mesh requires a container of this name that is missing. The rules of the mesh report that.
-    #[must_use]
     pub fn misses(&self, name: &str) -> bool {
         let proxy = self.app_mesh.as_ref().and_then(|mesh| mesh.proxy);
         let is_envoy = proxy.is_some_and(|proxy| proxy.container.text() == Some(name));

@@ -9,7 +9,6 @@ use crate::{definition::TaskDefinition, subject::Subject};
 
 impl Timeline {
     /// The timeline of a task definition.
-    #[must_use]
     pub fn of(definition: &TaskDefinition) -> Self {
         let subject = Subject::new(definition);
         let starts = Starts::of(definition);

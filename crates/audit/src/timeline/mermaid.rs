@@ -6,7 +6,6 @@ use super::model::{Event, Timeline};
 
 impl Timeline {
     /// The timeline as a Mermaid flow chart: the start and the stop, step by step.
-    #[must_use]
     pub fn mermaid(&self) -> String {
         let mut out = "flowchart LR\n".to_owned();
         self.write_chart(&mut out, "start", &self.start);

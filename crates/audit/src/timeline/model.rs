@@ -60,7 +60,6 @@ pub enum Starting {
 
 impl Starting {
     /// The step, if there is one.
-    #[must_use]
     pub fn step(&self) -> Option<usize> {
         match self {
             Self::At(step) | Self::NotBefore(step) => Some(*step),

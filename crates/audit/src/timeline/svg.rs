@@ -16,13 +16,11 @@ const BAR: usize = 20;
 
 impl Timeline {
     /// The timeline as a complete SVG document.
-    #[must_use]
     pub fn svg(&self) -> String {
         self.draw(&format!("<style>{STYLE}</style>"))
     }
 
     /// The timeline as SVG for a page that contains [`STYLE`].
-    #[must_use]
     pub fn inline_svg(&self) -> String {
         self.draw("")
     }

@@ -6,7 +6,6 @@ use super::model::{Event, Timeline};
 
 impl Timeline {
     /// The timeline as lines of text.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut out = format!("{}\n", self.name);
         self.write_steps(&mut out, "start", &self.start);

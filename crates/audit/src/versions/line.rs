@@ -25,7 +25,6 @@ pub struct InvalidVersion(String);
 
 impl Line {
     /// The line of these two numbers.
-    #[must_use]
     pub const fn new(major: u64, minor: u64) -> Self {
         Self { major, minor }
     }
@@ -41,7 +40,6 @@ impl Line {
     }
 
     /// The line of a release.
-    #[must_use]
     pub fn of(release: &Version) -> Self {
         Self { major: release.major, minor: release.minor }
     }

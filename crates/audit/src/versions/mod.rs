@@ -29,7 +29,6 @@ pub use self::{
 };
 
 /// The lines of a program that the table has, from the oldest to the newest.
-#[must_use]
 pub fn lines_of(program: Program) -> Vec<Line> {
     match program {
         Program::Consul => table().consul.iter().map(|row| row.line).collect(),
@@ -39,7 +38,6 @@ pub fn lines_of(program: Program) -> Vec<Line> {
 }
 
 /// The lines of Consul that a line of a program goes with; Consul goes with itself. `None` if the table has no such line.
-#[must_use]
 pub fn consul_of(program: Program, line: Line) -> Option<Vec<Line>> {
     match program {
         Program::Consul => consul(line).map(|row| vec![row.line]),
@@ -52,26 +50,22 @@ pub fn consul_of(program: Program, line: Line) -> Option<Vec<Line>> {
 }
 
 /// Whether two lines go together: whether a line of Consul goes with both. `None` if the table does not have both.
-#[must_use]
 pub fn supports(one: (Program, Line), other: (Program, Line)) -> Option<bool> {
     let (one, other) = (consul_of(one.0, one.1)?, consul_of(other.0, other.1)?);
     Some(one.iter().any(|line| other.contains(line)))
 }
 
 /// The lines of Envoy that a line of Consul supports; none if the table does not have it.
-#[must_use]
 pub fn envoy_of(consul_line: Line) -> &'static [Line] {
     consul(consul_line).map_or(&[], |row| &row.envoy)
 }
 
 /// Whether a line of Consul supports a line of Envoy. `None` if the table does not have the line of Consul.
-#[must_use]
 pub fn supports_envoy(consul_line: Line, envoy: Line) -> Option<bool> {
     consul(consul_line).map(|row| row.envoy.contains(&envoy))
 }
 
 /// The line of Envoy in the image of a release of Consul Dataplane, if it is known.
-#[must_use]
 pub fn bundled_envoy(release: &Version) -> Option<Line> {
     let row = dataplane(Line::of(release))?;
     row.envoy.iter().find(|bundled| bundled.releases.matches(release)).map(|bundled| bundled.line)
@@ -79,7 +73,6 @@ pub fn bundled_envoy(release: &Version) -> Option<Line> {
 
 /// Whether the support of a line had ended on the day of the table: that of Consul itself, or that of every line of
 /// Consul that the line goes with. `None` if the table has no such line.
-#[must_use]
 pub fn has_ended(program: Program, line: Line) -> Option<bool> {
     let servers = consul_of(program, line)?;
     Some(servers.iter().filter_map(|line| consul(*line)).all(|row| match &row.supported_until {
@@ -89,14 +82,12 @@ pub fn has_ended(program: Program, line: Line) -> Option<bool> {
 }
 
 /// The known defects of a release.
-#[must_use]
 pub fn defects_of(program: Program, release: &Version) -> Vec<&'static Defect> {
     let is_one = |defect: &&Defect| defect.program == program && defect.releases.matches(release);
     table().defects.iter().filter(is_one).collect()
 }
 
 /// The newest release of a line. `None` if the table has no such line, or for Consul.
-#[must_use]
 pub fn newest_of(program: Program, line: Line) -> Option<&'static Version> {
     match program {
         Program::Consul => None,
@@ -119,7 +110,6 @@ pub const FIRST_WITHOUT_CONTROL_PLANE: Line = Line::new(0, 8);
 const FIRST_WITH_CONFIG_FILE: Line = Line::new(1, 3);
 
 /// The newest release of some lines of a program that goes with all of these lines of Consul.
-#[must_use]
 pub fn newest_for(program: Program, consul: &[Line], among: impl RangeBounds<Line>) -> Option<&'static Version> {
     let fits = |line: &Line| {
         let goes_with = consul_of(program, *line).unwrap_or_default();
@@ -130,20 +120,17 @@ pub fn newest_for(program: Program, consul: &[Line], among: impl RangeBounds<Lin
 
 /// The newest releases of consul-ecs, from this line on, and of Consul Dataplane that go with all of these lines of Consul, and
 /// with each other.
-#[must_use]
 pub fn newest_pair_for(consul: &[Line], first: Line) -> Option<(&'static Version, &'static Version)> {
     let consul_ecs = newest_for(Program::ConsulEcs, consul, first..)?;
     Some((consul_ecs, newest_for(Program::Dataplane, consul, FIRST_WITH_CONFIG_FILE..)?))
 }
 
 /// What HashiCorp demands before Consul's servers are updated to a line, if the table has something.
-#[must_use]
 pub fn before(line: Line) -> Option<&'static str> {
     consul(line)?.before.as_deref()
 }
 
 /// The newest release of Consul Dataplane that goes with a line of consul-ecs.
-#[must_use]
 pub fn newest_partner(consul_ecs: Line) -> Option<&'static Version> {
     let fits =
         |row: &&Dataplane| supports((Program::ConsulEcs, consul_ecs), (Program::Dataplane, row.line)) == Some(true);

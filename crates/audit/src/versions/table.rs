@@ -14,7 +14,6 @@ pub(super) const TEXT: &str = include_str!("versions.toml");
 static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(TEXT).unwrap_or_default());
 
 /// The table.
-#[must_use]
 pub fn table() -> &'static Table {
     &TABLE
 }

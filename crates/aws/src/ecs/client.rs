@@ -23,7 +23,6 @@ pub struct AwsEcs {
 
 impl AwsEcs {
     /// ECS in the configuration's region.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)) }
     }

@@ -36,7 +36,6 @@ pub struct AwsInstallation {
 
 impl AwsInstallation {
     /// The installations in the configuration's region.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         Self {
             formation: CloudFormation::new(config),

@@ -112,7 +112,6 @@ pub struct AwsSecrets {
 impl AwsSecrets {
     /// Secrets Manager in the configuration's region. New secrets are encrypted with `kms_key_id`, or with the default
     /// key of the account, and have `tags`.
-    #[must_use]
     pub fn new(config: &SdkConfig, kms_key_id: Option<String>, tags: BTreeMap<String, String>) -> Self {
         Self { client: Client::new(config), kms_key_id, tags }
     }

@@ -85,8 +85,7 @@ fn the_action_passes_its_inputs_on() {
 fn the_action_refuses_arguments_that_cannot_work() {
     let workspace = Workspace::new("action-arguments", &[("web.json", CLEAN)]);
     let beside_fail_on = ["--fail-on=info", "--exit-zero"];
-    let others =
-        ["--output json", "-ojson", "--output-file r.txt", "--watch", "-w", "--statistics", "--add-ignore=why"];
+    let others = ["--output json", "-ojson", "--output-file r.txt", "--statistics", "--add-ignore=why"];
     for arguments in others.iter().chain(&["--help", "-h", "-- web.json"]).chain(&beside_fail_on) {
         let (output, outputs, summary) =
             action(&workspace, &[("ECS_MESH_ARGUMENTS", arguments), ("ECS_MESH_FAIL_ON", "error")]);

@@ -15,5 +15,4 @@ mod pages;
 mod progress;
 mod rules;
 mod selection;
-mod watching;
 mod workspace;

@@ -36,7 +36,6 @@ pub(super) fn methods(tenancy: &Tenancy, extent: BootstrapExtent) -> impl Iterat
 
 /// The auth method of services and gateways, for the IAM roles that match `principals`, and its binding rules: a login
 /// gets the identity of the service in the tag of its IAM role, and a gateway the ACL role of its kind.
-#[must_use]
 pub(super) fn of_services(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
     let config = json!({
         "BoundIAMPrincipalARNs": [principals],
@@ -66,7 +65,6 @@ pub(super) fn of_services(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
 }
 
 /// The auth method of client agents, for the IAM roles that match `principals`, and its binding rule.
-#[must_use]
 pub(super) fn of_clients(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
     // A wildcard in a principal requires entity details.
     let config = json!({ "BoundIAMPrincipalARNs": [principals], "EnableIAMEntityDetails": true });

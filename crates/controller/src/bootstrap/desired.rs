@@ -30,7 +30,6 @@ pub(super) struct BootstrapTarget<'a> {
 
 /// The desired objects, each after those that it refers to. The partition itself is not included: its namespaces can be
 /// listed only after its creation ([`enterprise::partition`]).
-#[must_use]
 pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
     let mut objects = Vec::new();
     if desired.extent == BootstrapExtent::None {

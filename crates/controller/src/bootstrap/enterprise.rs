@@ -12,7 +12,6 @@ const CROSS_NAMESPACE_POLICY: &str = "cross-namespace-read";
 const CROSS_NAMESPACE_DESCRIPTION: &str = "Allow service and node reads across namespaces within the partition";
 
 /// The admin partition.
-#[must_use]
 pub(super) fn partition(name: &TenancyName) -> Object {
     let body = fields([("Name", json!(name.as_str()))]);
     // Partitions belong to the datacenter.
@@ -20,7 +19,6 @@ pub(super) fn partition(name: &TenancyName) -> Object {
 }
 
 /// The policy of all tokens in the partition, in its default namespace.
-#[must_use]
 pub(super) fn cross_namespace_policy(tenancy: &Tenancy, partition: &TenancyName) -> Object {
     const READ: &str = r#"service_prefix "" { policy = "read" } node_prefix "" { policy = "read" }"#;
     let rules = format!("partition \"{partition}\" {{ {} }}", policy::in_all_namespaces(tenancy, READ));
@@ -28,7 +26,6 @@ pub(super) fn cross_namespace_policy(tenancy: &Tenancy, partition: &TenancyName)
 }
 
 /// A namespace of the partition, whose tokens have the policy.
-#[must_use]
 pub(super) fn namespace(partition: &TenancyName, name: &TenancyName) -> Object {
     let body = fields([
         ("Name", json!(name.as_str())),

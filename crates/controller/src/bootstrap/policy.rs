@@ -31,7 +31,6 @@ const READ_ALL: &str = r#"node_prefix "" { policy = "read" } service_prefix "" {
 const READ_SERVICES: &str = r#"service_prefix "" { policy = "read" }"#;
 
 /// The policies of gateways, and their roles.
-#[must_use]
 pub(super) fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
     let mut mesh_gateway = "mesh = \"write\"\npeering = \"read\"".to_owned();
     // Only a policy in the default partition may have rules for other partitions.
@@ -49,14 +48,12 @@ pub(super) fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
 }
 
 /// The policy of client agents, with this name: registers nodes, and reads services.
-#[must_use]
 pub fn of_client_agents(tenancy: &Tenancy, name: &str) -> Object {
     let rules = format!("node_prefix \"\" {{ policy = \"write\" }} {}", in_all_namespaces(tenancy, READ_SERVICES));
     policy(tenancy, name, CLIENT_POLICY_DESCRIPTION, &rules)
 }
 
 /// The policy of client agents that log in, and their role.
-#[must_use]
 pub(super) fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
     vec![
         of_client_agents(tenancy, CLIENT_POLICY),
@@ -68,7 +65,6 @@ pub(super) fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
 /// forwarded.
 ///
 /// There is one for all partitions, in the default partition.
-#[must_use]
 pub(super) fn of_the_anonymous_token(tenancy: &Tenancy) -> Vec<Object> {
     let (home, rules) = match tenancy {
         Tenancy::Community => (Tenancy::Community, READ_ALL.to_owned()),

@@ -33,7 +33,6 @@ pub struct IamRolePath(String);
 
 impl IamRolePath {
     /// The ARN pattern of all roles with the path, in the account of `clusters`.
-    #[must_use]
     pub fn principals(&self, clusters: &ClusterSelection) -> String {
         format!("arn:{}:iam::{}:role{}*", clusters.aws_partition(), clusters.account(), self.0)
     }

@@ -54,7 +54,6 @@ pub enum SweepOutcome {
 
 impl SweepOutcome {
     /// The value in the summary.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -71,7 +71,6 @@ pub struct DoctorReport {
 
 impl DoctorReport {
     /// How many checks ended so.
-    #[must_use]
     pub fn count(&self, outcome: CheckOutcome) -> usize {
         self.checks.iter().filter(|check| check.outcome == outcome).count()
     }

@@ -13,7 +13,6 @@ use super::row::{Generation, Images, InventoryRow};
 use crate::versions::{UNKNOWN, UNTAGGED};
 
 /// A row for each task definition, and for each service that runs it as far as the input has services.
-#[must_use]
 pub fn rows_of_files(material: &Material) -> Vec<InventoryRow> {
     material.definitions.iter().flat_map(rows_of).collect()
 }

@@ -19,7 +19,6 @@ pub use self::{
 use crate::observed::{Observed, ObservedCluster};
 
 /// What was read of the clusters, at `now`, as rows. `consul` is the version of Consul's servers, if it was asked for.
-#[must_use]
 pub fn inventory(observed: &Observed, consul: Option<String>, now: Timestamp) -> InventoryReport {
     let rows = observed.clusters.iter().flat_map(of_cluster).collect();
     InventoryReport { read_at: now, consul, rows, problems: observed.problems.clone() }

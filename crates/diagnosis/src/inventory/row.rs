@@ -47,7 +47,6 @@ impl Generation {
     }
 
     /// It, in one or two words.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClientAgent => "client agent",
@@ -123,7 +122,6 @@ pub struct InventoryRow {
 
 impl InventoryRow {
     /// Where it was read: the name of the cluster, or the file and the line.
-    #[must_use]
     pub fn place(&self) -> &str {
         let name = self.cluster.as_deref().and_then(|arn| arn.rsplit('/').next());
         name.or(self.file.as_deref()).unwrap_or_default()

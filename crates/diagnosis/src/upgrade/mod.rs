@@ -1,34 +1,72 @@
-//! What an upgrade of Consul's servers needs: the revisions that do not go with the target, and what to do, in order.
-//!
-//! What goes together is in the table of [`audit::versions`].
-//!
-//! ```text
-//!  rows of the inventory ─▶ Releases ─▶ fit: do they go with a line of Consul?
-//!  Consul now, target    ─▶ hops: the lines between, at most two at a time
-//!                           pair: the releases that go with both ends of a hop
-//!                              └──▶ Plan: for each hop the controllers, the tasks, the servers, and the client agents
-//! ```
+//! What blocks an upgrade of Consul's servers, and which releases go with the target, by the table of [`audit::versions`].
 
 mod fit;
-mod hops;
-mod pair;
-mod release;
-mod report;
-mod servers;
-mod steps;
 #[cfg(test)]
 mod tests;
 
-use audit::versions::{Line, Program, lines_of, table};
+use audit::versions::{FIRST_WITH_DATAPLANE, Line, Program, before, lines_of, newest_pair_for, table};
+use serde::Serialize;
 
-pub use self::report::{Blocker, RowName, UpgradeReport, UpgradeStep};
-use self::{
-    fit::{Fit, Releases},
-    steps::Plan,
-};
+use self::fit::Fit;
 use crate::inventory::InventoryRow;
 
-/// Why an upgrade cannot be planned.
+/// What blocks an upgrade of Consul's servers, and what it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpgradeReport {
+    /// The line of Consul to reach: `2.0`.
+    pub target: String,
+    /// The line that the servers have now, if it is known.
+    pub from: Option<String>,
+    /// The day of the table of releases.
+    pub table_as_of: String,
+    /// How many revisions of Consul's mesh there are.
+    pub revisions: usize,
+    /// The revisions that do not go with the target.
+    pub blockers: Vec<Blocker>,
+    /// The revisions with a release that is not known.
+    pub unknown: Vec<Blocker>,
+    /// The newest releases for the target; `None` if the table has none.
+    pub newest: Option<NewestReleases>,
+    /// What HashiCorp demands before the servers reach each line up to the target.
+    pub notes: Vec<String>,
+}
+
+/// A revision that blocks an upgrade, or may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blocker {
+    /// The revision.
+    pub row: RowName,
+    /// Why, one sentence for each program.
+    pub reasons: Vec<String>,
+}
+
+/// A row of the inventory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RowName {
+    /// The name of the cluster, or the file and the line.
+    pub place: String,
+    /// The ECS service; without one, the service in Consul.
+    pub service: Option<String>,
+    /// The revision, or the family.
+    pub revision: String,
+}
+
+/// The newest releases that go together, and with these lines of Consul.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewestReleases {
+    /// The target; also the line of the servers, if releases go with both, so that tasks can be updated first.
+    pub consul: Vec<String>,
+    /// The release of consul-ecs.
+    pub consul_ecs: String,
+    /// The release of consul-dataplane.
+    pub consul_dataplane: String,
+}
+
+/// Why an upgrade cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpgradeError {
     /// The table does not have the line.
@@ -38,7 +76,7 @@ pub enum UpgradeError {
         line: Line,
     },
     /// The servers are newer than the target.
-    #[error("Consul's servers have {from}, which is newer than {target}: there is no plan for a downgrade")]
+    #[error("Consul's servers have {from}, which is newer than {target}: a downgrade is not supported")]
     Downgrade {
         /// The line of the servers.
         from: Line,
@@ -51,7 +89,7 @@ fn all_lines() -> String {
     lines_of(Program::Consul).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What an upgrade of Consul's servers to `target` needs. `from` is what they have now; without it, no order is known.
+/// What blocks an upgrade of Consul's servers to `target`. `from` is the line that they have now, if it is known.
 ///
 /// # Errors
 /// The table does not have one of the lines, or `from` is newer.
@@ -63,24 +101,49 @@ pub fn upgrade(rows: &[InventoryRow], from: Option<Line>, target: Line) -> Resul
     if let Some(from) = from.filter(|from| *from > target) {
         return Err(UpgradeError::Downgrade { from, target });
     }
-    let all: Vec<(RowName, Releases)> =
-        rows.iter().filter_map(|row| Some((RowName::of(row), Releases::of(row)?))).collect();
-    let (mut blockers, mut unknown) = (Vec::new(), Vec::new());
-    for (row, releases) in &all {
-        match releases.fit(target) {
-            Fit::Goes => {}
-            Fit::Not(reasons) => blockers.push(Blocker { row: row.clone(), reasons }),
-            Fit::Unknown(reasons) => unknown.push(Blocker { row: row.clone(), reasons }),
+    let (mut revisions, mut blockers, mut unknown) = (0, Vec::new(), Vec::new());
+    for (row, fit) in rows.iter().filter_map(|row| Some((row, Fit::of(row, target)?))) {
+        revisions += 1;
+        let found = if fit.blocking.is_empty() { &mut unknown } else { &mut blockers };
+        let reasons = [fit.blocking, fit.unknown].concat();
+        if !reasons.is_empty() {
+            found.push(Blocker { row: RowName::of(row), reasons });
         }
     }
-    let steps = from.map(|from| Plan::new(&all, &known, from, target).steps).unwrap_or_default();
+    let is_ahead = |line: &&Line| **line <= target && from.map_or(**line == target, |from| **line > from);
+    let note = |line: &Line| before(*line).map(|demand| format!("Before Consul {line}: {demand}"));
     Ok(UpgradeReport {
         target: target.to_string(),
         from: from.map(|line| line.to_string()),
         table_as_of: table().as_of.to_string(),
-        revisions: all.len(),
+        revisions,
         blockers,
         unknown,
-        steps,
+        newest: NewestReleases::of(from, target),
+        notes: known.iter().filter(is_ahead).filter_map(note).collect(),
     })
+}
+
+impl RowName {
+    fn of(row: &InventoryRow) -> Self {
+        Self {
+            place: row.place().to_owned(),
+            service: row.ecs_service.clone().or_else(|| row.service.clone()),
+            revision: row.revision.clone(),
+        }
+    }
+}
+
+impl NewestReleases {
+    fn of(from: Option<Line>, target: Line) -> Option<Self> {
+        let both: Vec<Line> = from.filter(|from| *from != target).into_iter().chain([target]).collect();
+        [both, vec![target]].into_iter().find_map(|consul| {
+            let (consul_ecs, dataplane) = newest_pair_for(&consul, FIRST_WITH_DATAPLANE)?;
+            Some(Self {
+                consul: consul.iter().map(Line::to_string).collect(),
+                consul_ecs: consul_ecs.to_string(),
+                consul_dataplane: dataplane.to_string(),
+            })
+        })
+    }
 }

@@ -10,7 +10,6 @@ use crate::aws::{ACCOUNT, REGION};
 pub struct Definition(pub String);
 
 /// The tags of a mesh task definition for `service`.
-#[must_use]
 pub fn mesh_tags(service: &str) -> Value {
     json!([
         { "key": "consul.hashicorp.com/mesh", "value": "true" },

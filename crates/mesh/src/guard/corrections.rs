@@ -50,7 +50,6 @@ pub struct Corrections {
 
 impl Corrections {
     /// No corrections yet. Without a limit, an operator forces the sweep.
-    #[must_use]
     pub fn new(limit: Option<MaxDeletePercent>) -> Self {
         Self { limit, taken: BTreeMap::new() }
     }

@@ -10,7 +10,6 @@ pub struct MaxDeletePercent(pub(super) u8);
 
 impl MaxDeletePercent {
     /// From 0 (no deletion where there are ten or more) to 100 (no limit).
-    #[must_use]
     pub fn new(percent: u8) -> Option<Self> {
         (percent <= 100).then_some(Self(percent))
     }
@@ -35,7 +34,6 @@ pub struct TaskCounts {
 impl TaskCounts {
     /// Whether the listing has as many tasks as ECS counts. No task proves nothing: so does a cluster in another region
     /// look.
-    #[must_use]
     pub fn is_complete(self) -> bool {
         self.counted > 0 && self.listed >= self.counted
     }

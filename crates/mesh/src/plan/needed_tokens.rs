@@ -22,7 +22,6 @@ pub struct NeededTokens<'a> {
 
 impl<'a> NeededTokens<'a> {
     /// The tokens for events of `tasks`, in a deployment of `clusters`.
-    #[must_use]
     pub fn of(tasks: &'a [MeshTask], clusters: &'a ClusterSelection) -> Self {
         let mut needed = Self { stopped: BTreeMap::new(), services: BTreeSet::new(), clusters };
         for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped) {
@@ -33,7 +32,6 @@ impl<'a> NeededTokens<'a> {
     }
 
     /// Whether the plan looks at the token.
-    #[must_use]
     pub fn contains(&self, token: &ListedToken) -> bool {
         if let Some(login) = &token.login {
             let clusters = self.stopped.get(&login.task);

@@ -20,7 +20,6 @@ use crate::{
 
 /// The usage of a holder's token, by a listing of every task. A token in a secret of another name stays as it is while a
 /// task reads it.
-#[must_use]
 pub fn usage(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Usage {
     match judge(holder, listing, rules) {
         Idleness::Living(_) if holder.owns_its_secret() => required_by_a_listed_task(rules),
@@ -34,7 +33,6 @@ fn required_by_a_listed_task(rules: Rules<'_>) -> Usage {
 }
 
 /// Whether a token was pre-provisioned, and is still within the time that it waits for a first task.
-#[must_use]
 pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
     unused_since.is_some_and(|since| elapsed(since, rules.now) < rules.unused_for)
 }
@@ -93,7 +91,6 @@ pub struct WaitingToken {
 }
 
 /// The tokens of idle services that wait for a time.
-#[must_use]
 pub fn waiting_tokens(observed: &Observed, rules: Rules<'_>) -> Vec<WaitingToken> {
     let Extent::Clusters(Some(listing)) = &observed.extent else { return Vec::new() };
     let mut waiting = Vec::new();

@@ -126,7 +126,6 @@ impl MeshConfig {
     }
 
     /// `healthSyncContainers`: the containers whose health status in ECS is synced into Consul.
-    #[must_use]
     pub fn synced_containers(&self) -> &[String] {
         &self.synced_containers
     }
@@ -137,7 +136,6 @@ impl MeshConfig {
     }
 
     /// Whether the task is a gateway.
-    #[must_use]
     pub fn is_gateway(&self) -> bool {
         matches!(self.instance, Instance::Gateway(_))
     }

@@ -164,7 +164,6 @@ impl Registration {
 
 impl InstanceKind {
     /// The kind as in Consul's API; `None` for a service, whose kind is not sent.
-    #[must_use]
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Typical => None,

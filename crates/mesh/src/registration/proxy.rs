@@ -165,7 +165,6 @@ impl ProxyFields {
 
 impl DestinationType {
     /// The type as in Consul's API.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -176,7 +175,6 @@ impl DestinationType {
 
 impl MeshGatewayMode {
     /// The mode as in Consul's API.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",

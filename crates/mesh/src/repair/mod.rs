@@ -36,7 +36,6 @@ pub struct NodeReading {
 
 impl NodeReading {
     /// A node that does not exist.
-    #[must_use]
     pub fn missing(cluster: ClusterArn, tenancy: Tenancy) -> Self {
         Self { cluster, tenancy, exists: false, others: Vec::new() }
     }
@@ -53,7 +52,6 @@ pub struct Difference {
 
 impl Difference {
     /// Whether nothing is missing.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty() && self.checks.is_empty()
     }
@@ -76,7 +74,6 @@ pub struct Catalog<'a> {
 
 impl<'a> Catalog<'a> {
     /// The catalog with these nodes, and the services and checks on them.
-    #[must_use]
     pub fn new(nodes: &'a [NodeReading], instances: &'a [ServiceInstance], checks: &'a [HealthCheck]) -> Self {
         let marked = instances
             .iter()
@@ -97,7 +94,6 @@ impl<'a> Catalog<'a> {
     }
 
     /// What is missing of what a task should have. `None` if its node was not read in that partition.
-    #[must_use]
     pub fn difference(&self, expected: &[Registration]) -> Option<Difference> {
         let mut difference = Difference::default();
         for registration in expected {
@@ -118,13 +114,11 @@ impl<'a> Catalog<'a> {
     }
 
     /// A check as it was read; `None` if it is not there.
-    #[must_use]
     pub fn check(&self, check: &HealthCheck) -> Option<&'a HealthCheck> {
         self.checks.get(&(place(&check.node, &check.tenancy), check.id.as_str())).copied()
     }
 
     /// Whether a service on a cluster's node has the task's ID in its own, as those of consul-ecs have.
-    #[must_use]
     pub fn has_task(&self, id: &TaskId) -> bool {
         self.tasks.contains(id.as_str())
     }

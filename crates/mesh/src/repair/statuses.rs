@@ -18,7 +18,6 @@ pub struct Statuses {
 
 impl TaskFacts<'_> {
     /// Compares the registered checks among the expected ones with the health that ECS reports.
-    #[must_use]
     pub fn statuses(&self, expected: &[Registration], catalog: &Catalog<'_>) -> Statuses {
         let mut statuses = Statuses::default();
         let Ok(config) = self.config() else { return statuses };

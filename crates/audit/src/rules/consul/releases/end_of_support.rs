@@ -15,7 +15,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
 HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, only \
 the newest. The support of consul-ecs and Consul Dataplane counts as ended if that of every Consul that they go with has \
 ended. The rule compares with the day of its table, which is in `docs/support.md`, not with the date of the check, so that the \
-result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says what to update, in order.",
+result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says what blocks an update.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/upgrade/lts",
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
@@ -35,7 +35,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         Program::Consul => format!("the support of Consul {line} has ended (as of {day})"),
         _ => format!("{program} {line} goes with {}, whose support has ended (as of {day})", servers(program, line)),
     };
-    let help = "plan the update: ecs-mesh inventory --target-consul VERSION says what blocks it, and the order";
+    let help = "plan the update: ecs-mesh inventory --target-consul VERSION says what blocks it, and which releases go with it";
     let draft = Draft::new(container.image.span(), message, help).of(container);
     findings.add(ended.fold(draft, |mut draft, (other, ..)| {
         draft.add_note_elsewhere(other.image.span(), "this image as well");
