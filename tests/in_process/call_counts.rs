@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::{environment::Environment, time::Fixed};
-use controller::Edges;
+use crate::{environment::Environment, sweep::swept, time::Fixed};
+use controller::{Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, idle_check};
 use serde_json::json;
@@ -88,6 +88,29 @@ async fn known_tokens_make_starts_cheaper() {
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
     assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET catalog/nodes"]);
+}
+
+#[tokio::test]
+async fn a_dry_run_costs_what_a_sweep_that_finds_nothing_costs() {
+    let world = World::without_deployment("cost-dry").await;
+    world.create_node().await;
+    let definition = world.mesh_definition("cost-dry-web").await;
+    let task = world.run(&definition).await;
+    let settings = [("TOKEN_MODE", "auto"), ("BOOTSTRAP", "none")];
+    let environment = Environment::scripted(&world, &settings, |_, _| Answer::Forward).await;
+    environment.handle(&[world.event(&task).await]).await;
+    let dry_run = SweepOrder { dry_run: true, ..SweepOrder::default() };
+    for order in [dry_run, SweepOrder::default()] {
+        let (report, (aws, consul)) = environment.calls_of(swept(&environment, &order)).await;
+        assert!(report.problems.is_empty() && report.clusters[0].planned.is_empty(), "{report:?}");
+        // The two tokens, of the service and of the client agents, are read: a plan does not list what exists
+        assert_eq!(
+            aws,
+            ["DescribeClusters", "DescribeTasks", "GetSecretValue", "GetSecretValue", "ListTasks", "ListTasks"]
+        );
+        let lists = ["GET acl/tokens", "GET agent/members", "GET catalog/node-services", "GET health/node"];
+        assert_eq!(consul, ["GET acl/token"; 2].into_iter().chain(lists).collect::<Vec<_>>());
+    }
 }
 
 #[tokio::test]

@@ -157,10 +157,16 @@ impl Environment {
 
     /// Handles events as one batch, and returns the calls: AWS operations and Consul requests, both sorted.
     pub(crate) async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
+        let (report, calls) = self.calls_of(self.handle(events)).await;
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        calls
+    }
+
+    /// Works, and returns the calls: AWS operations and Consul requests, both sorted.
+    pub(crate) async fn calls_of<T>(&self, work: impl Future<Output = T>) -> (T, (Vec<String>, Vec<String>)) {
         self.aws.forget();
         self.consul.forget();
-        let report = self.handle(events).await;
-        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let done = work.await;
         let request = |seen: &RecordedRequest| {
             let path = seen.uri.split('?').next().unwrap_or_default();
             let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
@@ -168,6 +174,6 @@ impl Environment {
         };
         let mut consul: Vec<String> = self.consul.requests().iter().map(request).collect();
         consul.sort();
-        (self.aws.operations(), consul)
+        (done, (self.aws.operations(), consul))
     }
 }

@@ -1,9 +1,12 @@
 //! Consul's usual variables: <https://developer.hashicorp.com/consul/commands#environment-variables>
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use consul::{ConnectorError, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use consul::{
+    ConnectorError, ConsulAddresses, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy,
+    TlsSettings,
+};
 use mesh::tenancy::{Tenancy, TenancyName};
 use secrecy::SecretString;
 
@@ -55,6 +58,11 @@ impl ConsulVariables {
             tls: TlsSettings { ca_certificates: file("CONSUL_CACERT")?, server_name: set("CONSUL_TLS_SERVER_NAME") },
             tenancy: tenancy(set("CONSUL_PARTITION").as_deref(), set("CONSUL_NAMESPACE").as_deref())?,
         })
+    }
+
+    /// The hosts of the addresses, in lower case.
+    pub(super) fn hosts(&self) -> BTreeSet<String> {
+        ConsulAddresses::Urls(self.urls.clone()).hosts().collect()
     }
 
     /// A client that gives up soon: somebody waits for it.

@@ -67,7 +67,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let (functions, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
     // Of an installation, only the controllers of consul-ecs are looked for, which does not depend on the names of secrets.
     let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::Message)?;
-    let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone() };
+    let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone(), consul_hosts: variables.hosts() };
     let reader = Reader::new(&ecs, &consul, scope);
     let progress = Progress::new()?;
     let doctor = Doctor {

@@ -1,6 +1,9 @@
 //! What the commands that read clusters have in common: ECS and Consul, as a person reaches them.
 
-use std::{collections::BTreeMap, env};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+};
 
 use aws::{
     ecs::AwsEcs,
@@ -8,11 +11,11 @@ use aws::{
     sdk::SdkConfig,
 };
 use clap::Args;
-use consul::HttpConsul;
-use diagnosis::{Reader, Scope, clusters::select};
+use consul::{ConsulAddresses, HttpConsul};
+use diagnosis::{Reader, Scope, Tokens, clusters::select};
 use mesh::{
     arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, secret_name::SecretNamePrefix,
-    tenancy::Tenancy, token::ListedToken,
+    tenancy::Tenancy,
 };
 
 use crate::{connect::AwsArguments, consul_variables::ConsulVariables, exit::Failure};
@@ -70,6 +73,8 @@ pub(super) struct Clients {
     pub(super) consul: HttpConsul,
     /// The tenancy of tasks without Enterprise tags.
     tenancy: Tenancy,
+    /// The hosts of `CONSUL_HTTP_ADDR`.
+    consul_hosts: BTreeSet<String>,
 }
 
 impl Clients {
@@ -77,7 +82,13 @@ impl Clients {
     pub(super) async fn new(aws: &AwsArguments) -> Result<Self, Failure> {
         let variables = ConsulVariables::read(|name| env::var(name).ok())?;
         let sdk = aws.sdk().await?;
-        Ok(Self { ecs: AwsEcs::new(&sdk), sdk, consul: variables.client()?, tenancy: variables.tenancy })
+        Ok(Self {
+            ecs: AwsEcs::new(&sdk),
+            sdk,
+            consul: variables.client()?,
+            consul_hosts: variables.hosts(),
+            tenancy: variables.tenancy,
+        })
     }
 
     /// How the stack of this name is installed. What the command line says takes precedence.
@@ -98,16 +109,19 @@ impl Clients {
     /// A reader of clusters.
     pub(super) fn reader(&self, installation: &Installation) -> Reader<'_> {
         let secret_prefix = installation.prefix.clone();
-        Reader::new(&self.ecs, &self.consul, Scope { secret_prefix, default_tenancy: self.tenancy.clone() })
+        let of_stack = installation.parameter("ConsulHttpAddr").and_then(|text| text.parse::<ConsulAddresses>().ok());
+        let consul_hosts = of_stack.iter().flat_map(ConsulAddresses::hosts).chain(self.consul_hosts.clone()).collect();
+        let scope = Scope { secret_prefix, default_tenancy: self.tenancy.clone(), consul_hosts };
+        Reader::new(&self.ecs, &self.consul, scope)
     }
 }
 
 /// The tokens in Consul; `None` if ACLs are off. An error says why they could not be read.
-pub(super) type ReadTokens = Result<Option<Vec<ListedToken>>, String>;
+pub(super) type ReadTokens = Result<Option<Tokens>, String>;
 
 /// The tokens, as far as they are known.
-pub(super) fn known(tokens: &ReadTokens) -> Option<&[ListedToken]> {
-    tokens.as_ref().ok().and_then(Option::as_deref)
+pub(super) fn known(tokens: &ReadTokens) -> Option<&Tokens> {
+    tokens.as_ref().ok().and_then(Option::as_ref)
 }
 
 /// The clusters with these names or ARNs; every cluster, without any.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws::{ecs::AwsEcs, sdk::SdkConfig, stack::AwsStack};
 use clap::Args;
-use diagnosis::{Reader, StatusReport, status};
+use diagnosis::{Observed, Reader, StatusReport, status};
 use jiff::Timestamp;
 use mesh::arn::ClusterArn;
 use serde_json::Value;
@@ -71,9 +71,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             let (report, clusters) = match read(arguments, &clients.ecs, &reader, &installation).await {
                 // It may be readable the next time.
                 Err(Failure::Message(reason)) if arguments.watch.is_some() => {
-                    let report =
-                        StatusReport { read_at: Timestamp::now(), services: Vec::new(), problems: vec![reason] };
-                    (report, Vec::new())
+                    let unread = Observed { problems: vec![reason], ..Observed::default() };
+                    (status(&unread, None, Timestamp::now()), Vec::new())
                 }
                 read => read?,
             };
@@ -110,7 +109,8 @@ async fn read(
         progress.say("reading tokens");
         // Who may not read them gets a verdict without them.
         let tokens = reader.tokens().await;
-        let report = status(&observed, known(&tokens), Timestamp::now());
+        let mut report = status(&observed, known(&tokens), Timestamp::now());
+        report.admission_unknown = report.admission_unknown.or(tokens.err());
         Ok::<_, Failure>((report, clusters))
     };
     let (mut report, clusters) = progress.during(work).await?;

@@ -6,10 +6,12 @@ use diagnosis::{ServiceStatus, State, StatusReport, TaskStatus};
 use jiff::Timestamp;
 use mesh::time::elapsed;
 
+use crate::by_hand::counted;
 use crate::sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped};
 
 const SERVICES: [&str; 8] =
     ["service", "tasks", "in Consul", "consul-ecs", "dataplane", "token from", "changed", "verdict"];
+const UNPROVEN: [&str; 3] = ["service", "task", "why"];
 const TASKS: [&str; 5] = ["task", "revision", "status", "started", "verdict"];
 
 /// The text of a report; with the tasks of each service, if one was asked for.
@@ -34,7 +36,33 @@ pub(super) fn text(report: &StatusReport, with_tasks: bool, medium: Medium) -> S
     if !with_tasks {
         out.push_str(&wrapped(&Cell::plain(summary(report)), medium));
     }
-    out
+    out + &unproven(report, with_tasks, medium)
+}
+
+/// The registered tasks without a login token that proves their admission: all of them, or one of each service.
+fn unproven(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
+    if let Some(reason) = &report.admission_unknown {
+        let unknown = format!("Whether Consul has admitted the registered tasks is not known: {reason}");
+        return format!("\n{}", wrapped(&Cell::new(unknown, Tone::Faint), medium));
+    }
+    let mut sheet = Sheet::new(&UNPROVEN);
+    let mut total = 0_usize;
+    for service in &report.services {
+        let tasks: Vec<(&TaskStatus, &String)> =
+            service.tasks.iter().filter_map(|task| Some((task, task.unproven.as_ref()?))).collect();
+        total = total.saturating_add(tasks.len());
+        for (task, why) in tasks.iter().take(if with_tasks { tasks.len() } else { 1 }) {
+            let others =
+                if with_tasks || tasks.len() == 1 { String::new() } else { format!(" and {} more", tasks.len() - 1) };
+            let task = Cell::plain(format!("{}{others}", task.id));
+            sheet.add(vec![Cell::new(name(service), Tone::Strong), task, Cell::new(why.as_str(), Tone::Pending)]);
+        }
+    }
+    if total == 0 {
+        return String::new();
+    }
+    let title = format!("Registered without a login token that proves it: {}", counted(total, "task", "tasks"));
+    format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Strong), medium), sheet.text(medium))
 }
 
 /// The other faults of a service, and its tasks.

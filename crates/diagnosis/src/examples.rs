@@ -8,19 +8,23 @@ use std::{
 use aws::ecs::{DefinitionState, ServiceState, TaskHistory, TaskState};
 use jiff::{SignedDuration, Timestamp};
 use mesh::{
+    admission::TokenFacts,
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
     definition::TaskDefinition,
     identity::MeshService,
+    login::LoginMark,
     phase::TaskPhase,
     program::{Programs, Registrar, RegistrarContainer},
     repair::NodeReading,
     tags::Tags,
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
     tenancy::Tenancy,
+    token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
+use uuid::Uuid;
 
-use crate::{CatalogReading, Member, MemberService, ObservedCluster, Outside, TokenSource};
+use crate::{CatalogReading, Member, MemberService, ObservedCluster, Outside, TokenSource, Tokens};
 
 pub(crate) const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
@@ -112,6 +116,27 @@ pub(crate) fn task(number: u8) -> Member {
         token: TokenSource::AuthMethod { method: None },
         is_enterprise: false,
     }
+}
+
+/// The token of a task that has logged in as its service.
+pub(crate) fn login_token(number: u8) -> ListedToken {
+    let web = ServiceGrant { service: "web".to_owned(), datacenters: Vec::new() };
+    ListedToken {
+        accessor: AccessorId::new(Uuid::from_u128(u128::from(number))),
+        description: String::new(),
+        login: Some(LoginMark { cluster: cluster().to_string(), task: id(number) }),
+        auth_method: Some("iam-ecs-service-token".to_owned()),
+        is_local: true,
+        grants: Grants { services: vec![web], ..Grants::default() },
+        created_at: Some(minutes_ago(59)),
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// These tokens, in the datacenter `dc1`.
+pub(crate) fn tokens(listed: Vec<ListedToken>) -> Tokens {
+    let facts = TokenFacts { datacenter: "dc1".to_owned(), ..TokenFacts::default() };
+    Tokens { listed, facts: Ok(Some(facts)), consul_hosts: BTreeSet::new() }
 }
 
 /// What `mesh-init` has registered for a task, with this status of each check.

@@ -14,6 +14,7 @@
 //!
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
+mod admission;
 pub mod clusters;
 mod compare;
 pub mod doctor;
@@ -35,6 +36,7 @@ mod versions;
 mod why;
 
 pub use self::{
+    admission::Tokens,
     compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
     history::{History, Wanted},
     inventory::{Generation, Images, InventoryReport, InventoryRow, inventory, rows_of_files},

@@ -7,9 +7,10 @@ use std::{
 };
 
 use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
-use consul::{Acl, Catalog, ConsulError, Health, Permissions};
+use consul::{Acl, Catalog, ConsulError, Health, Logins, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
+    admission::TokenFacts,
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
@@ -23,6 +24,7 @@ use mesh::{
 };
 
 use crate::{
+    admission::Tokens,
     observed::{CatalogReading, Observed, ObservedCluster, Outside},
     problem,
     scope::Scope,
@@ -37,8 +39,8 @@ pub trait Ecs: Clusters + Tasks + ClusterStates {}
 impl<T: Clusters + Tasks + ClusterStates> Ecs for T {}
 
 /// What is read of Consul.
-pub trait Consul: Acl + Catalog + Health + Permissions {}
-impl<T: Acl + Catalog + Health + Permissions> Consul for T {}
+pub trait Consul: Acl + Catalog + Health + Logins + Permissions {}
+impl<T: Acl + Catalog + Health + Logins + Permissions> Consul for T {}
 
 /// Reads clusters. It keeps task definitions, which never change, for further readings.
 pub struct Reader<'a> {
@@ -50,7 +52,6 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader of these.
-    #[must_use]
     pub fn new(ecs: &'a dyn Ecs, consul: &'a dyn Consul, scope: Scope) -> Self {
         Self { ecs, consul, scope, definitions: Mutex::default() }
     }
@@ -128,11 +129,11 @@ impl<'a> Reader<'a> {
         Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
     }
 
-    /// The tokens of tasks and services, without their secret IDs; `None` if ACLs are off.
+    /// The tokens of tasks and services; `None` if ACLs are off.
     ///
     /// # Errors
     /// Why they could not be read, in one sentence.
-    pub async fn tokens(&self) -> Result<Option<Vec<ListedToken>>, String> {
+    pub async fn tokens(&self) -> Result<Option<Tokens>, String> {
         let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
         let missing = self.consul.missing_permissions(&self.scope.default_tenancy, &[list]).await;
         if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
@@ -141,13 +142,31 @@ impl<'a> Reader<'a> {
             );
         }
         let is_wanted = |token: &ListedToken| token.login.is_some() || HolderMark::parse(&token.description).is_some();
-        let mut tokens = Vec::new();
+        let mut all = Vec::new();
         for tenancy in self.tenancies().await? {
             let listed = self.consul.tokens(&tenancy, &is_wanted).await;
             let Some(listed) = listed.map_err(|error| problem::of_consul(&error))? else { return Ok(None) };
-            tokens.extend(listed);
+            all.extend(listed);
         }
-        Ok(Some(tokens))
+        let facts = self.token_facts(&all).await.map_err(|error| problem::of_consul(&error));
+        Ok(Some(Tokens { facts, listed: all, consul_hosts: self.scope.consul_hosts.clone() }))
+    }
+
+    /// What decides what login tokens grant: the datacenter, and each role that one of them links. `None` with the default policy
+    /// `allow`.
+    async fn token_facts(&self, tokens: &[ListedToken]) -> Result<Option<TokenFacts>, ConsulError> {
+        let datacenter = self.consul.datacenter().await?;
+        if datacenter.allows_by_default {
+            return Ok(None);
+        }
+        let logins = tokens.iter().filter(|token| token.login.is_some() && token.auth_method.is_some());
+        let linked: BTreeSet<(Tenancy, String)> = logins.flat_map(ListedToken::linked_roles).collect();
+        let mut roles = BTreeMap::new();
+        for (tenancy, name) in linked {
+            let grants = self.consul.role(&tenancy, &name).await?;
+            roles.insert((tenancy, name), grants.unwrap_or_default());
+        }
+        Ok(Some(TokenFacts { datacenter: datacenter.name, roles }))
     }
 
     /// The node of a cluster, in each partition.

@@ -16,7 +16,6 @@ pub struct AccessorId(Uuid);
 
 impl AccessorId {
     /// The accessor ID of a new token. Each ID is used once.
-    #[must_use]
     pub fn new(id: Uuid) -> Self {
         Self(id)
     }
@@ -58,7 +57,6 @@ pub enum TokenHolder {
 
 impl TokenHolder {
     /// The tenancy of the token.
-    #[must_use]
     pub fn tenancy(&self) -> &Tenancy {
         match self {
             Self::Service(service) | Self::Named { service, .. } => &service.tenancy,
@@ -67,20 +65,17 @@ impl TokenHolder {
     }
 
     /// The holder of a service's token in the secret with this name after the prefix.
-    #[must_use]
     pub fn in_secret(service: MeshService, secret: String) -> Self {
         if secret == service.secret_name() { Self::Service(service) } else { Self::Named { service, secret } }
     }
 
     /// The holder of a service's token in the secret that an earlier version named by a family.
-    #[must_use]
     pub fn of_family(service: MeshService, family: &Family) -> Self {
         let secret = format!("{family}{}", service.tenancy.secret_suffix());
         Self::in_secret(service, secret)
     }
 
     /// Whether the secret's name is the holder's own, ignoring case. Only then a token is written into it.
-    #[must_use]
     pub fn owns_its_secret(&self) -> bool {
         match self {
             Self::Named { service, secret } => secret.eq_ignore_ascii_case(&service.secret_name()),
@@ -89,7 +84,6 @@ impl TokenHolder {
     }
 
     /// The service whose instances have the token; `None` for client agents.
-    #[must_use]
     pub fn service(&self) -> Option<&MeshService> {
         match self {
             Self::Service(service) | Self::Named { service, .. } => Some(service),
@@ -98,7 +92,6 @@ impl TokenHolder {
     }
 
     /// Whether the token is of this service. Absent partitions and namespaces, as in Community Edition, mean `default`.
-    #[must_use]
     pub fn is_of_service(&self, service: &MeshService) -> bool {
         let own = self.service();
         own.is_some_and(|own| own.name == service.name && own.tenancy.is_same_place(&service.tenancy))
@@ -106,7 +99,6 @@ impl TokenHolder {
 
     /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller
     /// recognizes the token after a rollback.
-    #[must_use]
     pub fn token_description(&self, cluster: &ClusterArn) -> String {
         let holder = match self {
             Self::Service(service) | Self::Named { service, .. } => format!("Token for {} service", service.name),
@@ -146,7 +138,6 @@ pub struct TokenPair {
 
 impl TokenPair {
     /// Whether both halves are equal.
-    #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.accessor == other.accessor && self.secret.expose_secret() == other.secret.expose_secret()
     }
@@ -202,4 +193,11 @@ pub struct ListedToken {
     pub created_at: Option<Timestamp>,
     /// Its tenancy.
     pub tenancy: Tenancy,
+}
+
+impl ListedToken {
+    /// The ACL roles that it links, in its own tenancy.
+    pub fn linked_roles(&self) -> impl Iterator<Item = (Tenancy, String)> {
+        self.grants.roles.iter().map(|role| (self.tenancy.clone(), role.clone()))
+    }
 }

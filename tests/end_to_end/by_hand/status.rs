@@ -6,7 +6,7 @@ use local_stack::{
 };
 use serde_json::{Value, json};
 use test_harness::{
-    ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, Release, SYNCED},
+    ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, MESH_INIT, Release, SYNCED},
     recorder::{Answer, Recorder},
 };
 use tokio::sync::OnceCell;
@@ -76,6 +76,36 @@ async fn a_healthy_service_is_shown_with_few_calls() {
     assert_eq!(aws.operations(), calls);
     assert_eq!(permissions(&aws.requests()), documented("status"));
     assert_eq!(consul.lines().len(), 4, "{:?}", consul.lines());
+}
+
+#[tokio::test]
+async fn registered_tasks_without_a_proof_are_listed() {
+    let world = World::without_deployment("status-unproven").await;
+    let service = DataplaneService::of(&world, Release::V0_10);
+    // Given a task that has logged in as its service, and one that is registered as the same service without a login
+    let member = service.run(&world).await;
+    let _reports = member.settle().await;
+    let impostor = service.run(&world).await;
+    impostor.register().await;
+    impostor.report_stopped(MESH_INIT, 0).await;
+    impostor.report_all_healthy().await;
+    impostor.health_sync().await.tick().await;
+    let policy: String = PAGE.split("```hcl\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let token = world.consul.token_with_rules("status-unproven", &policy).await;
+    // When a person asks
+    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let said = status_at(&aws.url, &consul.url, &token.secret_id, &["--cluster", world.name]).await;
+    // Then the verdict is as before, and the second one is named, with one more reading of Consul than its tokens take
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.errors);
+    assert!(said.out.contains("Registered without a login token that proves it: 1 task"), "{}", said.out);
+    let listed = said.out.lines().last().unwrap_or_default();
+    assert!(
+        listed.contains(impostor.id()) && listed.ends_with("Consul lists no login token of the task"),
+        "{}",
+        said.out
+    );
+    assert_eq!(consul.lines().len(), 7, "{:?}", consul.lines());
 }
 
 #[tokio::test]

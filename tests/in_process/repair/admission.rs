@@ -1,6 +1,6 @@
 //! Only tasks are registered that this Consul has admitted, or would admit.
 
-use controller::SweepOutcome;
+use controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
@@ -45,6 +45,12 @@ async fn a_task_that_only_claims_a_service_is_not_registered() {
     let why = why_skipped(&report, &task).unwrap();
     assert!(why.contains("not proven to be web") && why.contains("no login token"), "{why}");
     assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0));
+    // And a plan has it among what is blocked, with the reason
+    let plan = mesh.sweep_with(&SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
+    let [blocked] = plan.clusters[0].blocked.as_slice() else { panic!("{plan:?}") };
+    assert_eq!((&blocked["action"], &blocked["taskId"]), (&json!("repair"), &json!(task.id())));
+    assert!(blocked["reason"].as_str().is_some_and(|reason| reason.contains("no login token")), "{blocked}");
+    assert_eq!((plan.clusters[0].planned.len(), plan.clusters[0].waiting.len()), (0, 0), "{plan:?}");
 }
 
 #[tokio::test]

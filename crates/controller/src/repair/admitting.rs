@@ -185,9 +185,7 @@ impl Repairs {
         report: &mut RepairReport,
     ) -> TokenFacts {
         let links = logins.0.values().flatten();
-        let linked: BTreeSet<(Tenancy, String)> = links
-            .flat_map(|token| token.grants.roles.iter().map(|role| (token.tenancy.clone(), role.clone())))
-            .collect();
+        let linked: BTreeSet<(Tenancy, String)> = links.flat_map(|token| token.linked_roles()).collect();
         let reads = linked.into_iter().map(|(tenancy, name)| async move {
             let read = deadline.run(self.consul.role(&tenancy, &name)).await;
             ((tenancy, name), read)

@@ -1,10 +1,11 @@
 //! What is so now.
 
 use jiff::Timestamp;
-use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName, token::ListedToken};
+use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName};
 
 use super::{planned::Planned, report::Kind};
 use crate::{
+    admission::Tokens,
     observed::{CatalogReading, Member, Observed, ObservedCluster},
     status::{MAINTENANCE, OnNode, TaskVerdict, verdict},
 };
@@ -13,7 +14,7 @@ use crate::{
 pub(super) struct EndState<'a> {
     pub(super) observed: &'a Observed,
     /// `None` if they could not be read.
-    pub(super) tokens: Option<&'a [ListedToken]>,
+    pub(super) tokens: Option<&'a Tokens>,
     pub(super) now: Timestamp,
 }
 
@@ -27,11 +28,11 @@ impl EndState<'_> {
                 Some(catalog.instances.iter().any(|instance| instance.id == subject))
             }
             Kind::LoginTokensDeleted | Kind::TokensDeleted => {
-                Some(self.tokens?.iter().any(|token| token.accessor.to_string() == subject))
+                Some(self.tokens?.listed.iter().any(|token| token.accessor.to_string() == subject))
             }
             Kind::TokensCreated => {
                 let has_it = |mark: HolderMark| is_holder(&mark, subject);
-                Some(!self.tokens?.iter().any(|token| HolderMark::parse(&token.description).is_some_and(has_it)))
+                Some(!self.tokens?.listed.iter().any(|token| HolderMark::parse(&token.description).is_some_and(has_it)))
             }
             Kind::InstancesDrained => {
                 let (catalog, instance) = (self.catalog(planned)?, subject.strip_prefix(MAINTENANCE)?);

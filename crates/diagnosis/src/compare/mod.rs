@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use mesh::{time::elapsed, token::ListedToken};
+use mesh::time::elapsed;
 
 pub use self::report::{CompareReport, Kind, KindReport, Left, Slowest};
 use self::{
@@ -24,22 +24,20 @@ use self::{
     planned::{Planned, planned},
     sweeps::Sweeps,
 };
-use crate::{history::History, observed::Observed};
+use crate::{admission::Tokens, history::History, observed::Observed};
 
 /// The ARNs of the clusters that a history is about.
-#[must_use]
 pub fn clusters_of(history: &History) -> BTreeSet<String> {
     let named = history.lines.iter().filter_map(|line| line.cluster_arn.clone());
     named.chain(Sweeps::of(&history.lines).clusters().iter().cloned()).collect()
 }
 
 /// Compares the history since a time with what was read at `now`. `tokens` are those in Consul, if they could be read.
-#[must_use]
 pub fn compare(
     history: &History,
     since: Timestamp,
     observed: &Observed,
-    tokens: Option<&[ListedToken]>,
+    tokens: Option<&Tokens>,
     now: Timestamp,
 ) -> CompareReport {
     let sweeps = Sweeps::of(&history.lines);

@@ -39,7 +39,6 @@ impl Kind {
     }
 
     /// It, in a few words.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InstancesDeregistered => "deregister instances",
@@ -119,7 +118,6 @@ pub struct CompareReport {
 
 impl CompareReport {
     /// Whether nothing was observed: then there is nothing to compare.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty() && self.sweeps == 0
     }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Line, ObservedCluster,
-    examples::{cluster, healthy, id, minutes_ago, now},
+    examples::{cluster, healthy, id, minutes_ago, now, tokens},
 };
 
 /// A line of mode `observe`, some minutes ago.
@@ -32,11 +32,11 @@ fn deregistration(minutes: i64, instance: &str) -> Line {
     line(minutes, "deregister", json!({ "cluster_arn": cluster().to_string(), "service_id": instance }))
 }
 
-fn compared(lines: Vec<Line>, tokens: Option<&[ListedToken]>) -> CompareReport {
+fn compared(lines: Vec<Line>, tokens: Option<&Tokens>) -> CompareReport {
     compared_in(vec![healthy()], lines, tokens)
 }
 
-fn compared_in(clusters: Vec<ObservedCluster>, mut lines: Vec<Line>, tokens: Option<&[ListedToken]>) -> CompareReport {
+fn compared_in(clusters: Vec<ObservedCluster>, mut lines: Vec<Line>, tokens: Option<&Tokens>) -> CompareReport {
     lines.sort_by_key(|line| line.at);
     let history = History { lines, is_complete: true, problems: Vec::new() };
     let observed = Observed { clusters, problems: Vec::new() };
@@ -107,7 +107,7 @@ fn tokens_are_compared_by_accessor_and_by_holder() {
         created_at: None,
         tenancy: Tenancy::Community,
     };
-    let tokens = [token(1, ""), token(3, "Token for web service\nconsul.hashicorp.com/cluster: prod")];
+    let tokens = tokens(vec![token(1, ""), token(3, "Token for web service\nconsul.hashicorp.com/cluster: prod")]);
     let lines = || {
         vec![
             line(9, "delete_login_token", json!({ "accessor_id": accessor(1) })),

@@ -8,7 +8,7 @@ mod task;
 mod tests;
 
 use jiff::Timestamp;
-use mesh::{identity::MeshService, token::ListedToken};
+use mesh::identity::MeshService;
 use std::collections::BTreeSet;
 
 pub use self::report::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus};
@@ -16,20 +16,23 @@ use self::service::Row;
 pub(crate) use self::{
     on_node::{OnNode, TIME_TO_DEREGISTER},
     service::TIME_TO_RESTART,
-    task::{MAINTENANCE, TaskVerdict, is_service_token_gone, login_tokens, verdict},
+    task::{MAINTENANCE, TaskVerdict, facts, is_service_token_gone, login_tokens, remedy, verdict},
 };
-use crate::observed::{Observed, ObservedCluster};
+use crate::{
+    admission::Tokens,
+    observed::{Observed, ObservedCluster},
+};
 
 /// The status of what was read, at `now`. Consul has these `tokens`; `None` if that is not known.
-#[must_use]
-pub fn status(observed: &Observed, tokens: Option<&[ListedToken]>, now: Timestamp) -> StatusReport {
+pub fn status(observed: &Observed, tokens: Option<&Tokens>, now: Timestamp) -> StatusReport {
     let mut services: Vec<ServiceStatus> =
         observed.clusters.iter().flat_map(|cluster| of_cluster(cluster, tokens, now)).collect();
     services.sort_by(|a, b| a.place().cmp(&b.place()));
-    StatusReport { read_at: now, services, problems: observed.problems.clone() }
+    let admission_unknown = tokens.and_then(|tokens| tokens.facts.as_ref().err().cloned());
+    StatusReport { read_at: now, services, problems: observed.problems.clone(), admission_unknown }
 }
 
-fn of_cluster(cluster: &ObservedCluster, tokens: Option<&[ListedToken]>, now: Timestamp) -> Vec<ServiceStatus> {
+fn of_cluster(cluster: &ObservedCluster, tokens: Option<&Tokens>, now: Timestamp) -> Vec<ServiceStatus> {
     let on_node = cluster.catalog.as_ref().map(OnNode::new);
     let leftovers = on_node.as_ref().map(|on_node| on_node.leftovers(cluster, now)).unwrap_or_default();
     let of_services = cluster.services.iter().map(|service| service.service.clone());

@@ -25,7 +25,6 @@ pub enum State {
 
 impl State {
     /// Whether nobody has to do or await anything.
-    #[must_use]
     pub fn is_fine(self) -> bool {
         matches!(self, Self::Healthy | Self::ScaledToZero | Self::Stopping)
     }
@@ -67,6 +66,8 @@ pub struct TaskStatus {
     pub started_at: Option<Timestamp>,
     /// Whether Consul has an instance of it; `None` if Consul could not be read.
     pub is_registered: Option<bool>,
+    /// Why no login token proves that Consul has admitted it as this service, if it is registered.
+    pub unproven: Option<String>,
     /// Whether something is wrong.
     pub state: State,
     /// What is wrong, or `healthy`.
@@ -118,7 +119,6 @@ impl ServiceStatus {
     }
 
     /// The name of the cluster.
-    #[must_use]
     pub fn cluster_name(&self) -> &str {
         self.cluster.rsplit('/').next().unwrap_or_default()
     }
@@ -134,11 +134,12 @@ pub struct StatusReport {
     pub services: Vec<ServiceStatus>,
     /// What could not be read, and why.
     pub problems: Vec<String>,
+    /// Why it is not known which registered tasks Consul has admitted.
+    pub admission_unknown: Option<String>,
 }
 
 impl StatusReport {
     /// Whether every service is as it should be.
-    #[must_use]
     pub fn is_fine(&self) -> bool {
         self.services.iter().all(|service| service.state.is_fine())
     }

@@ -3,17 +3,15 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{
-    arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed,
-    token::ListedToken,
-};
+use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed};
 
 use super::{
     on_node::{Leftover, OnNode},
     report::{Change, ChangeKind, ServiceStatus, State, TaskStatus},
-    task::{TaskVerdict, verdict},
+    task::{TaskVerdict, gap, verdict},
 };
 use crate::{
+    admission::Tokens,
     observed::{Member, MemberService, ObservedCluster},
     versions::Versions,
 };
@@ -51,7 +49,7 @@ impl<'a> Row<'a> {
     }
 
     /// The status; `None` if only tasks are left that were run by hand and have stopped.
-    pub(super) fn status(&self, tokens: Option<&[ListedToken]>, now: Timestamp) -> Option<ServiceStatus> {
+    pub(super) fn status(&self, tokens: Option<&Tokens>, now: Timestamp) -> Option<ServiceStatus> {
         let living: Vec<&Member> = self.tasks.iter().copied().filter(|it| it.state.task.phase.is_living()).collect();
         if living.is_empty() && self.ecs_services.is_empty() && self.leftovers.is_empty() {
             return None;
@@ -79,7 +77,7 @@ impl<'a> Row<'a> {
             state,
             verdict: text,
             faults,
-            tasks: self.task_rows(&verdicts),
+            tasks: self.task_rows(&verdicts, tokens),
         })
     }
 
@@ -197,16 +195,18 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn task_rows(&self, verdicts: &[(&Member, TaskVerdict)]) -> Vec<TaskStatus> {
+    fn task_rows(&self, verdicts: &[(&Member, TaskVerdict)], tokens: Option<&Tokens>) -> Vec<TaskStatus> {
         let of_tasks = verdicts.iter().map(|(member, verdict)| {
             let task = &member.state.task;
-            let is_registered = |on_node: &OnNode<'_>| !on_node.instances_of(task.arn.id()).is_empty();
+            let is_registered = self.on_node.map(|on_node| !on_node.instances_of(task.arn.id()).is_empty());
+            let gap = || tokens.and_then(|tokens| gap(member, self.cluster, tokens));
             TaskStatus {
                 id: task.arn.id().to_string(),
                 revision: Some(revision(&task.definition)),
                 last_status: Some(member.state.last_status.clone()),
                 started_at: task.placement.started_at,
-                is_registered: self.on_node.map(is_registered),
+                is_registered,
+                unproven: is_registered.filter(|it| *it).and_then(|_| gap()).map(|gap| gap.to_string()),
                 state: verdict.state(),
                 verdict: verdict.to_string(),
             }
@@ -217,6 +217,7 @@ impl<'a> Row<'a> {
             last_status: None,
             started_at: None,
             is_registered: Some(true),
+            unproven: None,
             state: State::Faulty,
             verdict: "its instance in Consul has no running task".to_owned(),
         });

@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 use mesh::{
+    admission::TokenGap,
     catalog::HealthCheck,
     definition::DATAPLANE,
     login::LoginMark,
@@ -11,11 +12,11 @@ use mesh::{
     phase::TaskPhase,
     repair::{NotRepaired, TaskFacts},
     task::{ContainerHealth, TaskContainer},
-    token::ListedToken,
 };
 
 use super::{on_node::OnNode, report::State};
 use crate::{
+    admission::Tokens,
     observed::{Member, ObservedCluster},
     token_source::TokenSource,
 };
@@ -82,7 +83,7 @@ pub(crate) fn verdict(
     member: &Member,
     cluster: &ObservedCluster,
     on_node: Option<&OnNode<'_>>,
-    tokens: Option<&[ListedToken]>,
+    tokens: Option<&Tokens>,
     now: Timestamp,
 ) -> TaskVerdict {
     let task = &member.state.task;
@@ -92,12 +93,7 @@ pub(crate) fn verdict(
     if task.placement.is_disconnected {
         return TaskVerdict::Disconnected;
     }
-    let facts = TaskFacts {
-        cluster: &cluster.arn,
-        task,
-        definition: &member.definition.definition,
-        is_enterprise: member.is_enterprise,
-    };
+    let facts = facts(member, cluster);
     let expected = facts.expected();
     if let Err(why @ (NotRepaired::OtherTaskId(_) | NotRepaired::Failed(_))) = &expected {
         return TaskVerdict::NotRegistered(why.to_string());
@@ -111,7 +107,7 @@ pub(crate) fn verdict(
         return TaskVerdict::Starting(format!("ECS reports {}", member.state.last_status));
     }
     if on_node.instances_of(task.arn.id()).is_empty() {
-        return missing(&facts, is_new);
+        return missing(&facts, tokens, is_new);
     }
     let failing = on_node.failing(task.arn.id());
     if let Some(check) = failing.iter().find(|check| check.id.starts_with(MAINTENANCE)) {
@@ -130,8 +126,23 @@ pub(crate) fn verdict(
     }
 }
 
+pub(crate) fn facts<'a>(member: &'a Member, cluster: &'a ObservedCluster) -> TaskFacts<'a> {
+    TaskFacts {
+        cluster: &cluster.arn,
+        task: &member.state.task,
+        definition: &member.definition.definition,
+        is_enterprise: member.is_enterprise,
+    }
+}
+
+/// Why no login token proves the admission of a task that the sweep would register.
+pub(super) fn gap(member: &Member, cluster: &ObservedCluster, tokens: &Tokens) -> Option<TokenGap> {
+    let facts = facts(member, cluster);
+    tokens.gap(&facts, &facts.expected().ok()?)
+}
+
 /// Why only another task can take the place of a running one.
-fn broken(member: &Member, facts: &TaskFacts<'_>, tokens: Option<&[ListedToken]>, now: Timestamp) -> Option<String> {
+fn broken(member: &Member, facts: &TaskFacts<'_>, tokens: Option<&Tokens>, now: Timestamp) -> Option<String> {
     if let Some(broken) = facts.broken(login_tokens(facts, tokens), now) {
         return Some(broken.to_string());
     }
@@ -145,23 +156,23 @@ fn broken(member: &Member, facts: &TaskFacts<'_>, tokens: Option<&[ListedToken]>
 
 /// How many login tokens Consul has of a task; `None` if that is not known. If Consul lists no login token of the whole
 /// cluster, they may be in another datacenter.
-pub(crate) fn login_tokens(facts: &TaskFacts<'_>, tokens: Option<&[ListedToken]>) -> Option<usize> {
-    let logins: Vec<&LoginMark> = tokens?.iter().filter_map(|token| token.login.as_ref()).collect();
+pub(crate) fn login_tokens(facts: &TaskFacts<'_>, tokens: Option<&Tokens>) -> Option<usize> {
+    let logins: Vec<&LoginMark> = tokens?.listed.iter().filter_map(|token| token.login.as_ref()).collect();
     let are_listed = logins.iter().any(|login| facts.cluster.is_named_by(&login.cluster));
     are_listed.then(|| logins.iter().filter(|login| login.is_of(facts.task.arn.id(), facts.cluster)).count())
 }
 
 /// Whether Consul certainly lacks the token that a running task has read from Secrets Manager.
-pub(crate) fn is_service_token_gone(member: &Member, tokens: Option<&[ListedToken]>) -> bool {
+pub(crate) fn is_service_token_gone(member: &Member, tokens: Option<&Tokens>) -> bool {
     let reads = matches!(member.token, TokenSource::SecretsManager { .. });
     let is_its = |mark: HolderMark| mark.service.as_ref() == Some(&member.service.name);
     let has_token =
-        |tokens: &[ListedToken]| tokens.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its));
+        |tokens: &Tokens| tokens.listed.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its));
     reads && member.state.task.placement.is_running && tokens.is_some_and(|tokens| !has_token(tokens))
 }
 
 /// A task without an instance.
-fn missing(facts: &TaskFacts<'_>, is_new: bool) -> TaskVerdict {
+fn missing(facts: &TaskFacts<'_>, tokens: Option<&Tokens>, is_new: bool) -> TaskVerdict {
     match facts.expected() {
         Err(NotRepaired::Starting(container)) if is_new => {
             TaskVerdict::Starting(format!("{container} has not registered it yet"))
@@ -170,8 +181,20 @@ fn missing(facts: &TaskFacts<'_>, is_new: bool) -> TaskVerdict {
             TaskVerdict::Starting("its Consul client agent has not registered it yet".to_owned())
         }
         Err(why) => TaskVerdict::NotRegistered(why.to_string()),
-        Ok(_) => TaskVerdict::NotRegistered(
-            "Consul has lost it; with Repair=on, the next sweep registers it again".to_owned(),
+        Ok(expected) => {
+            let gap = tokens.and_then(|tokens| tokens.gap(facts, &expected));
+            TaskVerdict::NotRegistered(format!("Consul has lost it; {}", remedy(gap.as_ref())))
+        }
+    }
+}
+
+/// What brings a lost task back.
+pub(crate) fn remedy(gap: Option<&TokenGap>) -> String {
+    match gap {
+        None => "with Repair=on, the next sweep registers it again".to_owned(),
+        Some(gap) => format!(
+            "{gap}: with Repair=on, the next sweep registers it again only if its IAM role proves that Consul admits it; otherwise \
+             replace the task"
         ),
     }
 }

@@ -9,7 +9,7 @@ use mesh::{
 use super::*;
 use crate::{
     CatalogReading,
-    examples::{INIT, container, healthy, id, minutes_ago, now, register, task},
+    examples::{INIT, container, healthy, id, login_token, minutes_ago, now, register, task, tokens},
 };
 
 /// The only row.
@@ -56,6 +56,28 @@ fn running_task_that_consul_has_lost_is_not_registered() {
         verdict_after(|cluster| forget(cluster, 1)),
         "1 of 2 tasks is not registered: Consul has lost it; with Repair=on, the next sweep registers it again"
     );
+}
+
+#[test]
+fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
+    let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
+    let unproven = |tokens: &Tokens| -> Vec<Option<String>> {
+        let mut report = status(&observed, Some(tokens), now());
+        assert_eq!(report.services[0].state, State::Healthy);
+        report.services.remove(0).tasks.into_iter().map(|task| task.unproven).collect()
+    };
+    // Given tasks of which the second has logged in as another service
+    let mut other = login_token(2);
+    other.grants.services[0].service = "team-a".to_owned();
+    let mut tokens = tokens(vec![login_token(1), other]);
+    assert_eq!(unproven(&tokens), [None, Some("its login token is that of team-a".to_owned())]);
+    // With the default policy allow nothing has to be proven
+    tokens.facts = Ok(None);
+    assert_eq!(unproven(&tokens), [None, None]);
+    // What could not be read proves nothing, and accuses nobody
+    tokens.facts = Err("Consul refused the token".to_owned());
+    assert_eq!(unproven(&tokens), [None, None]);
+    assert_eq!(status(&observed, Some(&tokens), now()).admission_unknown.as_deref(), Some("Consul refused the token"));
 }
 
 #[test]

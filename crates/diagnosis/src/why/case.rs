@@ -15,9 +15,10 @@ use mesh::{
 
 use super::further::Further;
 use crate::{
+    admission::Tokens,
     log_line::Line,
     observed::{Member, MemberService, ObservedCluster},
-    status::{OnNode, TaskVerdict, verdict},
+    status::{OnNode, TaskVerdict, facts, verdict},
 };
 
 /// How long a failure or a guard explains what is wrong: the messages of an event are retried, and each sweep meets the guard again.
@@ -112,13 +113,7 @@ impl<'a> Case<'a> {
 
     /// What the controller takes into account for a repair.
     pub(crate) fn facts(&self) -> Option<TaskFacts<'a>> {
-        let (member, cluster) = (self.member?, self.cluster?);
-        Some(TaskFacts {
-            cluster: &cluster.arn,
-            task: &member.state.task,
-            definition: &member.definition.definition,
-            is_enterprise: member.is_enterprise,
-        })
+        Some(facts(self.member?, self.cluster?))
     }
 
     /// What `status` says of it, if it is meant to run.
@@ -157,8 +152,8 @@ impl<'a> Case<'a> {
     }
 
     /// The tokens in Consul; `None` if they could not be read.
-    pub(crate) fn tokens(&self) -> Option<&'a [ListedToken]> {
-        self.further.tokens.as_deref()
+    pub(crate) fn tokens(&self) -> Option<&'a Tokens> {
+        self.further.tokens.as_ref()
     }
 
     /// The login tokens of the task; `None` if Consul's tokens could not be read.
@@ -166,7 +161,7 @@ impl<'a> Case<'a> {
         let tokens = self.further.tokens.as_ref()?;
         let cluster = &self.cluster?.arn;
         let is_its = |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(self.id, cluster));
-        Some(tokens.iter().filter(is_its).count())
+        Some(tokens.listed.iter().filter(is_its).count())
     }
 
     /// Where the log of a container of the task is.

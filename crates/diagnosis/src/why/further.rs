@@ -1,10 +1,10 @@
 //! What was read beside the clusters.
 
 use jiff::Timestamp;
-use mesh::token::ListedToken;
 
 use super::moment::moment;
 use crate::{
+    admission::Tokens,
     history::History,
     observed::{Observed, ObservedCluster},
 };
@@ -28,7 +28,7 @@ pub struct Further {
     /// Since when the history was read.
     pub since: Timestamp,
     /// The tokens of the task or the service in Consul; `None` if they could not be read.
-    pub tokens: Option<Vec<ListedToken>>,
+    pub tokens: Option<Tokens>,
     /// The errors that the audit finds in the revision.
     pub audit: Vec<AuditError>,
     /// The names of the clusters that were searched.

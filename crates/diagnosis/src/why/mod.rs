@@ -31,7 +31,6 @@ pub use self::{
 use crate::observed::Observed;
 
 /// Why a task is as it is, at `now`.
-#[must_use]
 pub fn why_task(id: &TaskId, observed: &Observed, further: &Further, now: Timestamp) -> WhyReport {
     let case = Case::new(id, &observed.clusters, further, now);
     let Conclusion { condition, cause, sentence } = rules::conclude(&case);

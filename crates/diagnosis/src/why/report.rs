@@ -21,7 +21,6 @@ pub enum Who {
 
 impl Who {
     /// Its name.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Audit => "audit",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use mesh::{arn::TaskId, time::elapsed, token::ListedToken};
+use mesh::{arn::TaskId, time::elapsed};
 
 use super::{
     case::Case,
@@ -16,6 +16,7 @@ use super::{
     timeline::{Timeline, stopped, task_in_ecs},
 };
 use crate::{
+    admission::Tokens,
     log_line::Line,
     observed::{Member, Observed, ObservedCluster},
     status::{ServiceStatus, State, TIME_TO_RESTART, status},
@@ -51,12 +52,11 @@ impl Within {
 }
 
 /// The service of this name, in Consul or in ECS.
-#[must_use]
 pub fn find_service(
     name: &str,
     within: &Within,
     observed: &Observed,
-    tokens: Option<&[ListedToken]>,
+    tokens: Option<&Tokens>,
     now: Timestamp,
 ) -> Found {
     let rows = status(observed, tokens, now).services;
@@ -80,7 +80,6 @@ fn described(row: &ServiceStatus) -> String {
 }
 
 /// Why a service is as it is, at `now`; `row` is what was [found](find_service).
-#[must_use]
 pub fn why_service(
     name: &str,
     row: Option<&ServiceStatus>,

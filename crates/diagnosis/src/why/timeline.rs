@@ -118,7 +118,7 @@ fn audit(timeline: &mut Timeline, case: &Case<'_>, member: &Member) {
 fn login_tokens(timeline: &mut Timeline, case: &Case<'_>) {
     let (Some(tokens), Some(cluster)) = (&case.further.tokens, case.cluster) else { return };
     let is_its = |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(case.id, &cluster.arn));
-    for token in tokens.iter().filter(is_its) {
+    for token in tokens.listed.iter().filter(is_its) {
         timeline.add(token.created_at, Who::Consul, format!("the task logged in: token {}", token.accessor));
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::{
-    admission::RoleArn,
+    admission::{Claim, RoleArn},
     arn::{ClusterArn, TaskId},
     catalog::HealthCheck,
     definition::TaskDefinition,
@@ -87,7 +87,6 @@ pub enum NotRepaired {
 
 impl NotRepaired {
     /// Whether nothing is missing in this case, at `now`.
-    #[must_use]
     pub fn is_normal(&self, placement: &Placement, now: Timestamp) -> bool {
         match self {
             Self::ClientAgent => true,
@@ -98,7 +97,6 @@ impl NotRepaired {
 }
 
 /// Whether tags say that a task is not to be repaired.
-#[must_use]
 pub fn opts_out(tags: &Tags) -> bool {
     tags.get(REPAIR_TAG) == Some("off")
 }
@@ -168,8 +166,13 @@ impl TaskFacts<'_> {
         self.task.placement.role.as_ref().or(self.definition.task_role.as_ref())?.parse().ok()
     }
 
+    /// The service or gateway that the task claims to be, by what Consul should hold for it. A sidecar proxy comes with its service.
+    pub fn claim<'a>(&'a self, expected: &'a [Registration]) -> Option<Claim<'a>> {
+        let Registration { name, tenancy, .. } = expected.first()?;
+        Some(Claim { cluster: self.cluster, task: self.task.arn.id(), service: name, tenancy })
+    }
+
     /// The partition and namespace of the configuration; `None` if they are not known.
-    #[must_use]
     pub fn tenancy(&self) -> Option<Tenancy> {
         self.config().ok()?.tenancy(self.is_enterprise).ok()
     }

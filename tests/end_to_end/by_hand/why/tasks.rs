@@ -87,7 +87,7 @@ async fn a_task_that_consul_has_lost_says_what_brings_it_back() {
     task.forget().await;
     let (line, code) = last_line(&world, task.id()).await;
     let expected = "Consul has lost it: it was registered, and is not any more; nobody is known to have deregistered it: with Repair=on, the next sweep \
-                    registers it again, or ecs-mesh sweep --cluster why-lost does so now";
+                    registers it again. To sweep now: ecs-mesh sweep --cluster why-lost";
     assert_eq!((line.as_str(), code), (expected, Some(1)));
     // When a sweep has done so, the timeline tells it
     world.swept().await;

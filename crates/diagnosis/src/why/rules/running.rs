@@ -10,7 +10,7 @@ use mesh::{
 use super::{Case, Cause, Conclusion, moment};
 use crate::{
     log_line::Line,
-    status::{MAINTENANCE, TaskVerdict},
+    status::{MAINTENANCE, TaskVerdict, remedy},
 };
 
 /// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
@@ -96,9 +96,8 @@ pub(super) fn mesh_init_failed(case: &Case<'_>) -> Option<Conclusion> {
 /// Consul has forgotten it.
 pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
     case.active()?;
-    if case.is_registered() != Some(false) || case.facts()?.expected().is_err() {
-        return None;
-    }
+    let facts = case.facts()?;
+    let expected = facts.expected().ok().filter(|_| case.is_registered() == Some(false))?;
     let by = match case.done("deregister") {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
         None if case.further.history.is_complete => "nobody is known to have deregistered it".to_owned(),
@@ -107,8 +106,8 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
     let what_to_do = if case.observed(&["repair"]).is_some() {
         "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
     } else {
-        let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-        format!("with Repair=on, the next sweep registers it again, or ecs-mesh sweep --cluster {cluster} does so now")
+        let gap = case.tokens().and_then(|tokens| tokens.gap(&facts, &expected));
+        format!("{}. To sweep now: ecs-mesh sweep --cluster {}", remedy(gap.as_ref()), facts.cluster.name())
     };
     let failed = case.failure(case.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
     let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}{failed}: {what_to_do}");

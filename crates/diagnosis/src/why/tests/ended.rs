@@ -9,7 +9,7 @@ use crate::examples::{INIT, register};
 fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
     let (cause, sentence) = because(|cluster, further| {
         stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
-        further.tokens = Some(Vec::new());
+        further.tokens = Some(tokens(Vec::new()));
     });
     assert_eq!(
         (cause, sentence.as_str()),

@@ -8,19 +8,16 @@ mod shown;
 use aws::logs::LogLine;
 use jiff::SignedDuration;
 use mesh::{
-    login::LoginMark,
     phase::TaskPhase,
     task_end::{ContainerEnd, TaskEnd},
-    tenancy::Tenancy,
-    token::{AccessorId, Grants, ListedToken},
+    token::ListedToken,
 };
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::*;
 use crate::{
     History, Line, ObservedCluster,
-    examples::{cluster, healthy, id, minutes_ago, now},
+    examples::{cluster, healthy, id, login_token, minutes_ago, now, tokens},
 };
 
 /// A line of the log, some minutes ago.
@@ -29,27 +26,13 @@ fn line(minutes: i64, mut fields: Value) -> Line {
     Line::parse(&LogLine { at: now(), text: fields.to_string() }).expect("a line of the functions")
 }
 
-/// A login token of a task.
-fn login_token(number: u8) -> ListedToken {
-    ListedToken {
-        accessor: AccessorId::new(Uuid::from_u128(u128::from(number))),
-        description: String::new(),
-        login: Some(LoginMark { cluster: cluster().to_string(), task: id(number) }),
-        auth_method: None,
-        is_local: true,
-        grants: Grants::default(),
-        created_at: Some(minutes_ago(59)),
-        tenancy: Tenancy::Community,
-    }
-}
-
 /// What is read beside the clusters when all is as it should be.
 fn further() -> Further {
     Further {
         history: History { is_complete: true, ..History::default() },
         stack: "ecs-mesh-controller".to_owned(),
         since: now() - SignedDuration::from_hours(24),
-        tokens: Some([1, 1, 2, 2].map(login_token).to_vec()),
+        tokens: Some(tokens([1, 1, 2, 2].map(login_token).to_vec())),
         audit: Vec::new(),
         searched: vec!["prod".to_owned()],
     }

@@ -84,7 +84,7 @@ fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
 fn login_tokens_that_are_gone_say_who_deleted_them() {
     let without_tokens = |change: fn(&mut Further)| {
         because(|_, further| {
-            further.tokens = Some(vec![login_token(2)]);
+            further.tokens = Some(tokens(vec![login_token(2)]));
             change(further);
         })
     };
@@ -100,7 +100,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     let (_, sentence) = without_tokens(|further| further.history.is_complete = false);
     assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
     // They may be in another datacenter, if there is none at all; and what could not be read is not absent
-    assert_eq!(because(|_, further| further.tokens = Some(Vec::new())).0, Cause::Healthy);
+    assert_eq!(because(|_, further| further.tokens = Some(tokens(Vec::new()))).0, Cause::Healthy);
     assert_eq!(because(|_, further| further.tokens = None).0, Cause::Healthy);
 }
 
@@ -123,7 +123,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
     let (cause, _) = because(|cluster, further| {
         reading(cluster);
         let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster());
-        further.tokens = Some(vec![ListedToken { description, login: None, ..login_token(1) }]);
+        further.tokens = Some(tokens(vec![ListedToken { description, login: None, ..login_token(1) }]));
     });
     assert_eq!(cause, Cause::Healthy);
 }
@@ -176,7 +176,7 @@ fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
     let (cause, sentence) = because(|cluster, further| {
         deregister(cluster);
         cluster.tasks[0].state.task.containers[0] = container(INIT, ContainerHealth::Unknown);
-        further.tokens = Some(vec![login_token(2)]);
+        further.tokens = Some(tokens(vec![login_token(2)]));
         cluster.tasks[0].state.task.containers[2].health = ContainerHealth::Unknown;
         cluster.tasks[0].token = TokenSource::AuthMethod { method: Some("iam-ecs".to_owned()) };
     });
@@ -192,8 +192,15 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     assert_eq!(cause, Cause::LostFromTheCatalog);
     assert!(
         sentence.contains("nobody is known to have deregistered it")
-            && sentence.ends_with("--cluster prod does so now")
+            && sentence.ends_with("registers it again. To sweep now: ecs-mesh sweep --cluster prod"),
+        "{sentence}"
     );
+    // Without a login token it takes another proof
+    let (_, sentence) = because(|cluster, further| {
+        deregister(cluster);
+        further.tokens = Some(tokens(Vec::new()));
+    });
+    assert!(sentence.contains("Consul lists no login token of the task: with Repair=on"), "{sentence}");
     let logged = |action: &str, outcome: &str| {
         because(|cluster, further| {
             deregister(cluster);
@@ -304,7 +311,7 @@ fn status_and_why_have_one_verdict() {
     let faults: [Fault; 7] = [
         |_, _| {},
         |cluster, _| stop_container(cluster, DATAPLANE, 137),
-        |_, further| further.tokens = Some(vec![login_token(2)]),
+        |_, further| further.tokens = Some(tokens(vec![login_token(2)])),
         |cluster, _| stop_container(cluster, INIT, 1),
         |cluster, _| cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy,
         |cluster, _| deregister(cluster),
@@ -316,7 +323,7 @@ fn status_and_why_have_one_verdict() {
         let (mut cluster, mut further) = (healthy(), further());
         fault(&mut cluster, &mut further);
         let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-        let status = crate::status(&observed, further.tokens.as_deref(), now());
+        let status = crate::status(&observed, further.tokens.as_ref(), now());
         let task = status.services[0].tasks.iter().find(|task| task.id == id(1).as_str()).expect("its task");
         let why = why_task(&id(1), &observed, &further, now());
         let is_healthy = why.condition == Condition::Healthy;

@@ -1,7 +1,7 @@
 //! Services.
 
 use aws::ecs::ServiceSaid;
-use mesh::task::ContainerHealth;
+use mesh::{task::ContainerHealth, tenancy::Tenancy};
 
 use super::*;
 use crate::examples::{INIT, container};

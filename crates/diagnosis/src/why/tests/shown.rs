@@ -8,7 +8,7 @@ fn timeline_tells_who_did_what_in_order() {
     let report = asked(|cluster, further| {
         let containers = vec![exited(INIT, Some(0), None), exited("app", Some(3), None)];
         stop(cluster, "EssentialContainerExited", "Essential container in task exited", containers);
-        further.tokens = Some(vec![login_token(1)]);
+        further.tokens = Some(tokens(vec![login_token(1)]));
         further.audit = vec![AuditError { rule: "consul-x".to_owned(), message: "wrong".to_owned() }];
         let mut end = end_line("EssentialContainerExited", "app exited with 3");
         end.at = minutes_ago(1);
