@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt, stream};
 use mesh::{
     admission::{
-        AuthMethod, Claim, IamRole, LoginConfig, RoleArn, RoleFacts, RoleGap, RoleReading, TokenFacts, Unproven,
+        AuthMethod, Claim, IamRole, LoginConfig, RoleArn, RoleFacts, RoleGap, RoleReading, TokenFacts, TokenGap,
+        Unproven,
     },
     arn::TaskId,
     tenancy::Tenancy,
@@ -77,10 +78,55 @@ impl Candidate {
     fn method(&self) -> Option<(Tenancy, String)> {
         Some((self.found.expected.first()?.tenancy.home(), self.login.as_ref()?.method.clone()))
     }
+
+    fn proven_by_token(&self, logins: &Logins<'_>, facts: &TokenFacts, own: &BTreeSet<String>) -> Result<(), TokenGap> {
+        let claim = self.claim().ok_or(TokenGap::NoToken)?;
+        let uses_this_consul = self.login.as_ref().is_some_and(|login| login.uses(own));
+        claim.proven_by_token(logins.of_task(claim.task), facts, uses_this_consul)
+    }
+
+    /// Reports what is missing of its instances, with what would prove it. What is missing of the checks of its registered
+    /// instances is left.
+    fn refuse(mut self, token: TokenGap, role: RoleGap, report: &mut RepairReport) -> Option<Found> {
+        let why = Unproven { service: self.found.service(), token, role };
+        report.unrepaired.push(Unrepaired::of(&self.found.running, &why));
+        let refused = self.found.repair().map(|(cluster, repair)| (cluster, blocked(repair, &why.to_string())));
+        report.blocked.extend(refused);
+        self.found.difference.instances.clear();
+        Some(self.found).filter(|found| !found.difference.is_empty())
+    }
 }
 
 type Methods = BTreeMap<(Tenancy, String), AuthMethod>;
 type Roles = BTreeMap<RoleArn, Option<IamRole>>;
+
+/// What decides whether the IAM roles of tasks prove their claims, as far as it was read.
+struct RoleProofs<'a> {
+    hosts: HostsOfServices<'a>,
+    datacenter: &'a str,
+    methods: Methods,
+    roles: Roles,
+}
+
+impl RoleProofs<'_> {
+    fn judge(&self, candidate: &Candidate) -> Result<(), RoleGap> {
+        let claim = candidate.claim().ok_or(RoleGap::NoLogin)?;
+        let iam = match candidate.role.as_ref().and_then(|role| self.roles.get(role)) {
+            None => RoleReading::Unread,
+            Some(None) => RoleReading::Missing,
+            Some(Some(role)) => RoleReading::Read(role),
+        };
+        claim.proven_by_role(&RoleFacts {
+            login: candidate.login.as_ref(),
+            consul_hosts: &self.hosts.known_for(&claim),
+            datacenter: self.datacenter,
+            method: candidate.method().and_then(|name| self.methods.get(&name)),
+            role: candidate.role.as_ref(),
+            task_created_at: candidate.found.running.task.placement.created_at,
+            iam,
+        })
+    }
+}
 
 impl Repairs {
     /// Those of `found` of which nothing is registered without a proof. A task without one keeps what is missing of the checks of
@@ -109,71 +155,53 @@ impl Repairs {
                 return admitted;
             }
         };
-        let is_enterprise = self.tasks.scope.is_enterprise();
+        let (is_enterprise, own) = (self.tasks.scope.is_enterprise(), &self.tasks.scope.consul_hosts);
         let logins = Logins::of(&survey.observed.tokens);
         let tokens = self.token_facts(datacenter, &logins, deadline, report).await;
-        let own = &self.tasks.scope.consul_hosts;
         let mut unproven = Vec::new();
         for candidate in lacking.into_iter().map(|found| Candidate::new(found, is_enterprise)) {
-            let uses_this = candidate.login.as_ref().is_some_and(|login| login.uses(own));
-            let proof =
-                candidate.claim().map(|claim| claim.proven_by_token(logins.of_task(claim.task), &tokens, uses_this));
-            match proof {
-                Some(Err(gap)) => unproven.push((candidate, gap)),
-                Some(Ok(())) | None => admitted.push(candidate.found),
+            match candidate.proven_by_token(&logins, &tokens, own) {
+                Ok(()) => admitted.push(candidate.found),
+                Err(gap) => unproven.push((candidate, gap)),
             }
         }
         if unproven.is_empty() {
             return admitted;
         }
         let hosts = HostsOfServices::of(survey, &logins, &tokens, own, is_enterprise);
-        let judge = |candidate: &Candidate, methods: &Methods, roles: &Roles| {
-            let claim = candidate.claim()?;
-            let hosts = hosts.known_for(&claim);
-            Some(claim.proven_by_role(&RoleFacts {
-                login: candidate.login.as_ref(),
-                consul_hosts: &hosts,
-                datacenter: &tokens.datacenter,
-                method: candidate.method().and_then(|name| methods.get(&name)),
-                role: candidate.role.as_ref(),
-                task_created_at: candidate.found.running.task.placement.created_at,
-                iam: match candidate.role.as_ref().and_then(|role| roles.get(role)) {
-                    None => RoleReading::Unread,
-                    Some(None) => RoleReading::Missing,
-                    Some(Some(role)) => RoleReading::Read(role),
-                },
-            }))
-        };
-        // What nothing depends on is not read: neither methods for tasks of another Consul, nor roles that may not log in.
-        let (no_methods, no_roles) = (Methods::new(), Roles::new());
-        let named = unproven.iter().filter_map(|(it, _)| match judge(it, &no_methods, &no_roles) {
-            Some(Err(RoleGap::NoMethod(_))) => it.method(),
-            _ => None,
-        });
-        let methods = self.methods(named.collect(), deadline, report).await;
-        let wanted = unproven.iter().filter_map(|(it, _)| match judge(it, &methods, &no_roles) {
-            Some(Err(RoleGap::Unread(role))) => Some(role),
-            _ => None,
-        });
-        let roles = self.iam_roles(wanted.collect(), deadline, report).await;
+        let candidates = unproven.iter().map(|(candidate, _)| candidate);
+        let proofs = self.role_proofs(candidates, hosts, &tokens.datacenter, deadline, report).await;
         for (candidate, token) in unproven {
-            match judge(&candidate, &methods, &roles) {
-                Some(Err(role)) => {
-                    let service = candidate.found.service();
-                    let why = Unproven { service, token, role };
-                    report.unrepaired.push(Unrepaired::of(&candidate.found.running, &why));
-                    let refused = candidate.found.repair();
-                    report
-                        .blocked
-                        .extend(refused.map(|(cluster, repair)| (cluster, blocked(repair, &why.to_string()))));
-                    let mut found = candidate.found;
-                    found.difference.instances.clear();
-                    admitted.extend(Some(found).filter(|found| !found.difference.is_empty()));
-                }
-                _ => admitted.push(candidate.found),
+            match proofs.judge(&candidate) {
+                Ok(()) => admitted.push(candidate.found),
+                Err(role) => admitted.extend(candidate.refuse(token, role, report)),
             }
         }
         admitted
+    }
+
+    /// Reads what decides about the roles of `candidates`, and nothing on which nothing depends: neither methods for tasks of another
+    /// Consul, nor roles that may not log in.
+    async fn role_proofs<'a>(
+        &self,
+        candidates: impl Iterator<Item = &Candidate> + Clone,
+        hosts: HostsOfServices<'a>,
+        datacenter: &'a str,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) -> RoleProofs<'a> {
+        let mut proofs = RoleProofs { hosts, datacenter, methods: Methods::new(), roles: Roles::new() };
+        let named = candidates.clone().filter_map(|it| match proofs.judge(it) {
+            Err(RoleGap::NoMethod(_)) => it.method(),
+            _ => None,
+        });
+        proofs.methods = self.methods(named.collect(), deadline, report).await;
+        let wanted = candidates.filter_map(|it| match proofs.judge(it) {
+            Err(RoleGap::Unread(role)) => Some(role),
+            _ => None,
+        });
+        proofs.roles = self.iam_roles(wanted.collect(), deadline, report).await;
+        proofs
     }
 
     /// The grants of the roles that login tokens link, each read once. A role that could not be read grants nothing.
@@ -258,14 +286,12 @@ impl<'a> HostsOfServices<'a> {
     ) -> Self {
         let mut proven: BTreeMap<(String, Tenancy), BTreeSet<String>> = BTreeMap::new();
         for running in &survey.running {
-            let Ok(expected) = facts(running, is_enterprise).expected() else { continue };
-            let Ok(config) = facts(running, is_enterprise).config() else { continue };
-            let (Some(first), Some(login)) = (expected.first(), config.login()) else { continue };
-            let Some(hosts) = login.comparable_hosts() else { continue };
-            let (cluster, task) = (&running.cluster, running.task.arn.id());
-            let claim = Claim { cluster, task, service: &first.name, tenancy: &first.tenancy };
-            if claim.proven_by_token(logins.of_task(task), tokens, false).is_ok() {
-                proven.entry((first.name.clone(), first.tenancy.clone())).or_default().insert(hosts);
+            let task = facts(running, is_enterprise);
+            let (Ok(expected), Ok(config)) = (task.expected(), task.config()) else { continue };
+            let hosts = config.login().and_then(LoginConfig::comparable_hosts);
+            let (Some(claim), Some(hosts)) = (task.claim(&expected), hosts) else { continue };
+            if claim.proven_by_token(logins.of_task(claim.task), tokens, false).is_ok() {
+                proven.entry((claim.service.to_owned(), claim.tenancy.clone())).or_default().insert(hosts);
             }
         }
         Self { own, proven }
