@@ -88,22 +88,6 @@ impl Base {
     }
 }
 
-/// Changes [`Base::Client`] to consul-ecs 0.2, whose commands had flags instead of a configuration, and to the Consul and
-/// Envoy that go with it.
-pub const FLAGS: &[(&str, &str)] = &[
-    ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.10.4""#),
-    ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy-alpine:v1.18.4""#),
-    ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
-    (
-        "containerDefinitions[consul-ecs-mesh-init].command",
-        r#"["mesh-init", "-envoy-bootstrap-dir=/consul", "-port=9090", "-upstreams=orders:1234"]"#,
-    ),
-    ("containerDefinitions[consul-ecs-mesh-init].environment", "[]"),
-    ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
-    ("containerDefinitions[consul-ecs-health-sync].command", r#"["health-sync", "-health-sync-containers=web"]"#),
-    ("containerDefinitions[consul-ecs-health-sync].environment", "[]"),
-];
-
 impl Example {
     /// The definition with the defect. `None` if the example itself is wrong: its JSON or its path.
     pub fn broken(&self) -> Option<Value> {

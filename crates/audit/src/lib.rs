@@ -17,7 +17,6 @@ pub mod document;
 pub mod example;
 pub mod finding;
 pub mod fix;
-pub mod fixable;
 pub mod ignore;
 pub mod inject;
 pub mod input;

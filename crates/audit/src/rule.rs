@@ -7,7 +7,7 @@ use super::{
     subject::Subject,
 };
 
-/// A rule: what it checks, why, and examples.
+/// A rule: what it checks, why, and an example.
 #[derive(Debug)]
 pub struct Rule {
     /// Its ID: `consul-…`, `appmesh-…` or `ecs-…`.
@@ -18,14 +18,16 @@ pub struct Rule {
     pub severity: Severity,
     /// What it checks.
     pub applies: Applies,
+    /// Whether `ecs-mesh fix` can fix its findings, at least in some definitions.
+    pub is_fixable: bool,
     /// What a violation causes at run time, in one phrase.
     pub effect: &'static str,
     /// The reasons in full, in Markdown.
     pub explanation: &'static str,
     /// The pages of documentation that it is based on.
     pub sources: &'static [&'static str],
-    /// Definitions that violate it, each with its correction.
-    pub examples: &'static [Example],
+    /// A definition that violates it, with its correction. `None` if one definition alone cannot show it.
+    pub example: Option<Example>,
     /// The check itself.
     pub check: Check,
 }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use audit::{
     example::{Base, Example},
-    fixable::is_fixable,
     rule::Rule,
 };
 
@@ -42,7 +41,7 @@ pub(super) fn text(rule: &'static Rule) -> String {
     let _ = writeln!(out, "fix          {}", fix(rule));
     let _ = writeln!(out, "added in     {}", rule.added());
     let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
-    for example in rule.examples {
+    if let Some(example) = &rule.example {
         let _ = writeln!(out, "\n{}\n", heading(example));
         let _ = writeln!(out, "  fails:\n{}", indented(&fragment(example, example.fails)));
         let _ = writeln!(out, "  repaired:\n{}", indented(&fragment(example, example.repaired)));
@@ -61,10 +60,8 @@ pub(super) fn markdown(rule: &'static Rule) -> String {
     let _ = writeln!(out, "| Applies to | {} |", rule.applies.as_str());
     let _ = writeln!(out, "| Fix | {} |\n| Added in | {} |", fix(rule), rule.added());
     let _ = writeln!(out, "\n## At run time\n\n{}.\n\n## Why\n\n{}", capitalised(rule.effect), rule.explanation);
-    if !rule.examples.is_empty() {
-        out.push_str("\n## Examples\n");
-    }
-    for example in rule.examples {
+    if let Some(example) = &rule.example {
+        out.push_str("\n## Example\n");
         let _ = writeln!(out, "\n### {}\n", heading(example));
         let _ = writeln!(out, "Fails:\n\n```json\n{}\n```\n", fragment(example, example.fails));
         let _ = writeln!(out, "Repaired:\n\n```json\n{}\n```", fragment(example, example.repaired));
@@ -96,7 +93,7 @@ pub(super) fn markdown_index(found: &[&'static Rule]) -> String {
 
 /// Whether `ecs-mesh fix` can do something about findings of the rule.
 pub(super) fn fix(rule: &'static Rule) -> &'static str {
-    if is_fixable(rule) { "yes" } else { NOTHING_TO_SAY }
+    if rule.is_fixable { "yes" } else { NOTHING_TO_SAY }
 }
 
 fn heading(example: &Example) -> String {

@@ -11,7 +11,7 @@ use crate::{
     sheet::{Cell, Medium, Sheet, Tone},
     streams::{Streams, write},
 };
-use audit::{finding::Severity, fixable::is_fixable, report::page, rule::Rule, rules::rules};
+use audit::{finding::Severity, report::page, rule::Rule, rules::rules};
 
 /// List the rules, or search them
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ fn json(rules: &[&'static Rule]) -> Result<String, Failure> {
             json!({
                 "id": rule.id,
                 "severity": rule.severity,
-                "fixable": is_fixable(rule),
+                "fixable": rule.is_fixable,
                 "added": rule.added(),
                 "summary": rule.summary,
                 "applies": rule.applies.as_str(),

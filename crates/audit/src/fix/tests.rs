@@ -105,7 +105,7 @@ fn a_file_is_fixed_completely() {
 #[test]
 fn every_fix_corrects_its_example() {
     for rule in crate::rules::rules() {
-        for example in rule.examples {
+        if let Some(example) = &rule.example {
             let broken = serde_json::to_string_pretty(&example.broken().unwrap()).unwrap();
             let outcome =
                 repair(Arc::new(SourceFile::new("task.json", broken)), &[], |finding| finding.rule.id == rule.id);

@@ -12,6 +12,8 @@ use audit::{
     source::SourceFile,
 };
 
+use crate::mutations::pairs;
+
 fn config(text: &str) -> Config {
     Config::read(&SourceFile::new("ecs-mesh.toml", text), Path::new("/run"), &Threshold::NAMES).unwrap()
 }
@@ -45,9 +47,11 @@ fn written(files: &[SourceFile], baseline: &Baseline) -> (Vec<SourceFile>, Confi
 
 #[test]
 fn every_finding_of_every_example_can_be_accepted() {
-    let examples = rules().flat_map(|rule| rule.examples).filter_map(audit::example::Example::broken);
+    let examples = rules().filter_map(|rule| rule.example.as_ref()?.broken());
+    let of_pairs =
+        pairs().filter(|(_, mutation)| !mutation.finds().is_empty()).map(|(base, mutation)| mutation.broken(base));
     let mut comments = 0;
-    for (number, broken) in examples.enumerate() {
+    for (number, broken) in examples.chain(of_pairs).enumerate() {
         let json = serde_json::to_string_pretty(&broken).unwrap();
         for file in [
             SourceFile::new(format!("plain [{number}].json"), json.as_str()),

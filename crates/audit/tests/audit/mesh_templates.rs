@@ -48,7 +48,8 @@ fn sorted(findings: &[Finding]) -> Vec<String> {
 
 /// Every example and mutation of the exported resources.
 fn exports() -> Vec<Value> {
-    let examples = rules().flat_map(|rule| rule.examples).filter(|example| example.base == Base::AppMeshResources);
+    let examples =
+        rules().filter_map(|rule| rule.example.as_ref()).filter(|example| example.base == Base::AppMeshResources);
     let of_examples = examples.flat_map(|example| [example.broken().unwrap(), example.repaired().unwrap()]);
     let of_mutations = mutations().filter(|(base, _)| *base == Base::AppMeshResources);
     of_examples.chain(of_mutations.map(|(base, mutation)| mutation.broken(base))).collect()

@@ -1,17 +1,18 @@
 //! Fixes: they fix their findings, cause no others, and a second run changes nothing.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use audit::{
     example::Base,
     finding::Finding,
     fix::{Repair, repair},
+    rules::rules,
     source::SourceFile,
 };
 
 use crate::{
     mutations::mutations,
-    reading::{findings_in, ids, shown},
+    reading::{findings, findings_in, ids, shown},
     template::yaml_template,
     terraform_source::written::{Spelling, json_source},
 };
@@ -56,6 +57,19 @@ fn fix_all_mutations(name: &str, written: impl Fn(Base, &serde_json::Value) -> O
     }
     assert!(unexpected.is_empty(), "{} unexpected:\n{}", unexpected.len(), unexpected.join("\n"));
     count
+}
+
+#[test]
+fn rules_say_whether_their_findings_have_a_fix() {
+    let examples = rules().filter_map(|rule| rule.example.as_ref()?.broken());
+    let broken = examples.chain(mutations().map(|(base, mutation)| mutation.broken(base)));
+    let with_fix: BTreeSet<&str> = broken
+        .flat_map(|definition| findings(&definition))
+        .filter(|finding| finding.fix.is_some())
+        .map(|finding| finding.rule.id)
+        .collect();
+    let said: BTreeSet<&str> = rules().filter(|rule| rule.is_fixable).map(|rule| rule.id).collect();
+    assert_eq!(said, with_fix);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) fn yaml_template(definition: &Value) -> String {
 fn pascal_case(value: &Value) -> Value {
     match value {
         Value::Object(map) if is_function(map) => value.clone(),
-        Value::Object(map) => map.iter().map(|(key, value)| (spelled(map, key), pascal_case(value))).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (spelled(key), pascal_case(value))).collect(),
         Value::Array(items) => items.iter().map(pascal_case).collect(),
         _ => value.clone(),
     }
@@ -48,11 +48,8 @@ fn is_function(map: &Map<String, Value>) -> bool {
     map.keys().all(|key| key == "Ref" || key.starts_with("Fn::")) && map.len() == 1
 }
 
-fn spelled(map: &Map<String, Value>, key: &str) -> String {
-    if key == "properties" && map.contains_key("containerName") {
-        return "ProxyConfigurationProperties".to_owned();
-    }
-    upper_first(key)
+fn spelled(key: &str) -> String {
+    if key == "properties" { "ProxyConfigurationProperties".to_owned() } else { upper_first(key) }
 }
 
 fn upper_first(key: &str) -> String {

@@ -10,18 +10,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the names of containers are unique",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS refuses to register the definition",
     explanation: "\
 Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that \
 names must be unique in a definition. Two containers with the same name often result from a merge.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Plain,
         given: &[],
         at: "containerDefinitions[archive]",
         fails: Some(r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#),
         repaired: Some(r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

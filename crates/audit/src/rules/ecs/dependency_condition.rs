@@ -13,27 +13,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "every condition of a dependency is START, COMPLETE, SUCCESS or HEALTHY",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
 (`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they have to be in capitals.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[report].dependsOn[cache].condition",
-            fails: Some(r#""healthy""#),
-            repaired: Some(r#""HEALTHY""#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[report].dependsOn[migrate].condition",
-            fails: Some(r#""STOPPED""#),
-            repaired: Some(r#""COMPLETE""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[report].dependsOn[cache].condition",
+        fails: Some(r#""healthy""#),
+        repaired: Some(r#""HEALTHY""#),
+    }),
     check: Check::Task(check),
 };
 

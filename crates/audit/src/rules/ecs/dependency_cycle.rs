@@ -16,28 +16,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no container waits for itself, directly or indirectly",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS refuses to register the definition, because none of these containers could start",
     explanation: "\
 `dependsOn` determines the order in which a task's containers start, and the reverse order in which they stop. \
 Containers that wait for each other in a cycle have no first one: ECS finds the cycle at registration and returns a \
 `ClientException`. Usually one of the dependencies has the wrong direction.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].dependsOn",
-            fails: Some(r#"[{ "containerName": "report", "condition": "START" }]"#),
-            repaired: Some(r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].dependsOn",
-            fails: Some(r#"[{ "containerName": "cache", "condition": "START" }]"#),
-            repaired: Some("[]"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].dependsOn",
+        fails: Some(r#"[{ "containerName": "report", "condition": "START" }]"#),
+        repaired: Some(r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#),
+    }),
     check: Check::Task(check),
 };
 

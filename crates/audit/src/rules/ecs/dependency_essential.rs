@@ -11,46 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "containers wait for the end of non-essential containers only",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS refuses to register the definition, because the task stops when an essential container stops",
     explanation: "\
 `COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, so \
 that no other container could start afterwards: ECS accepts the two conditions only for containers with `essential: \
 false`. Containers are essential by default.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[migrate].essential",
-            fails: None,
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[("containerDefinitions[migrate].essential", "true")],
-            at: "containerDefinitions[report].dependsOn[migrate].condition",
-            fails: Some(r#""COMPLETE""#),
-            repaired: Some(r#""START""#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn[consul-ecs-control-plane]",
-            fails: Some(r#"{ "containerName": "consul-ecs-control-plane", "condition": "SUCCESS" }"#),
-            repaired: Some(r#"{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }"#),
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "containerDefinitions[report]",
-            fails: Some(
-                r#"{ "name": "report", "image": "example/report:1", "essential": false, "dependsOn": [{ "containerName": "consul-dataplane", "condition": "COMPLETE" }] }"#,
-            ),
-            repaired: Some(
-                r#"{ "name": "report", "image": "example/report:1", "essential": false, "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }"#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[migrate].essential",
+        fails: None,
+        repaired: Some("false"),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "containers wait for HEALTHY only if the other container has a health check",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS refuses to register the definition, because the container could never become healthy",
     explanation: "\
 `HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so \
@@ -19,43 +20,13 @@ off.",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck",
-            fails: None,
-            repaired: Some(r#"{ "command": ["CMD", "redis-cli", "ping"], "interval": 5 }"#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.command",
-            fails: Some(r#"["NONE"]"#),
-            repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn[consul-ecs-mesh-init]",
-            fails: Some(r#"{ "containerName": "consul-ecs-mesh-init", "condition": "HEALTHY" }"#),
-            repaired: Some(r#"{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn[consul-ecs-health-sync]",
-            fails: Some(r#"{ "containerName": "consul-ecs-health-sync", "condition": "HEALTHY" }"#),
-            repaired: Some(r#"{ "containerName": "consul-ecs-health-sync", "condition": "START" }"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn[consul-client]",
-            fails: Some(r#"{ "containerName": "consul-client", "condition": "HEALTHY" }"#),
-            repaired: Some(r#"{ "containerName": "consul-client", "condition": "START" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].healthCheck",
+        fails: None,
+        repaired: Some(r#"{ "command": ["CMD", "redis-cli", "ping"], "interval": 5 }"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,18 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "containers wait only for containers of the same definition",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS refuses to register the definition",
     explanation: "\
 `dependsOn` refers to containers of the same task definition by name. If there is no container of that name, it was \
 usually renamed or moved; ECS returns a `ClientException` at registration.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Plain,
         given: &[],
         at: "containerDefinitions[report].dependsOn[cache].containerName",
         fails: Some(r#""redis""#),
         repaired: Some(r#""cache""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

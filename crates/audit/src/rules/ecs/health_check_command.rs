@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the command of a health check has a valid form",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "the check runs another program or none and fails, so that the container never becomes healthy",
     explanation: "\
 The first item of a health check's command determines how the rest is run. `CMD` starts a program: its name and each \
@@ -18,29 +19,13 @@ argument are separate items, because there is no shell to split them. `CMD-SHELL
 shell: every further item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \
 \"-f\", …]` runs `curl` without arguments, which fails.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.command",
-            fails: Some(r#"["CMD-SHELL", "redis-cli", "ping"]"#),
-            repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.command",
-            fails: Some(r#"["CMD", "redis-cli ping || exit 1"]"#),
-            repaired: Some(r#"["CMD", "redis-cli", "ping"]"#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.command",
-            fails: Some(r#"["CMD-SHELL"]"#),
-            repaired: Some(r#"["redis-cli", "ping"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].healthCheck.command",
+        fails: Some(r#"["CMD-SHELL", "redis-cli", "ping"]"#),
+        repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
+    }),
     check: Check::Task(check),
 };
 

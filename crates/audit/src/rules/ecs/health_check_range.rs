@@ -16,41 +16,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the times and retries of health checks are in the ranges that ECS allows",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
 at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.interval",
-            fails: Some("2"),
-            repaired: Some("5"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.timeout",
-            fails: Some("2000"),
-            repaired: Some("2"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.retries",
-            fails: Some("20"),
-            repaired: Some("10"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].healthCheck.startPeriod",
-            fails: Some("600"),
-            repaired: Some("300"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].healthCheck.interval",
+        fails: Some("2"),
+        repaired: Some("5"),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,35 +10,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "in the network modes awsvpc and host, host ports equal container ports",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 In `bridge` mode, `hostPort` is the port of the instance that is forwarded to the container's port. In `awsvpc` mode, \
 the task has a separate network interface, and in `host` mode, its containers use that of the instance: ports are not \
 translated. In these modes, `hostPort` is absent or equal to `containerPort`.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[web].portMappings",
-            fails: Some(r#"[{ "containerPort": 9090, "hostPort": 8080 }]"#),
-            repaired: Some(r#"[{ "containerPort": 9090, "hostPort": 9090 }]"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[orders].portMappings",
-            fails: Some(r#"[{ "containerPort": 9080, "hostPort": 80 }]"#),
-            repaired: Some(r#"[{ "containerPort": 9080 }]"#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[("networkMode", r#""host""#), ("requiresCompatibilities", r#"["EC2"]"#)],
-            at: "containerDefinitions[cache].portMappings",
-            fails: Some(r#"[{ "containerPort": 6379, "hostPort": 6380 }]"#),
-            repaired: Some(r#"[{ "containerPort": 6379, "hostPort": 0 }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[orders].portMappings",
+        fails: Some(r#"[{ "containerPort": 9080, "hostPort": 80 }]"#),
+        repaired: Some(r#"[{ "containerPort": 9080 }]"#),
+    }),
     check: Check::Task(check),
 };
 

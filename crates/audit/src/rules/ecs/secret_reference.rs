@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "references to secrets have a form that ECS can resolve",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS cannot fetch the secret, and the task stops with a ResourceInitializationError before a container starts",
     explanation: "\
 `valueFrom` is one of these: the ARN of a secret in Secrets Manager; that ARN followed by \
@@ -21,36 +22,13 @@ are missing, ECS looks for a secret of another name.",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-ssm-paramstore.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
-            fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#),
-            repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url::""#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
-            fails: Some(r#""report-db:url::""#),
-            repaired: Some(r#""/report/db/url""#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
-            fails: Some(r#""arn:aws:ssm:us-east-1:123456789012:report/db/url""#),
-            repaired: Some(r#""arn:aws:ssm:us-east-1:123456789012:parameter/report/db/url""#),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
-            fails: Some(r#""arn:aws:s3:::report/db-url""#),
-            repaired: Some(r#""arn:aws:ssm:us-east-1:123456789012:parameter/report/db/url""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url::""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a definition with secrets has an execution role",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "ECS has no permission to read the secrets, and the task never starts",
     explanation: "\
 ECS reads secrets before it starts a container, with the permissions of the task *execution* role. The task role is \
@@ -19,13 +20,13 @@ for the containers themselves and is not used for secrets. The execution role ne
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_execution_IAM_role.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Plain,
         given: &[],
         at: "executionRoleArn",
         fails: None,
         repaired: Some(r#""arn:aws:iam::123456789012:role/report-execution""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a shell that starts an app uses exec",
     severity: Severity::Info,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "TERM reaches the shell and not the app, which is killed after the stop timeout, with its requests unfinished",
     explanation: "\
 ECS sends TERM to the container's first process. If that is a shell with a script of several commands, the app is its \
@@ -20,13 +21,13 @@ not help, because it forwards signals only to the shell.",
         "https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Plain,
         given: &[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)],
         at: "containerDefinitions[report].command",
         fails: Some(r#"["export TZ=UTC && ./report --daily"]"#),
         repaired: Some(r#"["export TZ=UTC && exec ./report --daily"]"#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -19,6 +19,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "containers that others wait for have time to become healthy",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "the containers that wait give up before the first health check runs, and the task stops; so does the next one",
     explanation: "\
 `startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health check \
@@ -30,22 +31,13 @@ another one, and that one stops as well.",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
         "https://docs.docker.com/reference/dockerfile/#healthcheck",
     ],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)],
-            at: "containerDefinitions[cache].startTimeout",
-            fails: Some("20"),
-            repaired: Some("60"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].startTimeout",
-            fails: Some("3"),
-            repaired: Some("30"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)],
+        at: "containerDefinitions[cache].startTimeout",
+        fails: Some("20"),
+        repaired: Some("60"),
+    }),
     check: Check::Task(check),
 };
 

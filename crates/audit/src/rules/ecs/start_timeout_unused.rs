@@ -11,19 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a start timeout is set on a container that others wait for",
     severity: Severity::Info,
     applies: Applies::EveryTask,
+    is_fixable: true,
     effect: "the timeout has no effect: the container waits for its dependencies without a limit",
     explanation: "\
 `startTimeout` does not limit how long *this* container waits. It limits how long the containers that depend on this \
 one wait for it to stop or to become healthy. It has no effect if no container waits for this one with `COMPLETE`, \
 `SUCCESS` or `HEALTHY`. To limit how long a container waits, set the timeout on its dependency.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Plain,
         given: &[("containerDefinitions[report].startTimeout", "60")],
         at: "containerDefinitions[report].startTimeout",
         fails: Some("60"),
         repaired: None,
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -14,34 +14,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
     severity: Severity::Error,
     applies: Applies::EveryTask,
+    is_fixable: true,
     effect: "ECS refuses the definition, or an app that needs more than 120 seconds to stop is killed",
     explanation: "\
 Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. A task on Fargate has at most 120 seconds \
 between TERM and KILL: an app that needs longer has to save its work, or run on EC2 instances, which allow more.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    examples: &[
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[report].stopTimeout",
-            fails: Some("300"),
-            repaired: Some("120"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[],
-            at: "containerDefinitions[cache].startTimeout",
-            fails: Some("180"),
-            repaired: Some("120"),
-        },
-        Example {
-            base: Base::Plain,
-            given: &[("containerDefinitions[report].stopTimeout", "180")],
-            at: "requiresCompatibilities",
-            fails: Some(r#"["FARGATE"]"#),
-            repaired: Some(r#"["EC2"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[report].stopTimeout",
+        fails: Some("300"),
+        repaired: Some("120"),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "token variables use the key token of the token secret",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "the complete JSON of the secret is used as the token, and Consul answers every request with 403 ACL not found",
     explanation: "\
 The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
@@ -22,26 +23,13 @@ of the token. A secret whose name differs from the controller's, `<prefix>-<serv
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://developer.hashicorp.com/consul/docs/ecs",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-            fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#),
-            repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].secrets[AGENT_TOKEN].valueFrom",
-            fails: Some(
-                r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:accessor_id::""#,
-            ),
-            repaired: Some(
-                r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:token::""#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
+    }),
     check: Check::Task(check),
 };
 

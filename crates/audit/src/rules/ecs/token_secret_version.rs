@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "token variables read the current version of the token secret",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the task gets no token from the controller, or one that was revoked: then Consul answers every request with 403",
     explanation: "\
 `valueFrom` may name a version of a secret, by a stage such as `AWSPREVIOUS` or by an ID. The controller writes the \
@@ -22,26 +23,13 @@ Consul no longer has. With `TokenMode=auto`, the controller creates no token for
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://docs.aws.amazon.com/secretsmanager/latest/userguide/whats-in-a-secret.html#term_version",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-            fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#),
-            repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].secrets[AGENT_TOKEN].valueFrom",
-            fails: Some(
-                r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:token::01234567-89ab-cdef-0123-456789abcdef""#,
-            ),
-            repaired: Some(
-                r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:token::""#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
+    }),
     check: Check::Task(check),
 };
 

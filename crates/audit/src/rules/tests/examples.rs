@@ -1,4 +1,4 @@
-//! Every rule's examples: with the defect, there is exactly one finding, of that rule; without it, there is none. The
+//! Every rule's example: with the defect, there is exactly one finding, of that rule; without it, there is none. The
 //! bases have no findings.
 
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn the_bases_have_no_findings() {
 fn unexpected(variant: impl Fn(&Example) -> Option<Value>, is_broken: bool) -> Vec<String> {
     let mut unexpected = Vec::new();
     for rule in rules() {
-        for example in rule.examples {
+        if let Some(example) = &rule.example {
             let found = findings(example.base, &variant(example).expect(rule.id));
             let ids: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
             let expected = if is_broken { vec![rule.id] } else { Vec::new() };
@@ -99,6 +99,6 @@ fn every_rule_has_a_complete_description() {
         assert!(rule.explanation.ends_with('.') && rule.explanation.len() > 80, "{}: an explanation", rule.id);
         assert!(!rule.sources.is_empty(), "{}: its source", rule.id);
         let has_none = ALWAYS.contains(&rule.id) || NEVER_ALONE.contains(&rule.id);
-        assert!(!rule.examples.is_empty() || has_none, "{}: an example", rule.id);
+        assert!(rule.example.is_some() || has_none, "{}: an example", rule.id);
     }
 }

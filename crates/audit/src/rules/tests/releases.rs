@@ -64,7 +64,7 @@ const ROWS: &[Row] = &[
     ),
     with("ecs-transparent-proxy-default", Base::Dataplane, "0.8.0", &[("config.transparentProxy", "null")]),
     row("ecs-critical-overwritten", Base::Dataplane, ECS, "0.9.1", "0.9.2"),
-    row("ecs-missing-container-passes", Base::Dataplane, ECS, "0.9.4", "0.10.0"),
+    row("ecs-missing-container-passes", Base::Dataplane, ECS, "0.9.4-fips1402", "0.10.0"),
     row("ecs-writes-every-second", Base::Dataplane, ECS, "0.9.2", "0.10.0"),
     Row {
         given: &[("config.service.networkResilienceConfig", r#"{ "outlierDetection": { "maxFailures": 5 } }"#)],

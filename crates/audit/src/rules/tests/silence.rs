@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CANARY, examples::findings};
-use crate::example::{Base, Example, FLAGS};
+use crate::example::Base;
 
 fn ids(definition: &Value) -> Vec<&'static str> {
     findings(Base::Plain, definition).iter().map(|finding| finding.rule.id).collect()
@@ -157,13 +157,6 @@ fn an_app_may_stop_more_slowly_than_its_proxy() {
     // The proxy's own timeout begins after the app has stopped.
     definition["containerDefinitions"][0]["stopTimeout"] = json!(90);
     assert_eq!(ids(&definition), [""; 0]);
-}
-
-/// The client base changed to consul-ecs 0.2, with flags and without a configuration.
-#[test]
-fn a_task_with_flags_has_no_findings() {
-    let example = Example { base: Base::Client, given: FLAGS, at: "cpu", fails: None, repaired: Some("\"256\"") };
-    assert_eq!(ids(&example.repaired().unwrap()), [""; 0]);
 }
 
 #[test]

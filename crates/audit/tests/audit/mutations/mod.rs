@@ -12,6 +12,7 @@ mod ecs;
 mod every_mesh_task;
 mod exports;
 mod gateways;
+mod pairs;
 mod tables;
 
 use audit::{
@@ -34,6 +35,7 @@ fn tables() -> impl Iterator<Item = &'static Table> {
         app_mesh::TABLES,
         exports::TABLES,
         ecs::TABLES,
+        pairs::TABLES,
     ]
     .into_iter()
     .flatten()
@@ -41,7 +43,12 @@ fn tables() -> impl Iterator<Item = &'static Table> {
 
 /// Every mutation of every base, with the expected findings.
 pub(crate) fn mutations() -> impl Iterator<Item = (Base, &'static Mutation)> {
-    tables().flat_map(|table| table.bases.iter().flat_map(|base| table.rows.iter().map(|row| (*base, row))))
+    tables().flat_map(Table::mutations)
+}
+
+/// The mutations whose definition is correct without the defect.
+pub(crate) fn pairs() -> impl Iterator<Item = (Base, &'static Mutation)> {
+    pairs::TABLES.iter().flat_map(Table::mutations)
 }
 
 #[test]
@@ -59,6 +66,13 @@ fn every_mutation_has_the_expected_findings() {
         }
     }
     assert!(unexpected.is_empty(), "{} unexpected:\n{}", unexpected.len(), unexpected.join("\n"));
+}
+
+#[test]
+fn a_pair_has_no_finding_without_its_defect() {
+    for (base, mutation) in pairs() {
+        assert_eq!(shown(&findings(&mutation.repaired_definition(base))), [""; 0], "{base:?} {}", mutation.label());
+    }
 }
 
 #[test]

@@ -14,6 +14,14 @@ pub(crate) struct Mutation {
     given: &'static [(&'static str, &'static str)],
     change: Change,
     finds: &'static str,
+    repaired: Option<&'static str>,
+}
+
+impl Table {
+    /// Each row for each base.
+    pub(crate) fn mutations(&'static self) -> impl Iterator<Item = (Base, &'static Mutation)> {
+        self.bases.iter().flat_map(|base| self.rows.iter().map(|row| (*base, row)))
+    }
 }
 
 enum Change {
@@ -28,23 +36,29 @@ enum Change {
 /// Removes a value. Paths are those of the rules' examples; `web / user` is short for the user of the container web.
 /// `finds` are the rules, separated by spaces; empty if the definition remains correct.
 pub(crate) const fn without(at: &'static str, finds: &'static str) -> Mutation {
-    Mutation { given: &[], change: Change::Without(at), finds }
+    Mutation { given: &[], change: Change::Without(at), finds, repaired: None }
 }
 
 /// Replaces a value.
 pub(crate) const fn with(at: &'static str, json: &'static str, finds: &'static str) -> Mutation {
-    Mutation { given: &[], change: Change::With(at, json), finds }
+    Mutation { given: &[], change: Change::With(at, json), finds, repaired: None }
 }
 
 /// Replaces a text in the whole file.
 pub(crate) const fn text(from: &'static str, to: &'static str, finds: &'static str) -> Mutation {
-    Mutation { given: &[], change: Change::Text(from, to), finds }
+    Mutation { given: &[], change: Change::Text(from, to), finds, repaired: None }
 }
 
 impl Mutation {
     /// Other changes, without defects.
     pub(crate) const fn given(mut self, given: &'static [(&'static str, &'static str)]) -> Self {
         self.given = given;
+        self
+    }
+
+    /// The correct JSON at the place of the defect, if it differs from the base's.
+    pub(crate) const fn repaired(mut self, json: &'static str) -> Self {
+        self.repaired = Some(json);
         self
     }
 
@@ -68,6 +82,14 @@ impl Mutation {
     /// The definition without the mutation.
     pub(crate) fn intact(&self, base: Base) -> Value {
         self.made(base, None)
+    }
+
+    /// The definition without the mutation, and with the repaired value if there is one.
+    pub(crate) fn repaired_definition(&self, base: Base) -> Value {
+        match (self.repaired, &self.change) {
+            (Some(json), Change::With(at, _) | Change::Without(at)) => self.made(base, Some(&Change::With(at, json))),
+            _ => self.intact(base),
+        }
     }
 
     /// The definition with the mutation.

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "access logs go to an absolute path",
     severity: Severity::Warning,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "Envoy cannot open the file, or writes a file that is not collected",
     explanation: "\
 Envoy writes access logs to a file in its container. `/dev/stdout` is the log driver of the container, which ECS can \
@@ -20,13 +21,13 @@ which the image starts Envoy.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-logs.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[virtualNode orders].virtualNode.spec.logging.accessLog.file.path",
         fails: Some(r#""stdout""#),
         repaired: Some(r#""/dev/stdout""#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the resource that Envoy represents exists in the mesh",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "App Mesh has no configuration for this Envoy, which never becomes healthy",
     explanation: "\
 A task definition refers to a mesh by the name of a virtual node or virtual gateway in a variable of the Envoy \
@@ -22,22 +23,13 @@ part of the input could not be read.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMeshResources,
-            given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
-            at: "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-            fails: Some(r#""mesh/shop/virtualNode/order""#),
-            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
-            at: "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-            fails: Some(r#""mesh/shops/virtualNode/orders""#),
-            repaired: Some(r#""arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshResources,
+        given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
+        at: "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+        fails: Some(r#""mesh/shop/virtualNode/order""#),
+        repaired: Some(r#""mesh/shop/virtualNode/orders""#),
+    }),
     check: Check::TasksAmongResources(check),
 };
 

@@ -22,6 +22,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "App Mesh accepts the health check of a listener",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "App Mesh refuses the virtual node, or the check checks something else",
     explanation: "\
 A health check of a virtual node has thresholds of 2 to 10, an interval of 5000 to 300000 milliseconds and a timeout \
@@ -31,57 +32,13 @@ gRPC has none.",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HealthCheckPolicy.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path",
-            fails: None,
-            repaired: Some(r#""/health""#),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path", "\"/health\"")],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.protocol",
-            fails: Some(r#""tcp""#),
-            repaired: Some(r#""http2""#),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.healthyThreshold",
-            fails: Some("1"),
-            repaired: Some("2"),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.unhealthyThreshold",
-            fails: Some("11"),
-            repaired: Some("10"),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.intervalMillis",
-            fails: Some("5"),
-            repaired: Some("30000"),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.timeoutMillis",
-            fails: Some("2"),
-            repaired: Some("2000"),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.timeoutMillis",
-            fails: Some("6000"),
-            repaired: Some("4000"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path",
+        fails: None,
+        repaired: Some(r#""/health""#),
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a virtual node listens on a port of its app",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "the port is not redirected to Envoy, and no app listens on it, so that requests to the node fail",
     explanation: "\
 The listener of a virtual node has the port of the app: other Envoys connect to it, ECS redirects it to the Envoy of \
@@ -20,13 +21,13 @@ is not in `AppPorts` of the definition whose Envoy represents the node, requests
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
         at: "[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port",
         fails: Some("8080"),
         repaired: Some("9080"),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no resources of App Mesh, which ended on 2026-09-30, are in use",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "the resources do not exist any more: no Envoy gets a configuration from them",
     explanation: "\
 AWS ended App Mesh on 2026-09-30. Exported resources describe the mesh for a migration: a virtual node becomes a \
@@ -20,7 +21,7 @@ gateways its API gateways. If task definitions of App Mesh are in the same run, 
 instead.",
     sources: &["https://aws.amazon.com/blogs/containers/migrating-from-aws-app-mesh-to-amazon-ecs-service-connect/"],
     // Every mesh has ended: there is no correct example.
-    examples: &[],
+    example: None,
     check: Check::Resources(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "virtual nodes have the protocol of their virtual router",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "Envoy sends the requests in a protocol that the target does not support, and they fail",
     explanation: "\
 A route forwards requests in the protocol of its virtual router. Its target nodes need a listener with that protocol. \
@@ -21,13 +22,13 @@ If the protocols differ, connections succeed but requests fail.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[virtualNode orders].virtualNode.spec.listeners[0].portMapping.protocol",
         fails: Some(r#""grpc""#),
         repaired: Some(r#""http""#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,18 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "resources refer to resources of their own mesh",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "the reference is broken, because names are valid only within a mesh",
     explanation: "\
 References between resources contain no mesh: they always mean the resource's own. A resource of this name exists, but \
 in another mesh of the run: one of the two was created in the wrong mesh.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/meshes.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[virtualNode orders].virtualNode.meshName",
         fails: Some(r#""blog""#),
         repaired: Some(r#""shop""#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

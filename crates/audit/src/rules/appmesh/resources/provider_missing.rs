@@ -11,27 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the provider of a virtual service exists",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "requests to the virtual service have no target and are answered with 404 or refused",
     explanation: "\
 A virtual service is a name; its provider, a virtual node or a virtual router of the same mesh, answers the requests. \
 It is reported as missing only if the run has other resources of that kind of the same mesh.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
-    examples: &[
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
-            fails: Some(r#""order""#),
-            repaired: Some(r#""orders""#),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualService stock.shop.local].virtualService.spec.provider.virtualNode.virtualNodeName",
-            fails: Some(r#""stock-v2""#),
-            repaired: Some(r#""stock""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
+        fails: Some(r#""order""#),
+        repaired: Some(r#""orders""#),
+    }),
     check: Check::Resources(check),
 };
 

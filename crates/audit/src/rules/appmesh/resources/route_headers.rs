@@ -15,6 +15,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a route matches by at most 10 headers",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "App Mesh refuses the route",
     explanation: "\
 A route can match the path, the method, the scheme and up to ten headers of a request (or metadata, with gRPC). More \
@@ -23,7 +24,7 @@ headers need several routes.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRouteMatch.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[route all].route.spec.httpRoute.match.headers",
@@ -33,7 +34,7 @@ headers need several routes.",
         repaired: Some(
             r#"[{ "name": "x-0" }, { "name": "x-1" }, { "name": "x-2" }, { "name": "x-3" }, { "name": "x-4" }, { "name": "x-5" }, { "name": "x-6" }, { "name": "x-7" }, { "name": "x-8" }, { "name": "x-9" }]"#,
         ),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

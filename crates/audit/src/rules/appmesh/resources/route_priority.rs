@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the priority of a route is 0 to 1000",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "App Mesh refuses the route",
     explanation: "\
 Routes are tried in the order of their priority, from 0 to 1000. App Mesh refuses other numbers.",
@@ -19,22 +20,13 @@ Routes are tried in the order of their priority, from 0 to 1000. App Mesh refuse
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_RouteSpec.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[route all].route.spec.priority",
-            fails: Some("1001"),
-            repaired: Some("1000"),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[route all].route.spec.priority",
-            fails: Some("-1"),
-            repaired: Some("0"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[route all].route.spec.priority",
+        fails: Some("1001"),
+        repaired: Some("1000"),
+    }),
     check: Check::Resources(check),
 };
 

@@ -12,12 +12,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the routes of a virtual router have different priorities",
     severity: Severity::Warning,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "which of the two routes is tried first is not defined, and a request that matches both may take either",
     explanation: "\
 A virtual router tries its routes by priority, the lowest number first, and uses the first one that matches. The order \
 of routes with the same priority is undefined.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[route beta]",
@@ -27,7 +28,7 @@ of routes with the same priority is undefined.",
         repaired: Some(
             r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
         ),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a route has the protocol of its virtual router",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "the listener of the router cannot use the route, and its requests fail",
     explanation: "\
 The listener of a virtual router has one protocol: `http`, `http2`, `grpc` or `tcp`. The router's routes need the same \
@@ -19,7 +20,7 @@ protocol, which is the key of their specification: `httpRoute`, `http2Route`, `g
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[route all].route.spec",
@@ -29,7 +30,7 @@ protocol, which is the key of their specification: `httpRoute`, `http2Route`, `g
         repaired: Some(
             r#"{ "priority": 10, "httpRoute": { "match": { "prefix": "/" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 100 }] } } }"#,
         ),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the virtual router of a route and the virtual gateway of a gateway route exist",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "the route belongs to no router or gateway, and no request uses it",
     explanation: "\
 A route belongs to one virtual router, a gateway route to one virtual gateway. If the router or gateway is missing, \
@@ -20,7 +21,7 @@ the route is usually one of another environment, or the router or gateway was re
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/gateway-routes.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[(
             "[second]",
@@ -29,7 +30,7 @@ the route is usually one of another environment, or the router or gateway was re
         at: "[route beta].route.virtualRouterName",
         fails: Some(r#""order""#),
         repaired: Some(r#""orders""#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

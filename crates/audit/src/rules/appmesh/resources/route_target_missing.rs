@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the targets of a route exist as virtual nodes, those of a gateway route as virtual services",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "the target's share of the requests is answered with 503",
     explanation: "\
 A route distributes its requests among virtual nodes by weight. The share of a missing virtual node fails. A gateway \
@@ -19,13 +20,13 @@ route sends all of its requests to one virtual service.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/gateway-routes.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[route all].route.spec.httpRoute.action.weightedTargets",
         fails: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "orders-v2", "weight": 10 }]"#),
         repaired: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 10 }]"#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

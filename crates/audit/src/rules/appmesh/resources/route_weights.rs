@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the weights of a route are 0 to 100 each and 1 to 100 together",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "App Mesh refuses the route, or no target gets requests",
     explanation: "\
 Each target of a route has a weight from 0 to 100, relative to the others. The sum of the weights is at most 100. If \
@@ -19,22 +20,13 @@ all are 0, no target gets any requests.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_WeightedTarget.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[route all].route.spec.httpRoute.action.weightedTargets",
-            fails: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 20 }]"#),
-            repaired: Some(r#"[{ "virtualNode": "orders", "weight": 80 }, { "virtualNode": "stock", "weight": 20 }]"#),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[route all].route.spec.httpRoute.action.weightedTargets",
-            fails: Some(r#"[{ "virtualNode": "orders", "weight": 0 }]"#),
-            repaired: Some(r#"[{ "virtualNode": "orders", "weight": 1 }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[route all].route.spec.httpRoute.action.weightedTargets",
+        fails: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 20 }]"#),
+        repaired: Some(r#"[{ "virtualNode": "orders", "weight": 80 }, { "virtualNode": "stock", "weight": 20 }]"#),
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,17 +11,18 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the name of a virtual router is valid",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "App Mesh refuses the virtual router",
     explanation: "\
 The name of a virtual router has at most 255 letters, digits, hyphens and underscores.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[router]",
         fails: Some(r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders.v2", "spec": {} } }"#),
         repaired: Some(r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders-v2", "spec": {} } }"#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a virtual router has routes",
     severity: Severity::Warning,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "requests to the virtual services that the router provides match nothing and are answered with 404",
     explanation: "\
 A virtual router has no effect by itself: its routes determine which virtual nodes get which requests. A router \
@@ -20,7 +21,7 @@ the mesh, or templates that create the mesh and other routes.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[(
             "[router]",
@@ -29,7 +30,7 @@ the mesh, or templates that create the mesh and other routes.",
         at: "[virtualService stock.shop.local].virtualService.spec.provider",
         fails: Some(r#"{ "virtualRouter": { "virtualRouterName": "stock" } }"#),
         repaired: Some(r#"{ "virtualNode": { "virtualNodeName": "stock" } }"#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,18 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a virtual node with a listener has service discovery",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "other Envoys know no address of the node, and requests to it fail with 503",
     explanation: "\
 Other Envoys find the tasks of a virtual node by its service discovery: a DNS name, or a service of AWS Cloud Map. \
 Only a node without a listener, which gets no requests, needs none.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMeshResources,
         given: &[],
         at: "[virtualNode stock].virtualNode.spec.serviceDiscovery",
         fails: None,
         repaired: Some(r#"{ "awsCloudMap": { "namespaceName": "shop.local", "serviceName": "stock" } }"#),
-    }],
+    }),
     check: Check::Resources(check),
 };
 

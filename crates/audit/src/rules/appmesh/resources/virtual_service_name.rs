@@ -11,27 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the name of a virtual service does not resolve to the task itself",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
+    is_fixable: false,
     effect: "apps that call the service connect to their own task, without Envoy",
     explanation: "\
 Apps call a virtual service by its name, which must not resolve to a loopback address: connections to 127.0.0.1 stay \
 in the app's own task, and are not redirected to Envoy. Use the name of the real service in service discovery.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
-    examples: &[
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualService orders.shop.local].virtualService.virtualServiceName",
-            fails: Some(r#""localhost""#),
-            repaired: Some(r#""orders.shop.local""#),
-        },
-        Example {
-            base: Base::AppMeshResources,
-            given: &[],
-            at: "[virtualService orders.shop.local].virtualService.virtualServiceName",
-            fails: Some(r#""127.0.0.1""#),
-            repaired: Some(r#""orders""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[virtualService orders.shop.local].virtualService.virtualServiceName",
+        fails: Some(r#""localhost""#),
+        repaired: Some(r#""orders.shop.local""#),
+    }),
     check: Check::Resources(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "AppPorts are the TCP ports of the app containers",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "connections to a port that is missing in AppPorts bypass Envoy, and those to a port without an app fail",
     explanation: "\
 `AppPorts` and the `portMappings` of the app containers contain the same ports: those on which the app listens. A port \
@@ -21,42 +22,13 @@ earlier port of the app. If an app container has no mappings, its ports are unkn
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[AppPorts].value",
-            fails: Some(r#""9081""#),
-            repaired: Some(r#""9080""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[orders].portMappings",
-            fails: Some(r#"[{ "containerPort": 9080 }, { "containerPort": 9443 }]"#),
-            repaired: Some(r#"[{ "containerPort": 9080 }, { "containerPort": 8125, "protocol": "udp" }]"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[(
-                "containerDefinitions[agent]",
-                r#"{
-                    "name": "agent", "portMappings": [{ "containerPort": 8126 }],
-                    "dependsOn": [{ "containerName": "envoy", "condition": "HEALTHY" }]
-                }"#,
-            )],
-            at: "containerDefinitions[agent].image",
-            fails: Some(r#""example/agent:1.4.2""#),
-            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[AppPorts].value",
-            fails: Some(r#""9080,9443""#),
-            repaired: Some(r#""9080""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[AppPorts].value",
+        fails: Some(r#""9081""#),
+        repaired: Some(r#""9080""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "AppPorts lists the ports of the app",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "ECS refuses the definition, or no incoming connection goes through Envoy",
     explanation: "\
 `AppPorts` contains the ports of the app whose incoming connections are redirected to Envoy, separated by commas. ECS \
@@ -19,29 +20,13 @@ requires it.",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[AppPorts]",
-            fails: None,
-            repaired: Some(r#"{ "name": "AppPorts", "value": "9080" }"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[AppPorts].value",
-            fails: Some(r#""""#),
-            repaired: Some(r#""9080""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[AppPorts].value",
-            fails: Some(r#""http""#),
-            repaired: Some(r#""9080""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[AppPorts]",
+        fails: None,
+        repaired: Some(r#"{ "name": "AppPorts", "value": "9080" }"#),
+    }),
     check: Check::Task(check),
 };
 

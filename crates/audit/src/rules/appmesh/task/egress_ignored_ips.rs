@@ -16,6 +16,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "traffic to the metadata endpoints is not redirected",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "Envoy and the app get no credentials and no task metadata, and Envoy cannot fetch its configuration",
     explanation: "\
 169.254.170.2 is the endpoint of the task role's credentials and the task metadata, 169.254.169.254 is the metadata \
@@ -25,29 +26,13 @@ service of the instance. Neither is part of the mesh: Envoy cannot forward conne
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[EgressIgnoredIPs].value",
-            fails: Some(r#""169.254.169.254""#),
-            repaired: Some(r#""169.254.170.2,169.254.169.254""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[EgressIgnoredIPs].value",
-            fails: Some(r#""169.254.170.2""#),
-            repaired: Some(r#""169.254.170.2,169.254.169.254,10.1.2.3""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[EgressIgnoredIPs]",
-            fails: None,
-            repaired: Some(r#"{ "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[EgressIgnoredIPs]",
+        fails: None,
+        repaired: Some(r#"{ "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }"#),
+    }),
     check: Check::Task(check),
 };
 

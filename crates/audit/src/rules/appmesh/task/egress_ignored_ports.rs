@@ -11,27 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "EgressIgnoredPorts is a list of ports",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "the redirection cannot be set up, and the task fails to start",
     explanation: "\
 `EgressIgnoredPorts` contains the destination ports of connections that bypass Envoy, separated by commas, such as \
 `22` or `5432,6379`. It may be empty. Names of services and ranges are invalid.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[EgressIgnoredPorts]",
-            fails: Some(r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#),
-            repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[EgressIgnoredPorts]",
-            fails: Some(r#"{ "name": "EgressIgnoredPorts", "value": "5432-5440" }"#),
-            repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[EgressIgnoredPorts]",
+        fails: Some(r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#),
+        repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#),
+    }),
     check: Check::Task(check),
 };
 

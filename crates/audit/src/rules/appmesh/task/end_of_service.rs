@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no task definition depends on App Mesh, which ended on 2026-09-30",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "Envoy gets no configuration any more: a new task never becomes healthy",
     explanation: "\
 AWS ended App Mesh on 2026-09-30. Its API and its control plane do not exist any more, so that the findings of the \
@@ -21,7 +22,7 @@ manages. With both, remove the Envoy container, the proxy configuration and the 
         "https://developer.hashicorp.com/consul/docs/ecs",
     ],
     // Every definition of App Mesh violates the rule: there is no correct example.
-    examples: &[],
+    example: None,
     check: Check::Task(check),
 };
 

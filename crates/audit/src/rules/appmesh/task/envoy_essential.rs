@@ -10,18 +10,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy is essential",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "if Envoy stops, the task keeps running without any connections, and ECS does not replace it",
     explanation: "\
 All traffic of the task is redirected to Envoy. If the container is not essential and stops, ECS considers the task as \
 running while all of its connections fail. If it is essential, ECS stops the task, and the service starts another one.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMesh,
         given: &[],
         at: "containerDefinitions[envoy].essential",
         fails: Some("false"),
         repaired: Some("true"),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy has a health check that requests its admin interface",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "ECS cannot determine when Envoy has its configuration: apps that wait for it never start, and others start too early",
     explanation: "\
 Envoy is ready when it has got its configuration from App Mesh. Then the state at `http://localhost:9901/server_info` \
@@ -21,31 +22,15 @@ check.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].healthCheck",
-            fails: None,
-            repaired: Some(
-                r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"], "interval": 5 }"#,
-            ),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].healthCheck.command",
-            fails: Some(r#"["CMD-SHELL", "curl -s http://localhost:9091/server_info | grep state | grep -q LIVE"]"#),
-            repaired: Some(r#"["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"]"#),
-        },
-        Example {
-            base: Base::AppMeshGateway,
-            given: &[],
-            at: "containerDefinitions[envoy].healthCheck.command",
-            fails: Some(r#"["CMD", "curl", "-sf", "http://localhost:8080/"]"#),
-            repaired: Some(r#"["CMD", "curl", "-sf", "http://localhost:9901/ready"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[envoy].healthCheck",
+        fails: None,
+        repaired: Some(
+            r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"], "interval": 5 }"#,
+        ),
+    }),
     check: Check::Task(check),
 };
 

@@ -23,6 +23,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy has App Mesh's own image, from the region's account",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "the image cannot be pulled, or contains an Envoy that cannot get its configuration from App Mesh",
     explanation: "\
 App Mesh needs a special Envoy: `aws-appmesh-envoy` signs its requests to the control plane with the credentials of \
@@ -31,29 +32,13 @@ the task, which the Envoy project's image does not. AWS publishes it in the publ
 except for me-south-1, ap-east-1, ap-southeast-3, eu-south-1, il-central-1 and af-south-1, which have other accounts. \
 A copy in your own registry is allowed.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html"],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].image",
-            fails: Some(r#""envoyproxy/envoy:v1.29.12""#),
-            repaired: Some(r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.29.12.1-prod""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].image",
-            fails: Some(r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-            repaired: Some(r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].image",
-            fails: Some(r#""772975370895.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-            repaired: Some(r#""123456789012.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[envoy].image",
+        fails: Some(r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
+        repaired: Some(r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
+    }),
     check: Check::Task(check),
 };
 

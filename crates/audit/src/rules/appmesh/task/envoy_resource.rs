@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy has the name of its virtual node or gateway",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "App Mesh has no configuration for it, and Envoy never becomes healthy",
     explanation: "\
 Envoy requests the configuration of one resource of a mesh. Its name is `mesh/<mesh>/virtualNode/<node>`, \
@@ -20,36 +21,13 @@ have no Envoy.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-            fails: Some(r#""shop/orders""#),
-            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-            fails: Some(r#""mesh/shop/virtualnode/orders""#),
-            repaired: Some(r#""arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-            fails: Some(r#""mesh/shop/virtualRouter/orders""#),
-            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN]",
-            fails: None,
-            repaired: Some(r#"{ "name": "APPMESH_RESOURCE_ARN", "value": "mesh/shop/virtualNode/orders" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+        fails: Some(r#""shop/orders""#),
+        repaired: Some(r#""mesh/shop/virtualNode/orders""#),
+    }),
     check: Check::Task(check),
 };
 

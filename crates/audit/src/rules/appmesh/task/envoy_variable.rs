@@ -18,6 +18,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the name of Envoy's resource is in the variable that its version reads",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "Envoy does not read the variable and gets no configuration, so that it never becomes healthy",
     explanation: "\
 Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images \
@@ -26,22 +27,13 @@ also read the old variable, but only for a virtual node: a virtual gateway needs
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].image",
-            fails: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.12.5.0-prod""#),
-            repaired: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-        },
-        Example {
-            base: Base::AppMeshGateway,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[0].name",
-            fails: Some(r#""APPMESH_VIRTUAL_NODE_NAME""#),
-            repaired: Some(r#""APPMESH_RESOURCE_ARN""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMeshGateway,
+        given: &[],
+        at: "containerDefinitions[envoy].environment[0].name",
+        fails: Some(r#""APPMESH_VIRTUAL_NODE_NAME""#),
+        repaired: Some(r#""APPMESH_RESOURCE_ARN""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the Envoy image is v1.17.2.0 or newer",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "App Mesh accepts no new Envoy of this version; an existing one lacks years of security fixes",
     explanation: "\
 Since 2023-06-30, App Mesh is compatible with Envoy images from v1.17.2.0-prod on. Meshes that had used an older one \
@@ -22,25 +23,16 @@ version 3 of Envoy's API.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/1.17-migration.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[(
-                "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
-                "\"APPMESH_VIRTUAL_NODE_NAME\"",
-            )],
-            at: "containerDefinitions[envoy].image",
-            fails: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#),
-            repaired: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].image",
-            fails: Some(r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.16.1.1-prod""#),
-            repaired: Some(r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.34.13.0-prod""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[(
+            "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
+            "\"APPMESH_VIRTUAL_NODE_NAME\"",
+        )],
+        at: "containerDefinitions[envoy].image",
+        fails: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#),
+        repaired: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task on Fargate with App Mesh's private registry has an execution role",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "the Envoy image cannot be pulled, and the task stops with CannotPullContainerError",
     explanation: "\
 A private registry of Amazon ECR requires credentials. On EC2, they come from the role of the instance; on Fargate, \
@@ -18,22 +19,13 @@ from the task execution role, with the managed policy `AmazonECSTaskExecutionRol
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_execution_IAM_role.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "executionRoleArn",
-            fails: None,
-            repaired: Some(r#""arn:aws:iam::123456789012:role/orders-execution""#),
-        },
-        Example {
-            base: Base::AppMeshGateway,
-            given: &[],
-            at: "executionRoleArn",
-            fails: None,
-            repaired: Some(r#""arn:aws:iam::123456789012:role/ingress-execution""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "executionRoleArn",
+        fails: None,
+        repaired: Some(r#""arn:aws:iam::123456789012:role/orders-execution""#),
+    }),
     check: Check::Task(check),
 };
 

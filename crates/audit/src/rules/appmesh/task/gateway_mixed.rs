@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a virtual gateway runs in a separate task",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "the traffic of the app is redirected to the Envoy of a gateway, which has no configuration for the app",
     explanation: "\
 The Envoy of a virtual gateway accepts requests from outside on its own listeners and forwards them into the mesh. It \
@@ -21,26 +22,13 @@ not in the mesh. An app needs a separate Envoy for its virtual node.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_gateways.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-            fails: Some(r#""mesh/shop/virtualGateway/ingress""#),
-            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-        },
-        Example {
-            base: Base::AppMeshGateway,
-            given: &[],
-            at: "containerDefinitions[web]",
-            fails: Some(
-                r#"{ "name": "web", "image": "example/web:1.4.2", "portMappings": [{ "containerPort": 9090 }] }"#,
-            ),
-            repaired: Some(
-                r#"{ "name": "web", "image": "public.ecr.aws/aws-observability/aws-for-fluent-bit:stable", "portMappings": [{ "containerPort": 24224 }] }"#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+        fails: Some(r#""mesh/shop/virtualGateway/ingress""#),
+        repaired: Some(r#""mesh/shop/virtualNode/orders""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy runs as the user whose traffic is not redirected",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "Envoy's own traffic is redirected to Envoy again, and no connection leaves the task",
     explanation: "\
 Envoy's own traffic must not be redirected. `IgnoredUID` is the user whose traffic is excluded, and has to be the \
@@ -21,43 +22,13 @@ number in `user` of the Envoy container; the examples use 1337. `IgnoredGID` doe
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[IgnoredUID].value",
-            fails: Some(r#""1338""#),
-            repaired: Some(r#""1337""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[IgnoredUID]",
-            fails: None,
-            repaired: Some(r#"{ "name": "IgnoredUID", "value": "1337" }"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].user",
-            fails: None,
-            repaired: Some(r#""1337""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].user",
-            fails: Some(r#""0""#),
-            repaired: Some(r#""1337""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[("proxyConfiguration.properties[IgnoredUID]", r#"{ "name": "IgnoredGID", "value": "1000" }"#)],
-            at: "containerDefinitions[envoy].user",
-            fails: Some(r#""1337:1337""#),
-            repaired: Some(r#""1337:1000""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[IgnoredUID].value",
+        fails: Some(r#""1338""#),
+        repaired: Some(r#""1337""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the network mode is awsvpc",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "ECS refuses the definition: a proxy configuration works in awsvpc mode only",
     explanation: "\
 App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does a task have a separate namespace and address. A virtual gateway redirects nothing and may run in other modes.",
@@ -18,16 +19,13 @@ App Mesh redirects the traffic of a task in the network namespace that its conta
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "networkMode",
-            fails: Some(r#""bridge""#),
-            repaired: Some(r#""awsvpc""#),
-        },
-        Example { base: Base::AppMesh, given: &[], at: "networkMode", fails: None, repaired: Some(r#""awsvpc""#) },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "networkMode",
+        fails: Some(r#""bridge""#),
+        repaired: Some(r#""awsvpc""#),
+    }),
     check: Check::Task(check),
 };
 

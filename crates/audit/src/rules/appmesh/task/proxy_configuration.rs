@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task of a virtual node has a proxy configuration",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "no traffic is redirected to Envoy, so that the app bypasses the mesh in both directions",
     explanation: "\
 The traffic of a task goes through Envoy only if ECS redirects it, which it does for a definition with a \
@@ -20,7 +21,7 @@ do not apply to it. Only the Envoy of a virtual gateway, to which clients connec
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMesh,
         given: &[],
         at: "proxyConfiguration",
@@ -28,7 +29,7 @@ do not apply to it. Only the Envoy of a virtual gateway, to which clients connec
         repaired: Some(
             r#"{ "type": "APPMESH", "containerName": "envoy", "properties": [{ "name": "IgnoredUID", "value": "1337" }, { "name": "ProxyIngressPort", "value": "15000" }, { "name": "ProxyEgressPort", "value": "15001" }, { "name": "AppPorts", "value": "9080" }, { "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }] }"#,
         ),
-    }],
+    }),
     check: Check::Task(check),
 };
 

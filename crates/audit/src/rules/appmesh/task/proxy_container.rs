@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy configuration names the Envoy container",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "ECS refuses the definition, or redirects the traffic to a container that is not a proxy",
     explanation: "\
 `containerName` of the proxy configuration is the name of the proxy's container. ECS starts it before it redirects the \
@@ -19,29 +20,13 @@ traffic of the others.",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.containerName",
-            fails: Some(r#""proxy""#),
-            repaired: Some(r#""envoy""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.containerName",
-            fails: Some(r#""orders""#),
-            repaired: Some(r#""envoy""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.containerName",
-            fails: None,
-            repaired: Some(r#""envoy""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.containerName",
+        fails: Some(r#""proxy""#),
+        repaired: Some(r#""envoy""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "traffic is redirected to the ports 15000 and 15001",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
     explanation: "\
 App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections of the app on port \
@@ -21,29 +22,13 @@ App Mesh configures Envoy to accept incoming connections on port 15000 and outgo
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[ProxyIngressPort].value",
-            fails: Some(r#""15001""#),
-            repaired: Some(r#""15000""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[ProxyEgressPort].value",
-            fails: Some(r#""15002""#),
-            repaired: Some(r#""15001""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[ProxyEgressPort]",
-            fails: None,
-            repaired: Some(r#"{ "name": "ProxyEgressPort", "value": "15001" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[ProxyIngressPort].value",
+        fails: Some(r#""15001""#),
+        repaired: Some(r#""15000""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -21,27 +21,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy configuration has known properties only",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "the property is refused or has no effect, and the intended one is missing",
     explanation: "\
 The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, \
 `EgressIgnoredPorts` and `EgressIgnoredIPs`. They are case-sensitive.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[EgressIgnoredCIDRs]",
-            fails: Some(r#"{ "name": "EgressIgnoredCIDRs", "value": "10.0.0.0/8" }"#),
-            repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "22" }"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "proxyConfiguration.properties[AppPorts].name",
-            fails: Some(r#""appPorts""#),
-            repaired: Some(r#""AppPorts""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.properties[AppPorts].name",
+        fails: Some(r#""appPorts""#),
+        repaired: Some(r#""AppPorts""#),
+    }),
     check: Check::Task(check),
 };
 

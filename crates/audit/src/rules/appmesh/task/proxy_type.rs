@@ -10,17 +10,18 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy configuration has the type APPMESH",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 `APPMESH` is the only type of proxy configuration, and the default. It has to be in capitals.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMesh,
         given: &[],
         at: "proxyConfiguration.type",
         fails: Some(r#""ENVOY""#),
         repaired: Some(r#""APPMESH""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

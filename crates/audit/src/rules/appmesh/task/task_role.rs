@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task on Fargate has a task role",
     severity: Severity::Error,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "Envoy has no credentials to sign its requests to App Mesh, and never becomes healthy",
     explanation: "\
 Envoy signs its requests to App Mesh. On EC2, it may use the role of the instance; on Fargate there is none, so that \
@@ -19,22 +20,13 @@ virtual node or gateway.",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/proxy-authorization.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "taskRoleArn",
-            fails: None,
-            repaired: Some(r#""arn:aws:iam::123456789012:role/orders-task""#),
-        },
-        Example {
-            base: Base::AppMeshGateway,
-            given: &[],
-            at: "taskRoleArn",
-            fails: None,
-            repaired: Some(r#""arn:aws:iam::123456789012:role/ingress-task""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "taskRoleArn",
+        fails: None,
+        repaired: Some(r#""arn:aws:iam::123456789012:role/orders-task""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task whose Envoy sends traces has an X-Ray daemon",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "Envoy sends its traces to UDP port 2000 of the task, which is closed, and they are lost",
     explanation: "\
 With `ENABLE_ENVOY_XRAY_TRACING`, Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
@@ -19,7 +20,7 @@ collector with the same protocol, has to run in the same task and forward them."
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::AppMesh,
         given: &[],
         at: "containerDefinitions[xray-daemon]",
@@ -27,7 +28,7 @@ collector with the same protocol, has to run in the same task and forward them."
         repaired: Some(
             r#"{ "name": "xray-daemon", "image": "amazon/aws-xray-daemon", "user": "1337", "portMappings": [{ "containerPort": 2000, "protocol": "udp" }] }"#,
         ),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "in a task with an X-Ray daemon, Envoy sends traces",
     severity: Severity::Info,
     applies: Applies::AppMesh,
+    is_fixable: false,
     effect: "the daemon runs, but gets no traces of Envoy",
     explanation: "\
 The X-Ray daemon of the task only forwards what it receives. Envoy sends segments if `ENABLE_ENVOY_XRAY_TRACING` is \
@@ -19,22 +20,13 @@ The X-Ray daemon of the task only forwards what it receives. Envoy sends segment
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
     ],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
-            fails: None,
-            repaired: Some(r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING].value",
-            fails: Some(r#""0""#),
-            repaired: Some(r#""1""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
+        fails: None,
+        repaired: Some(r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#),
+    }),
     check: Check::Task(check),
 };
 

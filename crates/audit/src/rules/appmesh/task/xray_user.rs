@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the X-Ray daemon runs as the user whose traffic is not redirected",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
+    is_fixable: true,
     effect: "the daemon's traffic to X-Ray is redirected to Envoy, which drops it if the mesh allows no egress",
     explanation: "\
 The daemon's traffic to X-Ray is not part of the mesh. As the user in `IgnoredUID`, its connections bypass Envoy. As \
 another user, they go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, and any other counts them as \
 traffic of the app.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
-    examples: &[
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[xray-daemon].user",
-            fails: None,
-            repaired: Some(r#""1337""#),
-        },
-        Example {
-            base: Base::AppMesh,
-            given: &[],
-            at: "containerDefinitions[xray-daemon].user",
-            fails: Some(r#""0""#),
-            repaired: Some(r#""1337""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[xray-daemon].user",
+        fails: None,
+        repaired: Some(r#""1337""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the client agent advertises the address in the task's metadata",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "other agents and proxies may get an address at which the task is unreachable",
     explanation: "\
 A task has several network interfaces: its own, with the address in the VPC, and one or two for ECS's own endpoints. \
@@ -23,44 +24,15 @@ A fixed address is wrong for every task but one.",
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
-            ),
-            repaired: Some(SCRIPT),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise=127.0.0.1 -retry-join consul.example.internal\n"]"#,
-            ),
-            repaired: Some(SCRIPT),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\ncat << EOF > /consul/agent.hcl\nadvertise_addr = \"10.0.1.12\"\nretry_join = [\"consul.example.internal\"]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
-            ),
-            repaired: Some(SCRIPT),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\ncat << EOF > /consul/agent.hcl\nadvertise_reconnect_timeout = \"15m\"\nretry_join = [\"consul.example.internal\"]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
-            ),
-            repaired: Some(SCRIPT),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].command",
+        fails: Some(
+            r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
+        ),
+        repaired: Some(SCRIPT),
+    }),
     check: Check::Task(check),
 };
 

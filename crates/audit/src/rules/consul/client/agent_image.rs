@@ -10,18 +10,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-client has the image of Consul",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "the container has no program called consul and stops, and mesh-init waits for its agent until the task is stopped",
     explanation: "\
 The container's script starts Consul's agent, which is the program `consul`. The images of consul-ecs, of Consul \
 Dataplane and of Envoy do not contain it. Images with unknown names count as mirrors of Consul's image.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[consul-client].image",
         fails: Some(r#""hashicorp/consul-ecs:0.4.3""#),
         repaired: Some(r#""registry.example.com/mirror/hashicorp-consul:1.11.11""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

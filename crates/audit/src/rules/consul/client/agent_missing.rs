@@ -11,19 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "with consul-ecs up to 0.6, the task has a Consul client agent",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "mesh-init finds no agent to register the service with, and waits for one until the task is stopped",
     explanation: "\
 Up to consul-ecs 0.6, mesh-init, health-sync and Envoy connect to a Consul agent in the same task, at 127.0.0.1. The \
 agent joins the cluster, and the task's services are registered with it. From 0.7 on, tasks connect to the Consul \
 servers directly, and Consul Dataplane replaces the agent and Envoy.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[consul-client]",
         fails: None,
         repaired: Some(CLIENT_CONTAINER),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-client mounts the shared volumes, both writable",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "mesh-init finds no program consul, or the script fails to write its files and the agent never starts",
     explanation: "\
 The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it, and writes \
@@ -18,36 +19,13 @@ the CA's certificate, the agent's configuration and its token below the director
 `/consul`. Both directories are volumes, which this container must be able to write to. A directory that the script \
 does not mention needs no mount.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].mountPoints[consul_data]",
-            fails: None,
-            repaired: Some(r#"{ "sourceVolume": "consul_data", "containerPath": "/consul" }"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].mountPoints[consul_data].readOnly",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].mountPoints[consul_binary]",
-            fails: None,
-            repaired: Some(r#"{ "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject" }"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[consul-client].mountPoints[consul_binary].readOnly",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].mountPoints[consul_data].readOnly",
+        fails: Some("true"),
+        repaired: Some("false"),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the script of consul-client ends with exec consul agent",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "the agent does not get TERM: it is killed, and its node and services remain in Consul as failed",
     explanation: "\
 ECS sends TERM to the container's main process. Without `exec`, that is the shell, which does not forward it. The \
@@ -21,7 +22,7 @@ signal.",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[consul-client].command",
@@ -29,7 +30,7 @@ signal.",
             r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#,
         ),
         repaired: Some(SCRIPT),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the client agent serves its APIs at 127.0.0.1 only",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "any host that reaches the task's address can register services and read the catalog through its agent",
     explanation: "\
 `client_addr` is the address at which the agent serves HTTP, gRPC and DNS. With 0.0.0.0, that includes the task's \
@@ -18,7 +19,7 @@ address in the VPC, which only the security group protects; without ACLs, the AP
 own containers reach it at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for \
 each API, which takes precedence.",
     sources: &["https://developer.hashicorp.com/consul/docs/agent/config/config-files"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[consul-client].command",
@@ -26,7 +27,7 @@ each API, which takes precedence.",
             r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#,
         ),
         repaired: Some(SCRIPT),
-    }],
+    }),
     check: Check::Task(check),
 };
 

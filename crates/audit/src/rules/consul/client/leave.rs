@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the client agent leaves the cluster when its task ends",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "each task that ends stays in Consul as a failed node for 72 hours, with its services as critical instances",
     explanation: "\
 With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM: its node and services are removed at \
@@ -19,31 +20,17 @@ default of agents in client mode is true, so that only `false` is reported. The 
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#,
-            ),
-            repaired: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
-            ),
-        },
-        // Of two files, the second one takes precedence.
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\ncat << EOF > /consul/a.hcl\nleave_on_terminate = true\nadvertise_addr = \"$IP\"\nretry_join = [\"consul.example.internal\"]\nEOF\ncat << EOF > /consul/b.hcl\nleave_on_terminate = false\nEOF\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -config-file /consul/a.hcl -config-file /consul/b.hcl\n"]"#,
-            ),
-            repaired: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\ncat << EOF > /consul/a.hcl\nleave_on_terminate = true\nadvertise_addr = \"$IP\"\nretry_join = [\"consul.example.internal\"]\nEOF\ncat << EOF > /consul/b.hcl\nleave_on_terminate = true\nEOF\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -config-file /consul/a.hcl -config-file /consul/b.hcl\n"]"#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].command",
+        fails: Some(
+            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#,
+        ),
+        repaired: Some(
+            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
+        ),
+    }),
     check: Check::Task(check),
 };
 

@@ -19,6 +19,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no container maps the ports of the client agent",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "load balancers and service discovery expose the agent's API, with the permissions of its token, like a port of the app; an app cannot open such a port",
     explanation: "\
 The task's Consul agent serves its own task, at 127.0.0.1: Envoy gets its configuration and mesh-init registers the \
@@ -29,22 +30,13 @@ containers of the task share one network interface, so that an app cannot listen
         "https://developer.hashicorp.com/consul/docs/install/ports",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].portMappings",
-            fails: Some(r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#),
-            repaired: Some("[]"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[web].portMappings",
-            fails: Some(r#"[{ "containerPort": 9090 }, { "containerPort": 8600, "protocol": "udp" }]"#),
-            repaired: Some(r#"[{ "containerPort": 9090 }, { "containerPort": 8300 }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].portMappings",
+        fails: Some(r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#),
+        repaired: Some("[]"),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the sidecar proxy runs Envoy with the configuration that mesh-init writes",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "Envoy does not start, or runs without a listener: it is never healthy, and the app never starts",
     explanation: "\
 mesh-init writes `envoy-bootstrap.json` into the directory in `bootstrapDir`, usually `/consul`. It contains Envoy's \
@@ -23,29 +24,13 @@ demonstration configuration of its image. With `envoy-entrypoint` as entry point
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://www.envoyproxy.io/docs/envoy/latest/operations/cli",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].command",
-            fails: None,
-            repaired: Some(r#"["envoy", "-c", "/consul/envoy-bootstrap.json"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].command",
-            fails: Some(r#"["envoy", "--config-path", "/etc/envoy/envoy.yaml"]"#),
-            repaired: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json", "--log-level", "debug"]"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].command",
-            fails: Some(r#"["--config-path", "/consul/envoy-bootstrap.json"]"#),
-            repaired: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ClientGateway,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].command",
+        fails: Some(r#"["--config-path", "/consul/envoy-bootstrap.json"]"#),
+        repaired: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
+    }),
     check: Check::Task(check),
 };
 

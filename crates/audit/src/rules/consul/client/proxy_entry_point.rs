@@ -16,6 +16,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs envoy-entrypoint starts the sidecar proxy",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "Envoy stops as soon as the task stops, and the last requests of the app fail",
     explanation: "\
 When a task stops, ECS sends TERM to its containers, and Envoy stops when it gets one. An app that did not wait for \
@@ -24,22 +25,13 @@ to the shared volume, starts Envoy, ignores TERM, and stops Envoy after the app'
 script as entry point may do the same and is not reported, nor are gateways, which have no app, and consul-ecs before \
 0.3, whose official definitions had no such entry point.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].entryPoint",
-            fails: None,
-            repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].entryPoint",
-            fails: Some(r#"["/consul/consul-ecs", "app-entrypoint"]"#),
-            repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].entryPoint",
+        fails: None,
+        repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
+    }),
     check: Check::Task(check),
 };
 

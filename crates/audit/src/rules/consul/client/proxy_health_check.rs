@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::{
     definition::{Container, HealthCheck},
-    example::{Base, Example, FLAGS},
+    example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
@@ -20,6 +20,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the health check of the sidecar proxy probes its public listener",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "the proxy is never healthy, so that the app never starts; or it is healthy before it accepts traffic",
     explanation: "\
 The app waits until the proxy is healthy, which means that Envoy has its configuration: only then does it open the \
@@ -30,89 +31,13 @@ early, as with Envoy's admin port.",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[
-                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
-                ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.15.3""#),
-                ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy:v1.23.10""#),
-                (
-                    "containerDefinitions[consul-ecs-health-sync].image",
-                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
-                ),
-            ],
-            at: "config.proxy.publicListenerPort",
-            fails: Some("21000"),
-            repaired: Some("20000"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
-            fails: Some(r#"["CMD-SHELL", "nc -z 127.0.0.1 19000"]"#),
-            repaired: Some(r#"["CMD-SHELL", "nc -z 127.0.0.1 20000"]"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
-            fails: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
-            repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].healthCheck",
-            fails: None,
-            repaired: Some(r#"{ "command": ["CMD", "nc", "-z", "127.0.0.1", "20000"] }"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].healthCheck",
-            fails: None,
-            repaired: Some(r#"{ "command": ["nc", "-z", "127.0.0.1", "8443"] }"#),
-        },
-        // Zero means the default.
-        Example {
-            base: Base::Client,
-            given: &[
-                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
-                ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.15.3""#),
-                ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy:v1.23.10""#),
-                (
-                    "containerDefinitions[consul-ecs-health-sync].image",
-                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
-                ),
-            ],
-            at: "config.proxy.publicListenerPort",
-            fails: Some("20001"),
-            repaired: Some("0"),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[("config.gateway.lanAddress.port", "0")],
-            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
-            fails: Some(r#"["nc", "-z", "127.0.0.1", "8444"]"#),
-            repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
-            fails: Some(r#"["NONE"]"#),
-            repaired: Some(r#"["CMD", "nc", "-z", "127.0.0.1", "20000"]"#),
-        },
-        // Before 0.3, there were flags and no configuration.
-        Example {
-            base: Base::Client,
-            given: FLAGS,
-            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
-            fails: Some(r#"["nc", "-z", "127.0.0.1", "19000"]"#),
-            repaired: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ClientGateway,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+        fails: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
+        repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,19 +10,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "sidecar-proxy has the image of Envoy",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "the container finds no program called envoy and fails, so that the app never starts",
     explanation: "\
 With a client agent, the proxy is Envoy, in a version that the agent's Consul supports. The images of Consul and \
 consul-ecs do not contain it. The image of Consul Dataplane does, but its program needs a configuration that mesh-init \
 does not write in this generation. Images with unknown names count as mirrors of Envoy's image.",
     sources: &["https://developer.hashicorp.com/consul/docs/connect/proxies/envoy"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[sidecar-proxy].image",
         fails: Some(r#""hashicorp/consul:1.11.11""#),
         repaired: Some(r#""registry.example.com/mirror/envoy-with-tools:v1.20.7""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

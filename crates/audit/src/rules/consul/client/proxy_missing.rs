@@ -11,19 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task has a proxy",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "the service is registered with a sidecar that does not run: it can neither get requests from the mesh nor send any",
     explanation: "\
 mesh-init registers two services, the app's and its proxy's, and writes the configuration of the proxy. The container \
 `sidecar-proxy` runs Envoy with it. Without this container, the registered address of the proxy and the ports of the \
 app's upstreams are closed.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[sidecar-proxy]",
         fails: None,
         repaired: Some(SIDECAR_PROXY_CONTAINER),
-    }],
+    }),
     check: Check::Task(check),
 };
 

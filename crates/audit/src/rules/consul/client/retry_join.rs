@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the client agent has addresses to join, and retries",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "the agent joins no cluster, and mesh-init waits until the task is stopped",
     explanation: "\
 A client agent needs the address of at least one member of the cluster, and has to retry until that member responds: \
@@ -21,28 +22,15 @@ script, nothing is reported.",
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
         "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#,
-            ),
-            repaired: Some(SCRIPT),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\ncat << EOF > /consul/agent.hcl\nadvertise_addr = \"$IP\"\nretry_join = [\n]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
-            ),
-            repaired: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\ncat << EOF > /consul/agent.hcl\nadvertise_addr = \"$IP\"\nretry_join = [\n  \"consul.example.internal\",\n]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].command",
+        fails: Some(
+            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#,
+        ),
+        repaired: Some(SCRIPT),
+    }),
     check: Check::Task(check),
 };
 

@@ -21,6 +21,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the secrets that the script of consul-client uses are set",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "the variable is empty: the agent stops, trusts no server or has no permissions, and mesh-init waits until the task is stopped",
     explanation: "\
 The script reads secrets from environment variables: with TLS the CA's certificate (`CONSUL_CACERT`, from 0.5 on \
@@ -31,35 +32,15 @@ nothing, so that only the errors of the agent show the problem. Each variable be
         "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].secrets[CONSUL_CACERT]",
-            fails: None,
-            repaired: Some(
-                r#"{ "name": "CONSUL_CACERT", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#,
-            ),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].secrets[AGENT_TOKEN]",
-            fails: None,
-            repaired: Some(
-                r#"{ "name": "AGENT_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:token::" }"#,
-            ),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[consul-client].secrets[CONSUL_GOSSIP_ENCRYPTION_KEY]",
-            fails: None,
-            repaired: Some(
-                r#"{ "name": "CONSUL_GOSSIP_ENCRYPTION_KEY", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-gossip-key-StUvWx" }"#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].secrets[CONSUL_CACERT]",
+        fails: None,
+        repaired: Some(
+            r#"{ "name": "CONSUL_CACERT", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#,
+        ),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a shell runs the script of consul-client",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: true,
     effect: "the script is used as the name of a program, and the agent never starts",
     explanation: "\
 The agent needs the task's address and a configuration file before it starts, so that the container runs a script. ECS \
@@ -20,29 +21,13 @@ incomplete configuration.",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].entryPoint",
-            fails: None,
-            repaired: Some(r#"["/bin/sh", "-ec"]"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[consul-client].entryPoint",
-            fails: Some(r#"["consul"]"#),
-            repaired: Some(r#"["/bin/bash", "-e", "-c"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].entryPoint",
-            fails: Some(r#"["/bin/sh"]"#),
-            repaired: Some(r#"["sh", "-c"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].entryPoint",
+        fails: None,
+        repaired: Some(r#"["/bin/sh", "-ec"]"#),
+    }),
     check: Check::Task(check),
 };
 

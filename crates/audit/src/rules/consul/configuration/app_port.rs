@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no app listens on a port of the mesh's own containers",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
     explanation: "\
 All containers of a task share one network interface, so that two of them cannot listen on the same port. The proxy \
@@ -21,13 +22,7 @@ agent.",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
     ],
-    examples: &[
-        app(Base::Client, "20000"),
-        app(Base::Dataplane, "20000"),
-        app(Base::Dataplane, "22000"),
-        app(Base::ControlPlane, "10000"),
-        app(Base::Dataplane, "19000"),
-    ],
+    example: Some(app(Base::Client, "20000")),
     check: Check::Task(check),
 };
 

@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs reads every field of the configuration",
     severity: Severity::Warning,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "the field is silently ignored, and the default is used instead",
     explanation: "\
 In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
 `.grpc`, and in `meshGateway`, it ignores them: with a misspelled `publicListenerPort`, the proxy listens on the \
 default port 20000.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.proxy.local_service_address",
-            fails: Some(r#""127.0.0.1""#),
-            repaired: None,
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.consulServers.grpc.https",
-            fails: Some("true"),
-            repaired: None,
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.proxy.local_service_address",
+        fails: Some(r#""127.0.0.1""#),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
 

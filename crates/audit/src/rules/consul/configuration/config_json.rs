@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "CONSUL_ECS_CONFIG_JSON is JSON",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "the container ends at once with \"invalid config\", and the task never joins the mesh, or never runs the controller",
     explanation: "\
 The configuration of consul-ecs is one JSON text in an environment variable. Lost quotes in a template, a trailing \
 comma, an unescaped line break or a comment make it invalid. Generate it with a tool: `jsonencode` in Terraform, \
 `Fn::ToJsonString` or a block scalar in CloudFormation.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
-            fails: Some(r#""{bootstrapDir: /consul}""#),
-            repaired: Some(CONFIGURATION),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].environment[CONSUL_ECS_CONFIG_JSON].value",
-            fails: Some(r#""""#),
-            repaired: Some(CONFIGURATION),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
+        fails: Some(r#""{bootstrapDir: /consul}""#),
+        repaired: Some(CONFIGURATION),
+    }),
     check: Check::Task(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh, or never runs the controller",
     explanation: "\
 mesh-init, the control plane, health-sync and the controller read their settings from one environment variable, \
@@ -19,36 +20,13 @@ mesh-init, the control plane, health-sync and the controller read their settings
 a task's containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
 not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
-            fails: Some(r#""CONSUL_ECS_CONFIG""#),
-            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].environment[CONSUL_ECS_CONFIG_JSON].name",
-            fails: Some(r#""CONSUL_ECS_CONFIG""#),
-            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].environment[CONSUL_ECS_CONFIG_JSON].name",
-            fails: Some(r#""CONSUL_ECS_CONFIG""#),
-            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
-        },
-        Example {
-            base: Base::Controller,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-controller].environment[CONSUL_ECS_CONFIG_JSON].name",
-            fails: Some(r#""CONSUL_ECS_CONFIG""#),
-            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
+        fails: Some(r#""CONSUL_ECS_CONFIG""#),
+        repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
+    }),
     check: Check::Task(check),
 };
 

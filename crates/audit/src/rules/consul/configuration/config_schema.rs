@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the configuration has the fields, types and values that consul-ecs accepts",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "consul-ecs refuses the configuration and fails, so that the task never joins the mesh, or never runs the controller",
     explanation: "\
 consul-ecs checks its configuration against a JSON schema before anything else. Keys are in camel case \
@@ -21,57 +22,13 @@ image's release knows a field, and `consul-config-ignored` reports keys that con
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.proxy.upstreams",
-            fails: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#),
-            repaired: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "config.proxy.upstreams",
-            fails: Some(r#"[{ "destinationName": "orders" }]"#),
-            repaired: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234 }]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "config.service.port",
-            fails: Some(r#""9090""#),
-            repaired: Some("9090"),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.consulServers.hosts",
-            fails: None,
-            repaired: Some(r#""consul.example.internal""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.logLevel",
-            fails: Some(r#""debug""#),
-            repaired: Some(r#""DEBUG""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.service.weights",
-            fails: Some(r#"{ "passing": 1 }"#),
-            repaired: Some(r#"{ "passing": 1, "warning": 1 }"#),
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "config.gateway.kind",
-            fails: Some(r#""ingress-gateway""#),
-            repaired: Some(r#""mesh-gateway""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.proxy.upstreams",
+        fails: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#),
+        repaired: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#),
+    }),
     check: Check::Task(check),
 };
 

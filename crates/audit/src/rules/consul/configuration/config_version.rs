@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the image's version of consul-ecs knows every field of the configuration",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "consul-ecs refuses the configuration and fails, or ignores the field",
     explanation: "\
 Each release of consul-ecs has its own schema of the configuration, in which a key of another release is unknown. \
@@ -22,40 +23,17 @@ image's tag; with `latest` or a digest alone, it reports nothing.",
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[
-                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
-                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-                ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-            ],
-            at: "config.service.networkResilienceConfig.outlierDetection.consecutive5xx",
-            fails: Some("5"),
-            repaired: None,
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.consulHTTPAddr",
-            fails: Some(r#""https://consul.example.internal:8501""#),
-            repaired: None,
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "config.transparentProxy",
-            fails: Some(r#"{ "enabled": false }"#),
-            repaired: None,
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "config.gateway.kind",
-            fails: Some(r#""api-gateway""#),
-            repaired: Some(r#""mesh-gateway""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[
+            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
+            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+        ],
+        at: "config.service.networkResilienceConfig.outlierDetection.consecutive5xx",
+        fails: Some("5"),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
 

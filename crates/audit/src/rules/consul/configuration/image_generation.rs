@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the version of consul-ecs belongs to the containers of the task",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh, or never runs the controller",
     explanation: "\
 consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
@@ -22,39 +23,16 @@ generation than the containers usually results from an upgrade of the images alo
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
     ],
-    examples: &[
-        image(Base::Client, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#, CLIENT_IMAGE),
-        image(
-            Base::Dataplane,
-            "consul-ecs-mesh-init",
-            r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
-            DATAPLANE_IMAGE,
-        ),
-        image(
-            Base::Dataplane,
-            "consul-ecs-health-sync",
-            r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#,
-            DATAPLANE_IMAGE,
-        ),
-        image(
-            Base::ControlPlane,
-            "consul-ecs-control-plane",
-            r#""public.ecr.aws/hashicorp/consul-ecs:0.8.4""#,
-            r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#,
-        ),
-        image(
-            Base::Controller,
-            "consul-ecs-controller",
-            r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
-            DATAPLANE_IMAGE,
-        ),
-    ],
+    example: Some(image(
+        Base::Client,
+        "consul-ecs-mesh-init",
+        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
+        CLIENT_IMAGE,
+    )),
     check: Check::Task(check),
 };
 
 const CLIENT_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.4.3""#;
-const DATAPLANE_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#;
-
 const fn image(base: Base, container: &'static str, fails: &'static str, repaired: &'static str) -> Example {
     let at = match container.as_bytes() {
         b"consul-ecs-mesh-init" => "containerDefinitions[consul-ecs-mesh-init].image",

@@ -10,18 +10,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "all containers of consul-ecs have the same version",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "mesh-init and health-sync may use different names of checks and tokens, so that health is not synced",
     explanation: "\
 mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and deletes the \
 token at the end. They are parts of one program; different releases of it are not documented to be compatible.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[],
         at: "containerDefinitions[consul-ecs-health-sync].image",
         fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
         repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

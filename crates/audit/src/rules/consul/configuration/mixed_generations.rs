@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "all of Consul's containers are of one generation",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "two proxies need the same ports, or two containers register the same service and overwrite each other's registration",
     explanation: "\
 There are three sets of containers, and a task has one of them. Up to consul-ecs 0.6: `consul-client`, \
@@ -22,53 +23,15 @@ other while ECS replaces the tasks.",
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy]",
-            fails: Some(
-                r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#,
-            ),
-            repaired: None,
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-client]",
-            fails: Some(
-                r#"{ "name": "consul-client", "image": "public.ecr.aws/hashicorp/consul:1.15.3", "essential": false }"#,
-            ),
-            repaired: None,
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init]",
-            fails: Some(MESH_INIT_CONTAINER),
-            repaired: None,
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy]",
+        fails: Some(r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
-
-/// The containers that replace the control plane in 0.8.
-const MESH_INIT_CONTAINER: &str = r#"{
-    "name": "consul-ecs-mesh-init", "image": "public.ecr.aws/hashicorp/consul-ecs:0.7.2", "essential": false,
-    "command": ["mesh-init"],
-    "environment": [{
-        "name": "CONSUL_ECS_CONFIG_JSON",
-        "value": "{\"bootstrapDir\":\"/consul\",\"consulServers\":{\"hosts\":\"consul.example.internal\"},\"service\":{\"name\":\"web\",\"port\":9090}}"
-    }],
-    "mountPoints": [
-        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
-        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
-    ],
-    "secrets": [
-        { "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" },
-        { "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }
-    ]
-}"#;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_mixed()) else { return };

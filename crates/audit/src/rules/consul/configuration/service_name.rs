@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the service's or gateway's name is valid for a service identity",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "consul-ecs refuses the configuration, or Consul refuses the token's service identity",
     explanation: "\
 A task gets its token through a service identity, and Consul accepts those only for names of lower-case letters, \
@@ -21,29 +22,13 @@ refuses any other name. Without a name in the configuration, it uses the task's 
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/api-docs/acl/tokens",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.service.name",
-            fails: Some(r#""web.api""#),
-            repaired: Some(r#""web""#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "config.service.name",
-            fails: Some(r#""web-""#),
-            repaired: Some(r#""web""#),
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "config.gateway.name",
-            fails: Some(r#""Mesh-Gateway""#),
-            repaired: Some(r#""mesh-gateway""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.service.name",
+        fails: Some(r#""web.api""#),
+        repaired: Some(r#""web""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the configuration describes a service or a gateway, and not both",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "with both, the service is never registered; with neither, a service without a port is registered",
     explanation: "\
 A task is registered in Consul either as a service with a proxy (`service` and `proxy`) or as a gateway (`gateway`). \
 With both, consul-ecs registers the gateway and ignores the service. With neither, it registers a service with the \
 family's name and port 0, which is unreachable.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    examples: &[
-        Example {
-            base: Base::ApiGateway,
-            given: &[],
-            at: "config.service",
-            fails: Some(r#"{ "name": "api-gateway", "port": 8443 }"#),
-            repaired: None,
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.service",
-            fails: None,
-            repaired: Some(r#"{ "name": "web", "port": 9090 }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ApiGateway,
+        given: &[],
+        at: "config.service",
+        fails: Some(r#"{ "name": "api-gateway", "port": 8443 }"#),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
 

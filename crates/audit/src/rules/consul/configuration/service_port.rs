@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a service that listens has its port in the configuration",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the proxy has no port for incoming requests: all of them fail",
     explanation: "\
 The proxy forwards requests to the app on `service.port`. Port 0 means that the app sends requests but gets none: the \
@@ -19,30 +20,13 @@ container maps a port, it probably gets requests, and port 0 is probably an over
 only one that the app maps. Helpers that monitor or collect do not count, nor do UDP ports, which the mesh does not \
 support.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.service.port",
-            fails: Some("0"),
-            repaired: Some("9090"),
-        },
-        Example { base: Base::Client, given: &[], at: "config.service.port", fails: Some("0"), repaired: Some("9090") },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.service.port",
-            fails: Some("9091"),
-            repaired: Some("9090"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[("config.service.port", "0")],
-            at: "containerDefinitions[web].portMappings",
-            fails: Some(r#"[{ "containerPort": 9090 }]"#),
-            repaired: Some(r#"[{ "containerPort": 8125, "protocol": "udp" }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.service.port",
+        fails: Some("0"),
+        repaired: Some("9090"),
+    }),
     check: Check::Task(check),
 };
 

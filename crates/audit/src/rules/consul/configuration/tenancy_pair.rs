@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the configuration names both a partition and a namespace, or neither",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the task's token and its registration are in different namespaces or partitions, and the servers refuse the proxy",
     explanation: "\
 With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
@@ -19,29 +20,13 @@ tags, or use `default` for both if there are no such tags; they and the Terrafor
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.service.partition",
-            fails: Some(r#""blue""#),
-            repaired: None,
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "config.service.namespace",
-            fails: Some(r#""team-a""#),
-            repaired: None,
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "config.gateway.namespace",
-            fails: Some(r#""default""#),
-            repaired: None,
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.service.partition",
+        fails: Some(r#""blue""#),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
 

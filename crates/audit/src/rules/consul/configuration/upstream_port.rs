@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "every upstream has a port that nothing else in the task listens on",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
     explanation: "\
 The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
@@ -21,32 +22,19 @@ administration interface (19000), of the control plane of consul-ecs 0.7 (10000)
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/connect/ecs",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.proxy.upstreams",
-            fails: Some(
-                r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#,
-            ),
-            repaired: Some(
-                r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#,
-            ),
-        },
-        upstream(Base::Dataplane, r#"[{ "destinationName": "orders", "localBindPort": 9090 }]"#),
-        upstream(Base::Dataplane, r#"[{ "destinationName": "orders", "localBindPort": 20000 }]"#),
-        upstream(Base::ControlPlane, r#"[{ "destinationName": "orders", "localBindPort": 22000 }]"#),
-        upstream(Base::Dataplane, r#"[{ "destinationName": "orders", "localBindPort": 19000 }]"#),
-        upstream(Base::ControlPlane, r#"[{ "destinationName": "orders", "localBindPort": 10000 }]"#),
-        upstream(Base::Client, r#"[{ "destinationName": "orders", "localBindPort": 8500 }]"#),
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.proxy.upstreams",
+        fails: Some(
+            r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#,
+        ),
+        repaired: Some(
+            r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#,
+        ),
+    }),
     check: Check::Task(check),
 };
-
-const fn upstream(base: Base, fails: &'static str) -> Example {
-    let repaired = Some(r#"[{ "destinationName": "orders", "localBindPort": 1234 }]"#);
-    Example { base, given: &[], at: "config.proxy.upstreams", fails: Some(fails), repaired }
-}
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };

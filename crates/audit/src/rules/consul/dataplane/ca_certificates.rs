@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a private CA's certificate is given for HTTPS and for gRPC, to every container of consul-ecs",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplaneAndController,
+    is_fixable: false,
     effect: "the container does not trust the Consul servers, and cannot connect to them",
     explanation: "\
 consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
@@ -22,35 +23,17 @@ private CA, and every container of consul-ecs needs both.",
         "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]",
-            fails: None,
-            repaired: Some(GRPC_SECRET),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].secrets[CONSUL_HTTPS_CACERT_PEM]",
-            fails: None,
-            repaired: Some(HTTPS_SECRET),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].secrets[CONSUL_HTTPS_CACERT_PEM]",
-            fails: None,
-            repaired: Some(HTTPS_SECRET),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]",
+        fails: None,
+        repaired: Some(GRPC_SECRET),
+    }),
     check: Check::Task(check),
 };
 
 const GRPC_SECRET: &str = r#"{ "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
-const HTTPS_SECRET: &str = r#"{ "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
-
 /// One of the two connections to the servers.
 struct Connection {
     variable: &'static str,

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Consul DNS is on only with transparent proxy",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "Consul DNS stays off, and the app cannot resolve the mesh's names",
     explanation: "\
 With `transparentProxy.consulDNS.enabled`, Consul Dataplane answers DNS requests in the task, and mesh-init redirects \
@@ -19,13 +20,13 @@ gateways, the setting has no effect. The Terraform module refuses it.",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[],
         at: "config.transparentProxy.consulDNS",
         fails: Some(r#"{ "enabled": true }"#),
         repaired: None,
-    }],
+    }),
     check: Check::Task(check),
 };
 

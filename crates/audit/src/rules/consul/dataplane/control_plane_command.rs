@@ -10,28 +10,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-control-plane runs control-plane",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "the service is never registered, and Consul Dataplane never gets its configuration",
     explanation: "\
 In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-init` and `health-sync` do in the other releases: it \
 registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \
 in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes"],
-    examples: &[
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].command",
-            fails: Some(r#"["mesh-init"]"#),
-            repaired: Some(r#"["control-plane"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].command",
-            fails: None,
-            repaired: Some(r#"["control-plane"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ControlPlane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-control-plane].command",
+        fails: Some(r#"["mesh-init"]"#),
+        repaired: Some(r#"["control-plane"]"#),
+    }),
     check: Check::Task(check),
 };
 

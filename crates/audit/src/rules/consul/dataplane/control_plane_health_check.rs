@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the control plane's health check fails until the control plane is ready",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
 The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when the proxy's configuration is \
@@ -19,36 +20,13 @@ without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
     ],
-    examples: &[
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
-            fails: Some(r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#),
-            repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
-            fails: Some(r#"["CMD-SHELL", "curl -f localhost:9090/consul-ecs/health"]"#),
-            repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
-            fails: Some(r#"["NONE"]"#),
-            repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].healthCheck",
-            fails: None,
-            repaired: Some(r#"{ "command": ["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"] }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ControlPlane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
+        fails: Some(r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#),
+        repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -1,4 +1,3 @@
-use super::dataplane_entry_point::IN_DATA;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
@@ -11,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-dataplane reads the configuration that mesh-init writes",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "Consul Dataplane fails at once, because it has neither the addresses of the servers nor the name of its service",
     explanation: "\
 mesh-init (or the control plane of 0.7) registers the proxy and writes the settings of Consul Dataplane to \
@@ -21,36 +21,13 @@ this generation.",
         "https://developer.hashicorp.com/consul/docs/reference/dataplane/cli",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].command",
-            fails: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
-            repaired: Some(COMMAND),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].command",
-            fails: Some(r#"["consul-dataplane"]"#),
-            repaired: Some(COMMAND),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].command",
-            fails: None,
-            repaired: Some(COMMAND),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: IN_DATA,
-            at: "containerDefinitions[consul-dataplane].command",
-            fails: Some(r#"["consul-dataplane", "-config-file", "/consul/data/consul-dataplane.json"]"#),
-            repaired: Some(r#"["consul-dataplane", "-config-file=/data/consul-dataplane.json"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].command",
+        fails: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
+        repaired: Some(COMMAND),
+    }),
     check: Check::Task(check),
 };
 

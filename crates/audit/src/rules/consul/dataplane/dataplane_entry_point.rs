@@ -6,37 +6,12 @@ use crate::{
     subject::Subject,
 };
 
-/// A bootstrap directory other than the default.
-pub(super) const IN_DATA: &[(&str, &str)] = &[
-    ("config.bootstrapDir", r#""/data""#),
-    (
-        "containerDefinitions[consul-ecs-mesh-init].mountPoints",
-        r#"[{ "sourceVolume": "consul_data", "containerPath": "/data" }]"#,
-    ),
-    (
-        "containerDefinitions[consul-dataplane].mountPoints",
-        r#"[{ "sourceVolume": "consul_data", "containerPath": "/data", "readOnly": true }]"#,
-    ),
-    (
-        "containerDefinitions[consul-ecs-health-sync].mountPoints",
-        r#"[{ "sourceVolume": "consul_data", "containerPath": "/data", "readOnly": true }]"#,
-    ),
-    ("containerDefinitions[consul-dataplane].entryPoint", r#"["/data/consul-ecs", "envoy-entrypoint"]"#),
-    (
-        "containerDefinitions[consul-dataplane].command",
-        r#"["consul-dataplane", "-config-file", "/data/consul-dataplane.json"]"#,
-    ),
-    (
-        "containerDefinitions[consul-dataplane].healthCheck.command",
-        r#"["/data/consul-ecs", "net-dial", "127.0.0.1:22000"]"#,
-    ),
-];
-
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-dataplane-entry-point",
     summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
     explanation: "\
 ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM \
@@ -48,29 +23,13 @@ itself: with the usual command as arguments, it gets its own name as an argument
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].entryPoint",
-            fails: None,
-            repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].entryPoint",
-            fails: Some(r#"["/consul/consul-ecs", "app-entrypoint"]"#),
-            repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: IN_DATA,
-            at: "containerDefinitions[consul-dataplane].entryPoint",
-            fails: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-            repaired: Some(r#"["/data/consul-ecs", "envoy-entrypoint"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].entryPoint",
+        fails: None,
+        repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
+    }),
     check: Check::Task(check),
 };
 

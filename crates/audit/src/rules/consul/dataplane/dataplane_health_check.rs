@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-dataplane's health check connects to the readiness port of the configuration",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
     explanation: "\
 Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, \
@@ -20,45 +21,13 @@ Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gatew
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].healthCheck.command",
-            fails: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#),
-            repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "config.proxy.healthCheckPort",
-            fails: Some("23000"),
-            repaired: Some("22000"),
-        },
-        Example {
-            base: Base::ApiGateway,
-            given: &[],
-            at: "config.gateway.healthCheckPort",
-            fails: Some("23000"),
-            repaired: None,
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].healthCheck",
-            fails: None,
-            repaired: Some(
-                r#"{ "command": ["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], "interval": 5, "timeout": 5, "retries": 10 }"#,
-            ),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].healthCheck.command",
-            fails: Some(r#"["NONE"]"#),
-            repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].healthCheck.command",
+        fails: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#),
+        repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
+    }),
     check: Check::Task(check),
 };
 

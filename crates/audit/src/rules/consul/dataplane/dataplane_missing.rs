@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task has a container consul-dataplane",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "the service is registered with a proxy that does not run: other services cannot reach it",
     explanation: "\
 From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (or the control plane of 0.7) \
@@ -20,13 +21,13 @@ metadata, and so does health-sync.",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/connect/dataplane",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::TerminatingGateway,
         given: &[],
         at: "containerDefinitions[consul-dataplane]",
         fails: None,
         repaired: Some(GATEWAY_PROXY_CONTAINER),
-    }],
+    }),
     check: Check::Task(check),
 };
 

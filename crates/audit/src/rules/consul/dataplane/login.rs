@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "if Consul requires a token, the task logs in to get it",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "the service is registered with the configured token, but the proxy has none, and the servers refuse it",
     explanation: "\
 From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`), and passes the token to \
@@ -23,7 +24,7 @@ client reads that variable, but the proxy does not get it. Switch the login on, 
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[(
             "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
@@ -32,7 +33,7 @@ client reads that variable, but the proxy does not get it. Switch the login on, 
         at: "config.consulLogin.enabled",
         fails: Some("false"),
         repaired: Some("true"),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy's readiness port differs from its public listener's",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
     explanation: "\
 The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on \
 `gateway.lanAddress.port`, 8443 by default) and answers readiness checks on `healthCheckPort` (22000 by default). Two \
 listeners cannot share a port. The Terraform module refuses equal ports as well.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.proxy.publicListenerPort",
-            fails: Some("22000"),
-            repaired: Some("20000"),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "config.proxy.publicListenerPort",
-            fails: Some("22000"),
-            repaired: Some("20000"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.proxy.publicListenerPort",
+        fails: Some("22000"),
+        repaired: Some("20000"),
+    }),
     check: Check::Task(check),
 };
 

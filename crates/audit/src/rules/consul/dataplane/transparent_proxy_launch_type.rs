@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task with transparent proxy runs on EC2 only",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
     explanation: "\
 For transparent proxy, mesh-init writes `iptables` rules, which requires the capability `NET_ADMIN`. Fargate does not \
@@ -21,22 +22,13 @@ grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configur
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: GIVEN,
-            at: "requiresCompatibilities",
-            fails: Some(r#"["FARGATE"]"#),
-            repaired: Some(r#"["EC2"]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: GIVEN,
-            at: "requiresCompatibilities",
-            fails: Some(r#"["EC2", "FARGATE"]"#),
-            repaired: Some(r#"["EC2"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: GIVEN,
+        at: "requiresCompatibilities",
+        fails: Some(r#"["FARGATE"]"#),
+        repaired: Some(r#"["EC2"]"#),
+    }),
     check: Check::Task(check),
 };
 

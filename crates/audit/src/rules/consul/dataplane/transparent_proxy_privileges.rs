@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "mesh-init cannot write the iptables rules and fails, so that the task never starts",
     explanation: "\
 For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. \
@@ -22,34 +23,18 @@ The image's own user may do neither: the container has to run as user `0` with t
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[
-                ("requiresCompatibilities", r#"["EC2"]"#),
-                ("config.transparentProxy.enabled", "true"),
-                (
-                    "containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities",
-                    r#"{ "add": ["NET_ADMIN"] }"#,
-                ),
-                ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
-            ],
-            at: "containerDefinitions[consul-ecs-mesh-init].user",
-            fails: None,
-            repaired: Some(r#""0""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[
-                ("requiresCompatibilities", r#"["EC2"]"#),
-                ("config.transparentProxy.enabled", "true"),
-                ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
-            ],
-            at: "containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities",
-            fails: Some(r#"{ "drop": ["ALL"] }"#),
-            repaired: Some(r#"{ "add": ["NET_ADMIN"] }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[
+            ("requiresCompatibilities", r#"["EC2"]"#),
+            ("config.transparentProxy.enabled", "true"),
+            ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+            ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+        ],
+        at: "containerDefinitions[consul-ecs-mesh-init].user",
+        fails: None,
+        repaired: Some(r#""0""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "the proxy's own traffic is redirected to the proxy, in a loop",
     explanation: "\
 For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except for that of \
@@ -20,29 +21,13 @@ Without transparent proxy, another user is harmless and not reported.",
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: TRANSPARENT,
-            at: "containerDefinitions[consul-dataplane].user",
-            fails: None,
-            repaired: Some(r#""5995""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: TRANSPARENT,
-            at: "containerDefinitions[consul-dataplane].user",
-            fails: Some(r#""root""#),
-            repaired: Some(r#""5995""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: TRANSPARENT,
-            at: "containerDefinitions[consul-ecs-health-sync].user",
-            fails: Some(r#""5995""#),
-            repaired: Some(r#""5996""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: TRANSPARENT,
+        at: "containerDefinitions[consul-dataplane].user",
+        fails: None,
+        repaired: Some(r#""5995""#),
+    }),
     check: Check::Task(check),
 };
 

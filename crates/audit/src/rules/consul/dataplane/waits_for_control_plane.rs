@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-dataplane waits until the control plane is HEALTHY",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
 The control plane of consul-ecs 0.7 copies the program `consul-ecs`, which is the proxy's entry point, and the proxy's \
@@ -22,22 +23,13 @@ configuration to the shared volume, and keeps running. Its health check shows EC
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
     ],
-    examples: &[
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].dependsOn",
-            fails: None,
-            repaired: Some(r#"[{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].dependsOn[consul-ecs-control-plane].condition",
-            fails: Some(r#""START""#),
-            repaired: Some(r#""HEALTHY""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ControlPlane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].dependsOn",
+        fails: None,
+        repaired: Some(r#"[{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,27 +11,14 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no app runs in a gateway's task",
     severity: Severity::Warning,
     applies: Applies::ConsulGateway,
+    is_fixable: false,
     effect: "the app is not registered in Consul and not reachable through the mesh, and the gateway stops when the app stops",
     explanation: "\
 A gateway's task registers the gateway and nothing else. An app in it has no service, no proxy and no upstreams. Move \
 it to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers that \
 listen on a port.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[
-        app(Base::MeshGateway),
-        app(Base::ApiGateway),
-        app(Base::ClientGateway),
-        Example {
-            base: Base::MeshGateway,
-            given: &[(
-                "containerDefinitions[agent]",
-                r#"{ "name": "agent", "portMappings": [{ "containerPort": 8126 }] }"#,
-            )],
-            at: "containerDefinitions[agent].image",
-            fails: Some(r#""example/agent:1.4.2""#),
-            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
-        },
-    ],
+    example: Some(app(Base::MeshGateway)),
     check: Check::Task(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a gateway that federates datacenters connects to its servers with TLS",
     severity: Severity::Error,
     applies: Applies::ConsulGateway,
+    is_fixable: false,
     effect: "the servers refuse WAN federation through mesh gateways without TLS, and the datacenters do not find each other",
     explanation: "\
 WAN federation through mesh gateways routes by the server name in the TLS handshake, so that all connections need TLS. \
@@ -22,13 +23,13 @@ the entry `consul-wan-federation` in the gateway's meta, and the second `consulS
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
         "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::MeshGateway,
         given: &[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)],
         at: "config.consulServers.defaults.tls",
         fails: Some("false"),
         repaired: Some("true"),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
     severity: Severity::Warning,
     applies: Applies::ConsulGateway,
+    is_fixable: true,
     effect: "the ECS service of the gateway cannot have a load balancer: ECS refuses a target port that is not mapped",
     explanation: "\
 A gateway listens on `gateway.lanAddress.port`, 8443 by default. In the VPC it is reachable without a port mapping, \
@@ -23,29 +24,13 @@ gateways; a mapping of another port usually remains from an earlier LAN port.",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
     ],
-    examples: &[
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "config.gateway.lanAddress.port",
-            fails: Some("9443"),
-            repaired: Some("8443"),
-        },
-        Example {
-            base: Base::ApiGateway,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].portMappings",
-            fails: None,
-            repaired: Some(r#"[{ "containerPort": 8443, "hostPort": 8443, "protocol": "tcp" }]"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].portMappings",
-            fails: None,
-            repaired: Some(r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ClientGateway,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].portMappings",
+        fails: None,
+        repaired: Some(r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a gateway is in the namespace default",
     severity: Severity::Error,
     applies: Applies::ConsulGateway,
+    is_fixable: true,
     effect: "Consul refuses the registration of the gateway, or its token does not fit",
     explanation: "\
 A gateway serves a complete admin partition, and Consul on ECS registers it in the namespace `default`. The roles that \
@@ -22,7 +23,7 @@ partition, and nothing otherwise.",
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
     ],
-    examples: &[gateway(Base::TerminatingGateway), gateway(Base::MeshGateway)],
+    example: Some(gateway(Base::TerminatingGateway)),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a gateway's proxy is essential",
     severity: Severity::Error,
     applies: Applies::ConsulGateway,
+    is_fixable: true,
     effect: "ECS refuses a definition without an essential container, or keeps a gateway running whose proxy is gone",
     explanation: "\
 In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS has \
@@ -18,22 +19,13 @@ to stop and replace the task. In a service's task, the app's container is the es
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[
-        Example {
-            base: Base::ApiGateway,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].essential",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].essential",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ApiGateway,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].essential",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }),
     check: Check::Task(check),
 };
 

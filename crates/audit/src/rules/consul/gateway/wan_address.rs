@@ -20,6 +20,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a mesh gateway through which datacenters federate has a WAN address",
     severity: Severity::Warning,
     applies: Applies::ConsulGateway,
+    is_fixable: false,
     effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
     explanation: "\
 With WAN federation through mesh gateways, the servers of the other datacenters connect to the gateway's WAN address. \
@@ -29,7 +30,7 @@ it changes with every task. Use a load balancer for the gateway and set its addr
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
     ],
-    examples: &[federating(Base::MeshGateway), federating(Base::ClientGateway)],
+    example: Some(federating(Base::MeshGateway)),
     check: Check::Task(check),
 };
 

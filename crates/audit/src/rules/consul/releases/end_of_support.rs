@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the releases of the mesh's programs are supported",
     severity: Severity::Info,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "defects and vulnerabilities of the release are no longer corrected",
     explanation: "\
 HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, only \
@@ -20,7 +21,7 @@ result is the same on every day. `ecs-mesh inventory --target-consul VERSION` sa
         "https://developer.hashicorp.com/consul/docs/upgrade/lts",
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
     ],
-    examples: &[],
+    example: None,
     check: Check::Task(check),
 };
 

@@ -12,19 +12,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tag of a FIPS image of consul-ecs has the suffix of its release",
     severity: Severity::Error,
     applies: Applies::ConsulAndController,
+    is_fixable: true,
     effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
     explanation: "\
 The FIPS images of consul-ecs have tags that end in `-fips1402` up to 0.10.0, and in `-fips1403` from 0.10.1 on, where \
 they use another cryptographic module. An update of the number alone results in a tag that does not exist. The rule looks at HashiCorp's repositories \
 on Docker Hub and in Amazon ECR Public: in a mirror, tags are what its owner makes them.",
     sources: &["https://developer.hashicorp.com/consul/docs/release-notes/consul-ecs/v0_10_x"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[],
         at: "containerDefinitions[consul-ecs-mesh-init].image",
         fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402""#),
         repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the configuration of a service has a section proxy",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "mesh-init ends with a panic, and the task never starts",
     explanation: "\
 consul-ecs accepts a configuration without `proxy`, and one in which it is null, but 0.7.3 to 0.10.0 read it without \
@@ -23,16 +24,13 @@ later releases have it is not known. Gateways need no `proxy`.",
         "https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/mesh-init/command.go",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
     ],
-    examples: &[
-        Example { base: Base::Dataplane, given: IN_0_10_0, at: "config.proxy", fails: None, repaired: Some("{}") },
-        Example {
-            base: Base::Dataplane,
-            given: IN_0_10_0,
-            at: "config.proxy",
-            fails: Some("null"),
-            repaired: Some("{}"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: IN_0_10_0,
+        at: "config.proxy",
+        fails: None,
+        repaired: Some("{}"),
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the releases of the mesh's programs have no known defects",
     severity: Severity::Warning,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "the task does not start, gets requests that it cannot answer, or burdens Consul, or the controller fails at its work; the finding says which",
     explanation: "\
 Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
@@ -25,17 +26,7 @@ digest alone, or an image with another name, it reports nothing.",
         "https://github.com/hashicorp/consul-dataplane/blob/main/CHANGELOG.md",
         "https://developer.hashicorp.com/consul/docs/upgrade/version-specific",
     ],
-    examples: &[
-        consul_ecs(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.1""#),
-        consul_ecs(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.4-fips1402""#),
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "containerDefinitions[consul-client].image",
-            fails: Some(r#""public.ecr.aws/hashicorp/consul:1.15.1""#),
-            repaired: Some(r#""public.ecr.aws/hashicorp/consul:1.15.2""#),
-        },
-    ],
+    example: Some(consul_ecs(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.1""#)),
     check: Check::Task(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the releases of the mesh's programs go together",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "no release of Consul supports both, so that registration or the proxy's configuration may fail",
     explanation: "\
 Each line of consul-ecs and each line of Consul Dataplane goes with some lines of Consul. If no line of Consul goes with \
@@ -22,29 +23,13 @@ table does not have. The definition does not show the version of Consul's server
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
         "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].image",
-            fails: Some(r#""hashicorp/consul-dataplane:1.3.5""#),
-            repaired: Some(r#""hashicorp/consul-dataplane:2.0.1""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].image",
-            fails: Some(r#""envoyproxy/envoy:v1.27.3""#),
-            repaired: Some(r#""envoyproxy/envoy-alpine:v1.20.7""#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[("containerDefinitions[sidecar-proxy].image", r#""registry.example.com/envoy:latest""#)],
-            at: "containerDefinitions[consul-client].image",
-            fails: Some(r#""public.ecr.aws/hashicorp/consul:1.11.11""#),
-            repaired: Some(r#""public.ecr.aws/hashicorp/consul:1.15.3""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].image",
+        fails: Some(r#""hashicorp/consul-dataplane:1.3.5""#),
+        repaired: Some(r#""hashicorp/consul-dataplane:2.0.1""#),
+    }),
     check: Check::Task(check),
 };
 

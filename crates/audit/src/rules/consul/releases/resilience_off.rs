@@ -12,12 +12,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "networkResilienceConfig is enabled",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
+    is_fixable: false,
     effect: "mesh-init ignores the settings of outlierDetection, and Envoy ejects no failing instances",
     explanation: "\
 mesh-init writes `service.networkResilienceConfig` to Consul only if its `enabled` is true, which is not the default. \
 Settings of `outlierDetection` alone have no effect. If they are to have none, set `enabled` to false.",
     sources: &["https://github.com/hashicorp/terraform-aws-consul-ecs/pull/425"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[
             ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
@@ -27,7 +28,7 @@ Settings of `outlierDetection` alone have no effect. If they are to have none, s
         at: "config.service.networkResilienceConfig",
         fails: Some(r#"{ "outlierDetection": { "maxFailures": 5 } }"#),
         repaired: Some(r#"{ "enabled": false, "outlierDetection": { "maxFailures": 5 } }"#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "ECS does not restart mesh-init, nor a proxy that logs in",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
+    is_fixable: true,
     effect: "the service's checks become critical again, or the restarted proxy does not reach Consul while ECS keeps the task",
     explanation: "\
 mesh-init registers the service with critical checks. If ECS runs it again, the checks are critical again, and health-sync, \
@@ -28,22 +29,13 @@ health-sync signs its own request at each start, and may be restarted.",
         "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/container-restart-policy.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].restartPolicy",
-            fails: Some(r#"{ "enabled": true }"#),
-            repaired: None,
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].restartPolicy",
-            fails: Some(r#"{ "enabled": true, "restartAttemptPeriod": 60 }"#),
-            repaired: Some(r#"{ "enabled": false }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].restartPolicy",
+        fails: Some(r#"{ "enabled": true }"#),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a family that is used as the service's name is a valid name in lower case",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "Consul makes no service identity for the name, and the task gets no token",
     explanation: "\
 Without a name in the configuration, consul-ecs registers the service with the name of the task's family, in lower \
@@ -21,13 +22,13 @@ the configuration and in the tag `consul.hashicorp.com/service-name`, or rename 
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[("config.service", r#"{ "port": 9090 }"#)],
         at: "family",
         fails: Some(r#""web_""#),
         repaired: Some(r#""Web""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

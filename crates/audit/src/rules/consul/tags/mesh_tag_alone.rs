@@ -12,19 +12,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task definition with the mesh's tag has the mesh's containers",
     severity: Severity::Warning,
     applies: Applies::EveryTask,
+    is_fixable: false,
     effect: "the controller manages the tasks, but they register no service and are not reachable through the mesh",
     explanation: "\
 The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the containers of consul-ecs register the service \
 and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
 were removed. `ecs-mesh inject` adds the containers.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Plain,
         given: &[],
         at: "tags",
         fails: Some(r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#),
         repaired: Some("[]"),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task definition of the mesh has the tag consul.hashicorp.com/mesh",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
     explanation: "\
 The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com/mesh` with the value `true`. Without \
@@ -22,22 +23,13 @@ tags is not checked.",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "tags[consul.hashicorp.com/mesh]",
-            fails: None,
-            repaired: Some(r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "tags[consul.hashicorp.com/mesh]",
-            fails: None,
-            repaired: Some(r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/mesh]",
+        fails: None,
+        repaired: Some(r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
+    }),
     check: Check::Task(check),
 };
 

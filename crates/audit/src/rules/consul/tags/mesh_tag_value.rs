@@ -12,19 +12,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tag consul.hashicorp.com/mesh has the value true",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
     explanation: "\
 The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, case-sensitively. With `True`, `TRUE`, \
 `yes` or `1`, the task is not one of the mesh. `false` is the documented value to exclude a task from the controller \
 on purpose, and is not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[],
         at: "tags[consul.hashicorp.com/mesh].value",
         fails: Some(r#""True""#),
         repaired: Some(r#""true""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "ECS services copy the task definition's tags to their tasks",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "HashiCorp's controller, which reads the tags of tasks, silently ignores the tasks of the service",
     explanation: "\
 ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`; by \
@@ -21,7 +22,7 @@ works either way. Tags on tasks also show the mesh in the console, in cost repor
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
     ],
     // An example is one definition, but the rule needs a service too.
-    examples: &[],
+    example: None,
     check: Check::Task(check),
 };
 

@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tag consul.hashicorp.com/service-name is in lower case, like the name in the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the token is created for another service, or not at all",
     explanation: "\
 Consul compares the names in a token's rules case-sensitively, and accepts service identities only for names in lower \
@@ -21,22 +22,13 @@ the configuration are two services.",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "tags[consul.hashicorp.com/service-name].value",
-            fails: Some(r#""Web""#),
-            repaired: Some(r#""web""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "tags[consul.hashicorp.com/service-name].value",
-            fails: Some(r#""WEB""#),
-            repaired: Some(r#""web""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/service-name].value",
+        fails: Some(r#""Web""#),
+        repaired: Some(r#""web""#),
+    }),
     check: Check::Task(check),
 };
 

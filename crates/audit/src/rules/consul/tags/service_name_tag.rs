@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the token is created for another service than the one that the task registers, and Consul refuses the registration",
     explanation: "\
 mesh-init registers the service with the name in its configuration, or with the task's family in lower case. The \
@@ -21,29 +22,13 @@ differ, the token has the service identity of another service, and the registere
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "tags[consul.hashicorp.com/service-name].value",
-            fails: Some(r#""shop""#),
-            repaired: Some(r#""web""#),
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "config.gateway.name",
-            fails: Some(r#""other-gateway""#),
-            repaired: Some(r#""mesh-gateway""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[("config.service.name", r#""shop""#)],
-            at: "tags[consul.hashicorp.com/service-name]",
-            fails: None,
-            repaired: Some(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[("config.service.name", r#""shop""#)],
+        at: "tags[consul.hashicorp.com/service-name]",
+        fails: None,
+        repaired: Some(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
+    }),
     check: Check::Task(check),
 };
 

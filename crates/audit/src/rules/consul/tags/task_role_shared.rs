@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "each family of the mesh has its own task role",
     severity: Severity::Warning,
     applies: Applies::AllTasks,
+    is_fixable: false,
     effect: "tasks of one service can log in to Consul as the other, because Consul identifies them by the role",
     explanation: "\
 With the `aws-iam` auth method, a task is identified by its IAM role, and the role's tag \
@@ -22,7 +23,7 @@ have the same permissions in AWS. Only tasks that log in are compared, and only 
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
     ],
     // Only two definitions together violate the rule: see the tests below.
-    examples: &[],
+    example: None,
     check: Check::AllTasks(check),
 };
 

@@ -12,28 +12,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tags name both a partition and a namespace, or neither",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the controller reports an error and creates no token for the task",
     explanation: "\
 With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` contain the \
 partition and namespace of the service. The controllers require both or neither; without them, both are `default`. \
 They report an error if only one of them is set.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/enterprise"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "tags[consul.hashicorp.com/partition]",
-            fails: Some(r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#),
-            repaired: None,
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "tags[consul.hashicorp.com/namespace]",
-            fails: Some(r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#),
-            repaired: None,
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/partition]",
+        fails: Some(r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#),
+        repaired: None,
+    }),
     check: Check::Task(check),
 };
 

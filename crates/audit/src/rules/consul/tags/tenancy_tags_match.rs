@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tags name the partition and the namespace of the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the controller looks for the service in another partition or namespace, and its token is invalid there",
     explanation: "\
 mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, \
@@ -23,22 +24,13 @@ equal.",
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: TEAM_A,
-            at: "tags[consul.hashicorp.com/namespace].value",
-            fails: Some(r#""team-b""#),
-            repaired: Some(r#""team-a""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: TEAM_A,
-            at: "config.service.partition",
-            fails: Some(r#""green""#),
-            repaired: Some(r#""blue""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: TEAM_A,
+        at: "tags[consul.hashicorp.com/namespace].value",
+        fails: Some(r#""team-b""#),
+        repaired: Some(r#""team-a""#),
+    }),
     check: Check::Task(check),
 };
 

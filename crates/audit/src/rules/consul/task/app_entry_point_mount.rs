@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "an app that starts with consul-ecs mounts the shared volume",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the app does not start, because the program of its entry point does not exist in the container",
     explanation: "\
 mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry point \
 `consul-ecs app-entrypoint`, which delays its end, has to mount the volume there. The Terraform module adds the mount \
 point together with the entry point.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: STARTED,
-            at: "containerDefinitions[web].mountPoints",
-            fails: None,
-            repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: STARTED,
-            at: "containerDefinitions[web].mountPoints",
-            fails: Some("[]"),
-            repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: STARTED,
+        at: "containerDefinitions[web].mountPoints",
+        fails: None,
+        repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
+    }),
     check: Check::Task(check),
 };
 

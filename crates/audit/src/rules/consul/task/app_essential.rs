@@ -1,6 +1,6 @@
 use crate::{
     definition::Container,
-    example::{Base, Example, FLAGS},
+    example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{Subject, workloads},
@@ -11,54 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a service's task has an app, and the app is essential",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "ECS refuses a definition without an essential container; if only a helper is essential, the task keeps running without its app",
     explanation: "\
 The mesh's containers are not essential, so that the app determines when the task stops. ECS requires one essential \
 container in each definition. The proxy also waits for the app's containers: when a task stops, it runs until they \
 have stopped. Only gateways have tasks without an app.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[web].essential",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[(
-                "containerDefinitions[logs]",
-                r#"{ "name": "logs", "image": "example/logs:1.4.2", "firelensConfiguration": { "type": "fluentbit" } }"#,
-            )],
-            at: "containerDefinitions[web].essential",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[web].essential",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[("config.healthSyncContainers", "[]")],
-            at: "containerDefinitions[web]",
-            fails: None,
-            repaired: Some(
-                r#"{ "name": "web", "image": "example/web:1.4.2", "portMappings": [{ "containerPort": 9090 }], "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }"#,
-            ),
-        },
-        Example {
-            base: Base::Client,
-            given: FLAGS,
-            at: "containerDefinitions[web].essential",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[web].essential",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }),
     check: Check::Task(check),
 };
 

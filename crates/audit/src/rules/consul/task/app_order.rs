@@ -1,7 +1,7 @@
 use super::proxy_order::{is_misspelt, wait_for};
 use crate::{
     definition::Container,
-    example::{Base, Example, FLAGS},
+    example::{Base, Example},
     finding::{Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject, is_observer},
@@ -12,6 +12,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the app starts when the proxy is healthy",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may stop before the app",
     explanation: "\
 Every container of the app waits for the proxy with the condition `HEALTHY`: directly, or through another container. \
@@ -23,45 +24,13 @@ reported: they should start first, as should containers that the proxy itself wa
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn[sidecar-proxy]",
-            fails: None,
-            repaired: Some(r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn",
-            fails: None,
-            repaired: Some(r#"[{ "containerName": "consul-dataplane", "condition": "HEALTHY" }]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[web].dependsOn[consul-dataplane].condition",
-            fails: Some(r#""START""#),
-            repaired: Some(r#""HEALTHY""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[cache]",
-            fails: Some(r#"{ "name": "cache", "image": "redis:7", "essential": false }"#),
-            repaired: Some(
-                r#"{ "name": "cache", "image": "redis:7", "essential": false, "dependsOn": [{ "containerName": "web", "condition": "START" }] }"#,
-            ),
-        },
-        Example {
-            base: Base::Client,
-            given: FLAGS,
-            at: "containerDefinitions[web].dependsOn[sidecar-proxy].condition",
-            fails: Some(r#""START""#),
-            repaired: Some(r#""HEALTHY""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[web].dependsOn[sidecar-proxy]",
+        fails: None,
+        repaired: Some(r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#),
+    }),
     check: Check::Task(check),
 };
 

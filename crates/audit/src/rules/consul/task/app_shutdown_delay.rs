@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "an app with a shutdown delay has time to stop",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "ECS kills the app before it gets TERM: its open requests are lost whenever a task stops",
     explanation: "\
 With `app-entrypoint -shutdown-delay`, the app keeps running for a while after ECS has asked the task to stop, until \
@@ -24,35 +25,13 @@ the delay plus the time that the app needs to finish.",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: DELAYED,
-            at: "containerDefinitions[web].stopTimeout",
-            fails: None,
-            repaired: Some("90"),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: DELAYED,
-            at: "containerDefinitions[web].entryPoint[3]",
-            fails: Some(r#""1m30s""#),
-            repaired: Some(r#""10s""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[
-                (
-                    "containerDefinitions[web].mountPoints",
-                    r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul" }]"#,
-                ),
-                ("containerDefinitions[web].command", r#"["serve"]"#),
-            ],
-            at: "containerDefinitions[web].entryPoint",
-            fails: Some(r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay=20s"]"#),
-            repaired: Some(r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay=5s"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: DELAYED,
+        at: "containerDefinitions[web].stopTimeout",
+        fails: None,
+        repaired: Some("90"),
+    }),
     check: Check::Task(check),
 };
 

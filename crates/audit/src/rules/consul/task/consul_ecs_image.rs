@@ -10,35 +10,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the containers of consul-ecs have its image",
     severity: Severity::Warning,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or the controller never runs",
     explanation: "\
 `mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
 images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
 image of consul-ecs.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].image",
-            fails: Some(r#""public.ecr.aws/hashicorp/consul:latest""#),
-            repaired: Some(r#""registry.example.com/mirror/consul-ecs:0.4.3""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].image",
-            fails: Some(r#""hashicorp/consul-dataplane:latest""#),
-            repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].image",
-            fails: Some(r#""hashicorp/consul""#),
-            repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul:latest""#),
+        repaired: Some(r#""registry.example.com/mirror/consul-ecs:0.4.3""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-controller runs controller",
     severity: Severity::Error,
     applies: Applies::Controller,
+    is_fixable: true,
     effect: "the container ends, and nothing prepares Consul for the logins of tasks, or deletes the tokens of stopped ones",
     explanation: "\
 The controller of consul-ecs is its subcommand `controller`, up to 0.6 `acl-controller` with flags. The rule looks at \
@@ -20,22 +21,13 @@ with a section `controller` in their configuration, if they have the image of co
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/controller/main.tf",
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
     ],
-    examples: &[
-        Example {
-            base: Base::Controller,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-controller].command",
-            fails: Some(r#"["mesh-init"]"#),
-            repaired: Some(r#"["controller"]"#),
-        },
-        Example {
-            base: Base::Controller,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-controller].command",
-            fails: None,
-            repaired: Some(r#"["controller"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Controller,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-controller].command",
+        fails: Some(r#"["mesh-init"]"#),
+        repaired: Some(r#"["controller"]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -23,6 +23,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no credential of Consul is in plain text",
     severity: Severity::Warning,
     applies: Applies::ConsulAndController,
+    is_fixable: false,
     effect: "everyone with the permission to describe task definitions can read the credential, and this revision cannot be changed",
     explanation: "\
 Values under `environment` are part of the task definition: they are visible to everyone with the permission \
@@ -35,76 +36,13 @@ commands of the mesh's containers and of consul-ecs's controller.",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
         "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[web].environment",
-            fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
-            repaired: Some("[]"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].environment",
-            fails: Some(r#"[{ "name": "AGENT_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
-            repaired: Some(r#"[{ "name": "CONSUL_DATACENTER", "value": "dc1" }]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"]"#,
-            ),
-            repaired: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#,
-            ),
-        },
-        Example {
-            base: Base::MeshGateway,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].environment",
-            fails: Some(
-                r#"[{ "name": "DP_CREDENTIAL_STATIC_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#,
-            ),
-            repaired: Some("[]"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-client].command",
-            fails: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -hcl 'acl { tokens { agent = \"00000000-0000-0000-0000-00000000beef\" } }'\n"]"#,
-            ),
-            repaired: Some(
-                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -hcl 'acl { tokens { agent = \"$AGENT_TOKEN\" } }'\n"]"#,
-            ),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].command",
-            fails: Some(
-                r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json", "-static-token=00000000-0000-0000-0000-00000000beef"]"#,
-            ),
-            repaired: Some(r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#),
-        },
-        Example {
-            base: Base::Controller,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-controller].environment[CONSUL_HTTP_TOKEN]",
-            fails: Some(r#"{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }"#),
-            repaired: None,
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-control-plane].command",
-            fails: Some(r#"["control-plane", "-token", "00000000-0000-0000-0000-00000000beef"]"#),
-            repaired: Some(r#"["control-plane"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[web].environment",
+        fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
+        repaired: Some("[]"),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a service has either Consul checks or containers whose health is synced",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "mesh-init refuses the configuration and fails, so that the app never starts",
     explanation: "\
 `service.checks` are checks that the task's Consul agent runs. `healthSyncContainers` are containers that ECS checks, \
@@ -19,13 +20,13 @@ if ECS should replace unhealthy tasks.",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[],
         at: "config.service.checks",
         fails: Some(r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#),
         repaired: Some("[]"),
-    }],
+    }),
     check: Check::Task(check),
 };
 

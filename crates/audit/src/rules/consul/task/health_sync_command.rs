@@ -10,28 +10,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-health-sync runs health-sync",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the service's checks in Consul stay critical, and it gets no traffic",
     explanation: "\
 The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and stops; \
 with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
 containers' health to Consul.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].command",
-            fails: None,
-            repaired: Some(r#"["health-sync"]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].command",
-            fails: Some(r#"["mesh-init"]"#),
-            repaired: Some(r#"["health-sync"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync].command",
+        fails: None,
+        repaired: Some(r#"["health-sync"]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "health-sync has the same configuration as mesh-init",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
     explanation: "\
 Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the addresses \
 of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting does not matter, \
 nor does the log level.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "config@consul-ecs-health-sync.service.name",
-            fails: Some(r#""shop""#),
-            repaired: Some(r#""web""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config@consul-ecs-health-sync.healthSyncContainers",
-            fails: None,
-            repaired: Some(r#"["web"]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "config@consul-ecs-health-sync.service.name",
+        fails: Some(r#""shop""#),
+        repaired: Some(r#""web""#),
+    }),
     check: Check::Task(check),
 };
 

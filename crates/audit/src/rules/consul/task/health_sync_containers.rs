@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the containers whose health is synced exist and have an ECS health check",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the container's check in Consul always stays critical, and the service gets no traffic",
     explanation: "\
 For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS reports the container \
@@ -20,29 +21,13 @@ critical. A health check that is only in the image's `HEALTHCHECK` does not coun
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "config.healthSyncContainers",
-            fails: Some(r#"["web", "shop"]"#),
-            repaired: Some(r#"["web"]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[web].healthCheck",
-            fails: None,
-            repaired: Some(r#"{ "command": ["CMD-SHELL", "curl -sf http://localhost:9090/health || exit 1"] }"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[web].healthCheck",
-            fails: None,
-            repaired: Some(r#"{ "command": ["CMD-SHELL", "curl -sf http://localhost:9090/health || exit 1"] }"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "config.healthSyncContainers",
+        fails: Some(r#"["web", "shop"]"#),
+        repaired: Some(r#"["web"]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task has a health-sync container if Consul has checks for it to update",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the checks that mesh-init registers always stay critical, and the service gets no traffic",
     explanation: "\
 mesh-init registers a check for each container in `healthSyncContainers`, and every check starts as critical. \
@@ -21,22 +22,13 @@ in gateways. It also logs the task out of Consul when the task stops. In consul-
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync]",
-            fails: None,
-            repaired: Some(HEALTH_SYNC_OF_CLIENT),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync]",
-            fails: None,
-            repaired: Some(HEALTH_SYNC_OF_DATAPLANE),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync]",
+        fails: None,
+        repaired: Some(HEALTH_SYNC_OF_CLIENT),
+    }),
     check: Check::Task(check),
 };
 
@@ -50,25 +42,6 @@ const HEALTH_SYNC_OF_CLIENT: &str = r#"{
         "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
     }],
     "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
-}"#;
-
-const HEALTH_SYNC_OF_DATAPLANE: &str = r#"{
-    "name": "consul-ecs-health-sync",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.10.1",
-    "essential": false,
-    "user": "5996",
-    "command": ["health-sync"],
-    "environment": [{
-        "name": "CONSUL_ECS_CONFIG_JSON",
-        "value": "{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
-    }],
-    "mountPoints": [{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }],
-    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }],
-    "linuxParameters": { "initProcessEnabled": true },
-    "secrets": [
-        { "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" },
-        { "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }
-    ]
 }"#;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

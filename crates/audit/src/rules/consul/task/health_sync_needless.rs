@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task has a health-sync container only if it has something to do",
     severity: Severity::Info,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "a container takes memory and starts with every task, and does nothing",
     explanation: "\
 With a client agent, health-sync has two purposes: to copy the health of the containers in `healthSyncContainers` from \
@@ -17,7 +18,7 @@ ECS to Consul, and to log the task out of Consul when it stops, if it logged in 
 list and without a login, it only waits. That is the case if the service has Consul checks, or if no container has a \
 health check.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Client,
         given: &[
             (
@@ -29,7 +30,7 @@ health check.",
         at: "containerDefinitions[consul-ecs-health-sync]",
         fails: Some(HEALTH_SYNC_CONTAINER),
         repaired: None,
-    }],
+    }),
     check: Check::Task(check),
 };
 

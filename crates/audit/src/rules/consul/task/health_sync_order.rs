@@ -11,27 +11,19 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "health-sync starts after mesh-init has succeeded",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
     explanation: "\
 mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. health-sync has \
 to start after mesh-init has succeeded; otherwise the result depends on which of the two is faster.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
-            fails: Some(r#""START""#),
-            repaired: Some(r#""SUCCESS""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-health-sync].dependsOn",
-            fails: None,
-            repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
+        fails: Some(r#""START""#),
+        repaired: Some(r#""SUCCESS""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the health of each essential container that ECS checks is synced to Consul",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the service gets traffic although ECS reports the task as unhealthy",
     explanation: "\
 Consul gets the health of containers from health-sync, which syncs those in `healthSyncContainers`. A container that \
@@ -20,51 +21,13 @@ is essential, has an ECS health check and is not in the list counts as healthy i
 before the app answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not \
 need the list.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "config.healthSyncContainers",
-            fails: Some("[]"),
-            repaired: Some(r#"["web"]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "config.healthSyncContainers",
-            fails: None,
-            repaired: Some(r#"["web"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[
-                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
-                ("containerDefinitions[consul-client].image", r#""public.ecr.aws/hashicorp/consul:1.15.3""#),
-                ("containerDefinitions[sidecar-proxy].image", r#""envoyproxy/envoy:v1.23.10""#),
-                (
-                    "containerDefinitions[consul-ecs-health-sync].image",
-                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
-                ),
-                ("config.consulLogin", r#"{ "enabled": true }"#),
-            ],
-            at: "config.healthSyncContainers",
-            fails: Some("[]"),
-            repaired: Some(r#"["web"]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[(
-                "containerDefinitions[agent]",
-                r#"{
-                    "name": "agent", "healthCheck": { "command": ["CMD-SHELL", "agent health"] },
-                    "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }]
-                }"#,
-            )],
-            at: "containerDefinitions[agent].image",
-            fails: Some(r#""example/agent:1.4.2""#),
-            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::ControlPlane,
+        given: &[],
+        at: "config.healthSyncContainers",
+        fails: None,
+        repaired: Some(r#"["web"]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -1,5 +1,5 @@
 use crate::{
-    example::{Base, Example, FLAGS},
+    example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "whether the mesh's helpers beside an app are essential is a choice",
     severity: Severity::Info,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "if the helper stops, ECS stops the app's containers as well, and a service replaces the task",
     explanation: "\
 The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor that of ECS demands one \
@@ -26,20 +27,7 @@ gateway, the proxy is the app and has to be essential, and mesh-init, which ends
         "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[
-        example(Base::Client, "containerDefinitions[consul-client].essential", Some("true")),
-        example(Base::Client, "containerDefinitions[sidecar-proxy].essential", None),
-        example(Base::Dataplane, "containerDefinitions[consul-dataplane].essential", Some("true")),
-        example(Base::ControlPlane, "containerDefinitions[consul-dataplane].essential", None),
-        example(Base::Dataplane, "containerDefinitions[consul-ecs-health-sync].essential", None),
-        Example {
-            base: Base::Client,
-            given: FLAGS,
-            at: "containerDefinitions[sidecar-proxy].essential",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-    ],
+    example: Some(example(Base::Client, "containerDefinitions[consul-client].essential", Some("true"))),
     check: Check::Task(check),
 };
 

@@ -10,19 +10,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init runs mesh-init",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the task's service is never registered, and the proxy has no configuration",
     explanation: "\
 The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and fails, \
 and another command does the work of another container. `mesh-init` registers the service and its proxy in Consul, \
 writes the proxy's configuration to the shared volume and stops.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[],
         at: "containerDefinitions[consul-ecs-mesh-init].command",
         fails: Some(r#"["health-sync"]"#),
         repaired: Some(r#"["mesh-init"]"#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

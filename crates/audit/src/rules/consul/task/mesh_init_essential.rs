@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init is not essential",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "ECS refuses to register the definition; if no container waits for mesh-init's success, every task stops as soon as mesh-init does",
     explanation: "\
 mesh-init does its work and stops. When an essential container stops, ECS stops the whole task. ECS therefore refuses \
@@ -19,22 +20,13 @@ false.",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].essential",
-            fails: None,
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].essential",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].essential",
+        fails: None,
+        repaired: Some("false"),
+    }),
     check: Check::Task(check),
 };
 

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a container runs mesh-init",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
     explanation: "\
 `consul-ecs-mesh-init` prepares each task: it registers the service and its proxy in Consul, writes the proxy's \
@@ -18,22 +19,13 @@ configuration to the shared volume, and copies the program `consul-ecs` there, w
 check of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
 `consul-ecs-control-plane` instead.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init]",
-            fails: None,
-            repaired: Some(MESH_INIT_OF_CLIENT),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init]",
-            fails: None,
-            repaired: Some(MESH_INIT_OF_DATAPLANE),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init]",
+        fails: None,
+        repaired: Some(MESH_INIT_OF_CLIENT),
+    }),
     check: Check::Task(check),
 };
 
@@ -54,25 +46,6 @@ const MESH_INIT_OF_CLIENT: &str = r#"{
         "name": "CONSUL_HTTP_TOKEN",
         "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::"
     }]
-}"#;
-
-const MESH_INIT_OF_DATAPLANE: &str = r#"{
-    "name": "consul-ecs-mesh-init",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.10.1",
-    "essential": false,
-    "command": ["mesh-init"],
-    "environment": [{
-        "name": "CONSUL_ECS_CONFIG_JSON",
-        "value": "{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
-    }],
-    "mountPoints": [
-        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
-        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
-    ],
-    "secrets": [
-        { "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" },
-        { "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }
-    ]
 }"#;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
     explanation: "\
 mesh-init writes the program `consul-ecs` and the proxy's configuration to the directory in `bootstrapDir`, usually \
@@ -18,38 +19,13 @@ mesh-init writes the program `consul-ecs` and the proxy's configuration to the d
 runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
 so that both mount the volume `consul_binary` there.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data]",
-            fails: None,
-            repaired: Some(r#"{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false }"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
-            fails: Some("true"),
-            repaired: Some("false"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].containerPath",
-            fails: Some(r#""/data""#),
-            repaired: Some(r#""/consul""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_binary]",
-            fails: None,
-            repaired: Some(
-                r#"{ "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }"#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
+        fails: Some("true"),
+        repaired: Some("false"),
+    }),
     check: Check::Task(check),
 };
 

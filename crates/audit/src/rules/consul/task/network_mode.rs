@@ -11,6 +11,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the network mode is awsvpc",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the containers of the task do not share 127.0.0.1, so that neither the app nor the health checks reach the proxy",
     explanation: "\
 Consul on ECS supports the network mode `awsvpc` only. It gives each task a separate network interface: the address \
@@ -21,13 +22,13 @@ the default on EC2, each container has a separate loopback interface, and the ap
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
     ],
-    examples: &[Example {
+    example: Some(Example {
         base: Base::Dataplane,
         given: &[],
         at: "networkMode",
         fails: Some(r#""bridge""#),
         repaired: Some(r#""awsvpc""#),
-    }],
+    }),
     check: Check::Task(check),
 };
 

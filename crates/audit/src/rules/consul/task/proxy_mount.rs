@@ -1,6 +1,6 @@
 use crate::{
     definition::{Container, Maybe},
-    example::{Base, Example, FLAGS},
+    example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
@@ -11,42 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy mounts the volume with its configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the proxy's container finds neither its program nor its configuration, and fails to start",
     explanation: "\
 mesh-init (the control plane with consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, with \
 which the proxy's container starts, to the volume `consul_data`. The proxy has to mount the same volume at the same \
 path, usually `/consul`.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].mountPoints",
-            fails: None,
-            repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-        },
-        Example {
-            base: Base::ControlPlane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].mountPoints[consul_data].containerPath",
-            fails: Some(r#""/etc/consul""#),
-            repaired: Some(r#""/consul""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].mountPoints[0].sourceVolume",
-            fails: Some(r#""consul_binary""#),
-            repaired: Some(r#""consul_data""#),
-        },
-        Example {
-            base: Base::Client,
-            given: FLAGS,
-            at: "containerDefinitions[sidecar-proxy].mountPoints",
-            fails: Some("[]"),
-            repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].mountPoints",
+        fails: None,
+        repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
+    }),
     check: Check::Task(check),
 };
 

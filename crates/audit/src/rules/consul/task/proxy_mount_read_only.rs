@@ -11,28 +11,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy mounts the volume with its configuration read-only",
     severity: Severity::Info,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "an attacker who controls the proxy can replace the program that the health checks and health-sync run",
     explanation: "\
 The proxy is the container that accepts connections from the network, and it only reads the files of mesh-init. A \
 writable mount works, but lets the proxy change files that other containers trust: the program `consul-ecs` and, with \
 a login, the tokens.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly",
-            fails: None,
-            repaired: Some("true"),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].mountPoints[consul_data].readOnly",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly",
+        fails: None,
+        repaired: Some("true"),
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy may open at most 1048576 files",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the proxy's container never starts",
     explanation: "\
 Envoy needs a file descriptor for each connection, so that the proxy's container sets the ulimit `nofile` to 1048576 \
@@ -24,22 +25,13 @@ Envoy needs a file descriptor for each connection, so that the proxy's container
         "https://github.com/aws/containers-roadmap/issues/460",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].ulimits",
-            fails: Some(r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#),
-            repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].ulimits",
-            fails: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048577 }]"#),
-            repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].ulimits",
+        fails: Some(r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#),
+        repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy sets its limit of open files",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "Envoy has the default limit of open files, and refuses connections above it",
     explanation: "\
 Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a container \
@@ -23,22 +24,13 @@ the ulimit `nofile` to 1048576 (2^20).",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].ulimits",
-            fails: Some("[]"),
-            repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].ulimits",
-            fails: None,
-            repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].ulimits",
+        fails: Some("[]"),
+        repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy starts after mesh-init has succeeded",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "the proxy starts before its program and its configuration exist, and fails",
     explanation: "\
 The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
@@ -22,29 +23,13 @@ and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible 
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[sidecar-proxy].dependsOn",
-            fails: Some("[]"),
-            repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].dependsOn[consul-ecs-mesh-init].condition",
-            fails: Some(r#""START""#),
-            repaired: Some(r#""SUCCESS""#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "containerDefinitions[consul-dataplane].dependsOn",
-            fails: None,
-            repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].dependsOn",
+        fails: Some("[]"),
+        repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
+    }),
     check: Check::Task(check),
 };
 

@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "mesh-init uses the secret of its own service",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
     explanation: "\
 The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
@@ -22,26 +23,13 @@ secrets have the same prefix, the rest of the secret's name for `CONSUL_HTTP_TOK
 task's service. The token of another service does not allow the registration of this one, and allows access that this \
 service should not have. Secrets with other names are not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration"],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-            fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#),
-            repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-            fails: Some(
-                r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:token::""#,
-            ),
-            repaired: Some(
-                r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-default-default-AbCdEf:token::""#,
-            ),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
+    }),
     check: Check::Task(check),
 };
 

@@ -14,6 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "with ACLs, mesh-init has a token or logs in for one",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
+    is_fixable: false,
     effect: "Consul refuses the registration of the service, and the task never starts its app",
     explanation: "\
 If the client agent has a token, Consul's ACLs are on, and mesh-init needs the token of its service. There are two \
@@ -24,24 +25,15 @@ configuration.",
         "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "containerDefinitions[consul-ecs-mesh-init].secrets",
-            fails: None,
-            repaired: Some(
-                r#"[{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::" }]"#,
-            ),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "config.consulLogin.enabled",
-            fails: Some("false"),
-            repaired: Some("true"),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets",
+        fails: None,
+        repaired: Some(
+            r#"[{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::" }]"#,
+        ),
+    }),
     check: Check::Task(check),
 };
 

@@ -10,6 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task that logs in to Consul has a task role",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the login has no IAM identity, Consul creates no token, and the task never starts its app",
     explanation: "\
 Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`. The role's path, usually \
@@ -20,22 +21,13 @@ needs its own role, because the role determines the service.",
         "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "taskRoleArn",
-            fails: None,
-            repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#),
-        },
-        Example {
-            base: Base::ClientGateway,
-            given: &[],
-            at: "taskRoleArn",
-            fails: None,
-            repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/mesh-gateway-task""#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "taskRoleArn",
+        fails: None,
+        repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#),
+    }),
     check: Check::Task(check),
 };
 

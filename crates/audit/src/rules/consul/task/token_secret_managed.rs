@@ -21,6 +21,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task reads the tokens that the controller creates",
     severity: Severity::Warning,
     applies: Applies::Consul,
+    is_fixable: false,
     effect: "the controller writes no token into the secret that the task reads, so that the task starts without a valid one",
     explanation: "\
 The audit function of the controller knows its deployment, and reports what does not fit. With `TokenMode=auto` a task \
@@ -32,7 +33,7 @@ account or region stays as it is. With `TokenMode=secrets-manager` the tokens ar
 Checks of files do not know a deployment, and report nothing.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html"],
     // An example is one definition, but the rule needs a deployment too.
-    examples: &[],
+    example: None,
     check: Check::Task(check),
 };
 

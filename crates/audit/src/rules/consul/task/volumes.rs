@@ -13,6 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the volumes that the mesh's containers share are defined",
     severity: Severity::Error,
     applies: Applies::Consul,
+    is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 The containers of the mesh share files on two volumes of the task: `consul_data`, on which mesh-init writes the \
@@ -23,29 +24,13 @@ path, which exist as long as the task.",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
     ],
-    examples: &[
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "volumes[consul_data]",
-            fails: None,
-            repaired: Some(r#"{ "name": "consul_data" }"#),
-        },
-        Example {
-            base: Base::Client,
-            given: &[],
-            at: "volumes[consul_binary]",
-            fails: None,
-            repaired: Some(r#"{ "name": "consul_binary" }"#),
-        },
-        Example {
-            base: Base::Dataplane,
-            given: &[],
-            at: "volumes",
-            fails: Some(r#"[{ "name": "consul_binary" }]"#),
-            repaired: Some(r#"[{ "name": "consul_data" }, { "name": "consul_binary" }]"#),
-        },
-    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "volumes[consul_binary]",
+        fails: None,
+        repaired: Some(r#"{ "name": "consul_binary" }"#),
+    }),
     check: Check::Task(check),
 };
 
