@@ -4,7 +4,7 @@
 //!  input/  ─▶  definition/  ─▶  subject/  ─▶  rules/  ─▶  finding  ─▶  report/
 //!  files,      every value      which         one file                 text, JSON, SARIF, …
 //!  ECS         knows its place  container     for each                 fix/ edits the files
-//!                               does what     rule
+//!                               does what     subject
 //! ```
 //!
 //! It checks a file without access to AWS or Consul. A value that is known only at deployment is unknown, and a rule

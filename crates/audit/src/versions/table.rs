@@ -8,10 +8,9 @@ use toml::value::Datetime;
 
 use super::line::Line;
 
-pub(super) const TEXT: &str = include_str!("versions.toml");
-
-/// The table. Its text is part of the program, and a test compares this value with the same text, parsed without the default.
-static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(TEXT).unwrap_or_default());
+#[expect(clippy::expect_used, reason = "the text is part of the program, and every test of the table parses it")]
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("versions.toml")).expect("versions.toml is a table of releases"));
 
 /// The table.
 pub fn table() -> &'static Table {
@@ -34,14 +33,6 @@ pub struct Table {
     /// The known defects.
     #[serde(rename = "defect")]
     pub defects: Vec<Defect>,
-}
-
-impl Default for Table {
-    fn default() -> Self {
-        let as_of = Datetime { date: None, time: None, offset: None };
-        let (consul, consul_ecs, dataplane) = (Vec::new(), Vec::new(), Vec::new());
-        Self { as_of, consul, consul_ecs, dataplane, defects: Vec::new() }
-    }
 }
 
 /// A line of Consul.

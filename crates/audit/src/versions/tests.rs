@@ -1,6 +1,6 @@
 //! The table parses, is sorted, and contradicts itself nowhere.
 
-use super::{table::TEXT, *};
+use super::*;
 use crate::rules::rule;
 
 fn version(text: &str) -> Version {
@@ -13,10 +13,9 @@ fn line(text: &str) -> Line {
 
 #[test]
 fn the_table_parses() {
-    let parsed: Table = toml::from_str(TEXT).unwrap();
-    assert!(parsed.as_of.date.is_some());
-    assert_eq!(format!("{parsed:?}"), format!("{:?}", table()));
-    assert!(toml::from_str::<Table>(&TEXT.replace("line = \"1.10\"", "line = \"1.x\"")).is_err());
+    assert!(table().as_of.date.is_some());
+    let broken = include_str!("versions.toml").replace("line = \"1.10\"", "line = \"1.x\"");
+    assert!(toml::from_str::<Table>(&broken).is_err());
 }
 
 #[test]

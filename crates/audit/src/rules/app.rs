@@ -1,0 +1,332 @@
+//! The containers of the app: their start, their end and their health in Consul.
+
+use serde_json::json;
+
+use super::proxy::{is_misspelt, wait_for};
+use crate::{
+    definition::{Container, Field, Maybe},
+    example::{Base, Example},
+    finding::{Change, Draft, Edit, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, EntryPoint, Generation, Subject, is_observer, workloads},
+};
+
+pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
+    id: "consul-app-essential",
+    summary: "a service's task has an app, and the app is essential",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "ECS refuses a definition without an essential container; if only a helper is essential, the task keeps running without its app",
+    explanation: "\
+The mesh's containers are not essential, so that the app determines when the task stops. ECS requires one essential \
+container in each definition. The proxy also waits for the app's containers: when a task stops, it runs until they \
+have stopped. Only gateways have tasks without an app.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[web].essential",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }),
+    check: Check::Task(check_app_essential),
+};
+
+fn check_app_essential(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    if !consul.is_service() || !consul.is_complete {
+        return;
+    }
+    let workloads = workloads(&consul.apps);
+    // A container of unknown kind may be the log router.
+    let unclear = consul.apps.iter().copied().filter(|app| app.fire_lens.is_unknown());
+    if workloads.iter().copied().chain(unclear).any(|app| app.is_essential() != Some(false)) {
+        return;
+    }
+    let help = "set essential to true for the service's container";
+    match workloads.as_slice() {
+        [] => findings.add(Draft::new(
+            subject.definition.span(),
+            "the service's task has only containers of the mesh",
+            "add the app's container",
+        )),
+        [app] => {
+            let essential = &app.essential;
+            let message = format!("{} is the app, but not essential", app.label());
+            let fix = Fix::set(&essential.place, true);
+            findings.add(Draft::new(essential.span(), message, help).of(app).fix(fix));
+        }
+        [first, ..] => {
+            let names: Vec<String> = workloads.iter().copied().map(Container::label).collect();
+            let message = format!("none of the app's containers is essential: {}", names.join(", "));
+            findings.add(Draft::new(first.essential.span(), message, help));
+        }
+    }
+}
+
+pub(super) static CONSUL_APP_ORDER: Rule = Rule {
+    id: "consul-app-order",
+    summary: "the app starts when the proxy is healthy",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may stop before the app",
+    explanation: "\
+Every container of the app waits for the proxy with the condition `HEALTHY`: directly, or through another container. \
+ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is \
+not enough, because the proxy opens its listeners only some time after its start. The proxy waits for mesh-init, so \
+that an app that waits for the proxy does not have to wait for mesh-init too. Collectors of logs and traces are not \
+reported: they should start first, as should containers that the proxy itself waits for.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[web].dependsOn[sidecar-proxy]",
+        fails: None,
+        repaired: Some(r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#),
+    }),
+    check: Check::Task(check_app_order),
+};
+
+fn check_app_order(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(name) = consul.proxy().filter(|_| consul.is_service()).and_then(|proxy| proxy.name.text()) else { return };
+    for app in consul.apps.iter().filter(|app| !is_observer(app) && !comes_first(subject, consul, app)) {
+        let is_late = subject.definition.comes_after(app, name, "HEALTHY");
+        if is_late == Some(false) && !is_misspelt(subject, app, name) {
+            findings.add(wait_for(app, name, "HEALTHY"));
+        }
+    }
+}
+
+/// Whether one of the mesh's containers certainly or possibly waits for `app`.
+fn comes_first(subject: &Subject<'_>, consul: &ConsulTask<'_>, app: &Container) -> bool {
+    let Some(name) = app.name.text() else { return true };
+    let conditions = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
+    let mesh = consul.consul_ecs_containers().chain([consul.client, consul.proxy()].into_iter().flatten());
+    mesh.into_iter().any(|container| {
+        conditions.iter().any(|condition| subject.definition.comes_after(container, name, condition) != Some(false))
+    })
+}
+
+/// The default of `stopTimeout` on Fargate, in seconds.
+const DEFAULT: u64 = 30;
+
+pub(super) static CONSUL_APP_SHUTDOWN_DELAY: Rule = Rule {
+    id: "consul-app-shutdown-delay",
+    summary: "an app with a shutdown delay has time to stop",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "ECS kills the app before it gets TERM: its open requests are lost whenever a task stops",
+    explanation: "\
+With `app-entrypoint -shutdown-delay`, the app keeps running for a while after ECS has asked the task to stop, until \
+other services have noticed that it is stopping. Only then does the app get TERM. ECS counts the container's \
+`stopTimeout` (30 seconds on Fargate by default) from the beginning of that delay, so that it has to be longer than \
+the delay plus the time that the app needs to finish.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: DELAYED,
+        at: "containerDefinitions[web].stopTimeout",
+        fails: None,
+        repaired: Some("90"),
+    }),
+    check: Check::Task(check_app_shutdown_delay),
+};
+
+const DELAYED: &[(&str, &str)] = &[
+    ("containerDefinitions[web].mountPoints", r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul" }]"#),
+    ("containerDefinitions[web].entryPoint", r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "60s"]"#),
+    ("containerDefinitions[web].command", r#"["serve"]"#),
+    ("containerDefinitions[consul-dataplane].stopTimeout", "120"),
+];
+
+fn check_app_shutdown_delay(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    // By default, the agent of the EC2 instance determines the time.
+    let on_fargate = subject.definition.runs_on_fargate();
+    let seconds = |field: &Field<u64>| if on_fargate { field.or(DEFAULT) } else { field.known().copied() };
+    for app in &consul.apps {
+        let delay = EntryPoint::of(app).and_then(|entry_point| entry_point.shutdown_delay());
+        let (Some(delay), Some(limit)) = (delay, seconds(&app.stop_timeout)) else { continue };
+        if delay >= limit {
+            findings.add(late(app, delay, limit));
+        }
+    }
+}
+
+fn late(app: &Container, delay: u64, limit: u64) -> Draft {
+    let label = app.label();
+    let message = format!("{label} gets TERM after {delay} seconds, but is killed after {limit}");
+    let help = format!(
+        "set the stopTimeout of {label} to more than {delay}, with time for the app to finish, or reduce the delay"
+    );
+    let draft = Draft::new(app.stop_timeout.span(), message, help).of(app);
+    draft.note(app.entry_point.place.span, "delays TERM")
+}
+
+pub(super) static CONSUL_APP_ENTRY_POINT_MOUNT: Rule = Rule {
+    id: "consul-app-entry-point-mount",
+    summary: "an app that starts with consul-ecs mounts the shared volume",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the app does not start, because the program of its entry point does not exist in the container",
+    explanation: "\
+mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry point \
+`consul-ecs app-entrypoint`, which delays its end, has to mount the volume there. The Terraform module adds the mount \
+point together with the entry point.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: STARTED,
+        at: "containerDefinitions[web].mountPoints",
+        fails: None,
+        repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
+    }),
+    check: Check::Task(check_app_entry_point_mount),
+};
+
+const STARTED: &[(&str, &str)] = &[
+    ("containerDefinitions[web].entryPoint", r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "10s"]"#),
+    ("containerDefinitions[web].command", r#"["serve"]"#),
+];
+
+fn check_app_entry_point_mount(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(directory) = consul.shared_directory() else { return };
+    for app in &consul.apps {
+        let Some(entry_point) = EntryPoint::of(app) else { continue };
+        if entry_point.program() != format!("{directory}/consul-ecs")
+            || !matches!(app.mount_at(directory), Maybe::Absent)
+        {
+            continue;
+        }
+        let volume = consul.first().and_then(|first| match first.mount_at(directory) {
+            Maybe::Known(mount) => mount.source_volume.text(),
+            Maybe::Absent | Maybe::Unknown => None,
+        });
+        let volume = volume.unwrap_or("consul_data");
+        let message =
+            format!("{} starts with {}, but mounts nothing at {directory}", app.label(), entry_point.program());
+        let help = format!("mount the volume {volume} at {directory}, read-only");
+        let draft = Draft::new(app.mount_points.place.span, message, help).of(app);
+        findings.add(draft.fix(subject.mount(app, volume, directory, true)));
+    }
+}
+
+pub(super) static CONSUL_HEALTH_UNSYNCED: Rule = Rule {
+    id: "consul-health-unsynced",
+    summary: "the health of each essential container that ECS checks is synced to Consul",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the service gets traffic although ECS reports the task as unhealthy",
+    explanation: "\
+Consul gets the health of containers from health-sync, which syncs those in `healthSyncContainers`. A container that \
+is essential, has an ECS health check and is not in the list counts as healthy in Consul as soon as it is registered, \
+before the app answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not \
+need the list.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::ControlPlane,
+        given: &[],
+        at: "config.healthSyncContainers",
+        fails: None,
+        repaired: Some(r#"["web"]"#),
+    }),
+    check: Check::Task(check_health_unsynced),
+};
+
+fn check_health_unsynced(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    if !consul.is_service() || has_native_checks(consul) {
+        return;
+    }
+    let Some(synced) = consul.configuration.list("healthSyncContainers") else { return };
+    if synced.iter().any(|node| node.text().is_none()) {
+        return;
+    }
+    for app in workloads(&consul.apps) {
+        let Some(name) = app.name.text() else { continue };
+        let is_checked = app.is_essential() == Some(true) && app.health_check.known().is_some();
+        if is_checked && !synced.iter().any(|node| node.text() == Some(name)) {
+            findings.add(unsynced(consul, app, name));
+        }
+    }
+}
+
+/// Whether the service certainly or possibly has Consul checks.
+fn has_native_checks(consul: &ConsulTask<'_>) -> bool {
+    let checks = consul.configuration.list("service.checks");
+    consul.generation == Generation::Client && checks.is_none_or(|checks| !checks.is_empty())
+}
+
+fn unsynced(consul: &ConsulTask<'_>, app: &Container, name: &str) -> Draft {
+    let message = format!("the health of {name} is not synced to Consul");
+    let help = match consul.health_sync {
+        None if consul.generation == Generation::Client => {
+            format!("add {name} to healthSyncContainers, and the container consul-ecs-health-sync")
+        }
+        _ => format!("add {name} to healthSyncContainers, in each container that has the configuration"),
+    };
+    // With two copies of the configuration, an edit of one would make them differ.
+    let is_only_copy = consul.consul_ecs_containers().count() == 1 && consul.generation == Generation::ControlPlane;
+    let list = consul.configuration.place_of("healthSyncContainers");
+    let change = match consul.configuration.at("healthSyncContainers") {
+        Maybe::Known(_) => Change::Append(json!(name)),
+        Maybe::Absent | Maybe::Unknown => Change::Set(json!([name])),
+    };
+    let route = list.route.clone().filter(|_| is_only_copy);
+    let fix = route.map(|route| Fix { edits: vec![Edit { route, change }] });
+    Draft::new(list.span, message, help).of(app).note(app.health_check.span(), "its health check").fix(fix)
+}
+
+pub(super) static CONSUL_HEALTH_NATIVE_AND_SYNCED: Rule = Rule {
+    id: "consul-health-native-and-synced",
+    summary: "a service has either Consul checks or containers whose health is synced",
+    severity: Severity::Error,
+    applies: Applies::ConsulClient,
+    is_fixable: false,
+    effect: "mesh-init refuses the configuration and fails, so that the app never starts",
+    explanation: "\
+`service.checks` are checks that the task's Consul agent runs. `healthSyncContainers` are containers that ECS checks, \
+and whose health is copied to Consul. mesh-init accepts one of the two and fails if both are set. Use the ECS checks \
+if ECS should replace unhealthy tasks.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "config.service.checks",
+        fails: Some(r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#),
+        repaired: Some("[]"),
+    }),
+    check: Check::Task(check_health_native_and_synced),
+};
+
+fn check_health_native_and_synced(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    let has = |path: &str| configuration.list(path).is_some_and(|items| !items.is_empty());
+    if has("service.checks") && has("healthSyncContainers") {
+        findings.add(
+            Draft::new(
+                configuration.place_of("service.checks").span,
+                "both service.checks and healthSyncContainers are set",
+                "keep one of them, and empty the other",
+            )
+            .note(configuration.place_of("healthSyncContainers").span, "the containers whose health is synced"),
+        );
+    }
+}

@@ -1,4 +1,0 @@
-//! Rules for App Mesh.
-
-pub(super) mod resources;
-pub(super) mod task;

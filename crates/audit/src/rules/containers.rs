@@ -1,0 +1,240 @@
+//! Names, entry points and health checks of containers.
+
+use std::ops::RangeInclusive;
+
+use crate::{
+    definition::{Container, Field, HealthCheck},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
+    id: "ecs-container-name-duplicate",
+    summary: "the names of containers are unique",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that \
+names must be unique in a definition. Two containers with the same name often result from a merge.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[archive]",
+        fails: Some(r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#),
+        repaired: Some(r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#),
+    }),
+    check: Check::Task(check_container_name_duplicate),
+};
+
+fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings) {
+    let containers = &subject.definition.containers.items;
+    for (index, container) in containers.iter().enumerate() {
+        let Some(name) = container.name.text() else { continue };
+        let Some(first) = containers.iter().take(index).find(|other| other.is_called(name)) else { continue };
+        let message = format!("a second container has the name {name}");
+        let draft = Draft::new(container.name.span(), message, "rename one of them, or remove it");
+        findings.add(draft.of(container).note(first.name.span(), "the first one"));
+    }
+}
+
+pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule = Rule {
+    id: "ecs-health-check-command",
+    summary: "the command of a health check has a valid form",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "the check runs another program or none and fails, so that the container never becomes healthy",
+    explanation: "\
+The first item of a health check's command determines how the rest is run. `CMD` starts a program: its name and each \
+argument are separate items, because there is no shell to split them. `CMD-SHELL` runs *one* item with the container's \
+shell: every further item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \
+\"-f\", …]` runs `curl` without arguments, which fails.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].healthCheck.command",
+        fails: Some(r#"["CMD-SHELL", "redis-cli", "ping"]"#),
+        repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
+    }),
+    check: Check::Task(check_health_check_command),
+};
+
+fn check_health_check_command(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        if let Some(check) = container.health_check.known() {
+            check_command(container, check, findings);
+        }
+    }
+}
+
+fn check_command(container: &Container, check: &HealthCheck, findings: &mut Findings) {
+    let label = container.label();
+    let Some(words) = check.command.texts() else { return };
+    let (message, help) = match words.as_slice() {
+        [] | ["CMD" | "CMD-SHELL"] => {
+            (format!("the health check of {label} has no command to run"), "add the command after CMD or CMD-SHELL")
+        }
+        ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
+            format!("the health check of {label} runs one item and ignores the {} that follow it", rest.len()),
+            "write the complete line as one item after CMD-SHELL, or begin with CMD",
+        ),
+        ["CMD", program] if program.contains(' ') => (
+            format!("the health check of {label} runs a program whose name is the complete line"),
+            "write every argument as a separate item, or begin with CMD-SHELL",
+        ),
+        [line] if *line != "NONE" && line.contains(' ') => (
+            format!("the health check of {label} runs a program whose name is the complete line"),
+            "put CMD-SHELL before the line",
+        ),
+        _ => return,
+    };
+    findings.add(Draft::new(check.command.place.span, message, help).of(container));
+}
+
+/// The value from which a time was probably meant in milliseconds.
+const SECOND: u64 = 1000;
+
+pub(super) static ECS_HEALTH_CHECK_RANGE: Rule = Rule {
+    id: "ecs-health-check-range",
+    summary: "the times and retries of health checks are in the ranges that ECS allows",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: true,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
+at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].healthCheck.interval",
+        fails: Some("2"),
+        repaired: Some("5"),
+    }),
+    check: Check::Task(check_health_check_range),
+};
+
+fn check_health_check_range(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        let Some(HealthCheck { interval, timeout, retries, start_period, .. }) = container.health_check.known() else {
+            continue;
+        };
+        check_range(container, ("interval", interval), 5..=300, findings);
+        check_range(container, ("timeout", timeout), 2..=60, findings);
+        check_range(container, ("retries", retries), 1..=10, findings);
+        check_range(container, ("startPeriod", start_period), 0..=300, findings);
+    }
+}
+
+fn check_range(
+    container: &Container,
+    (key, field): (&str, &Field<u64>),
+    range: RangeInclusive<u64>,
+    findings: &mut Findings,
+) {
+    let Some(value) = field.known().filter(|value| !range.contains(value)) else { return };
+    let (least, most) = range.into_inner();
+    let message = format!("the health check of {} has the {key} {value}", container.label());
+    let help = format!("choose a value from {least} to {most}");
+    let is_in_milliseconds = *value >= SECOND && key != "retries";
+    let nearest = if is_in_milliseconds { *value / SECOND } else { (*value).clamp(least, most) };
+    let fix = Fix::set(&field.place, nearest).filter(|_| (least..=most).contains(&nearest));
+    findings.add(Draft::new(field.span(), message, help).of(container).fix(fix));
+}
+
+pub(super) static ECS_SHELL_ENTRY_POINT: Rule = Rule {
+    id: "ecs-shell-entry-point",
+    summary: "a shell that starts an app uses exec",
+    severity: Severity::Info,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "TERM reaches the shell and not the app, which is killed after the stop timeout, with its requests unfinished",
+    explanation: "\
+ECS sends TERM to the container's first process. If that is a shell with a script of several commands, the app is its \
+child process: the shell does not forward the signal, the app keeps running, and KILL stops it `stopTimeout` seconds \
+later. With `exec` before the last command, the app replaces the shell. An init process (`initProcessEnabled`) does \
+not help, because it forwards signals only to the shell.",
+    sources: &[
+        "https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)],
+        at: "containerDefinitions[report].command",
+        fails: Some(r#"["export TZ=UTC && ./report --daily"]"#),
+        repaired: Some(r#"["export TZ=UTC && exec ./report --daily"]"#),
+    }),
+    check: Check::Task(check_shell_entry_point),
+};
+
+fn check_shell_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        if subject.is_of_the_mesh(container)
+            || container.is_essential() != Some(true)
+            || container.entry_point.items.is_empty()
+        {
+            continue;
+        }
+        if container.command_line().is_some_and(|words| keeps_the_signal(&words)) {
+            let label = container.label();
+            let place =
+                if container.command.is_present { &container.command.place } else { &container.entry_point.place };
+            let message = format!("{label} runs in a shell that does not exec it");
+            findings
+                .add(Draft::new(place.span, message, "write exec before the last command of the script").of(container));
+        }
+    }
+}
+
+/// Whether these words start a shell with a script of several commands that certainly keeps running. A script with
+/// `exec` or `trap` is not reported.
+fn keeps_the_signal(words: &[&str]) -> bool {
+    let [shell, flags, script, ..] = words else { return false };
+    let is_shell = matches!(shell.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash"));
+    let is_script = flags.starts_with('-') && !flags.starts_with("--") && flags.ends_with('c');
+    let takes_care =
+        script.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| matches!(word, "exec" | "trap"));
+    let plain = without_redirections(&without_quotes(script));
+    let commands = plain.split(['\n', ';', '&']).filter(|command| !command.trim().is_empty()).count();
+    is_shell && is_script && !takes_care && commands > 1
+}
+
+/// A script without its quoted parts: characters in quotes do not separate commands.
+fn without_quotes(script: &str) -> String {
+    let mut quote = None;
+    let mut is_escaped = false;
+    let is_outside = |c: &char| {
+        let escaped = std::mem::take(&mut is_escaped);
+        match (quote, *c) {
+            _ if escaped => quote.is_none(),
+            (None | Some('"'), '\\') => {
+                is_escaped = true;
+                false
+            }
+            (None, '\'' | '"') => {
+                quote = Some(*c);
+                // A placeholder for the quoted part.
+                true
+            }
+            (Some(open), c) if c == open => {
+                quote = None;
+                true
+            }
+            (found, _) => found.is_none(),
+        }
+    };
+    script.chars().filter(is_outside).collect()
+}
+
+/// A script without redirections such as `2>&1` and `>&-`.
+fn without_redirections(script: &str) -> String {
+    script.replace(">&", ">").replace("<&", "<").replace("&>", ">")
+}

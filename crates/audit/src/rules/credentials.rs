@@ -1,0 +1,294 @@
+//! Logins, certificates, and credentials that are not in secrets.
+
+use crate::{
+    definition::{Container, Maybe, Variable},
+    document::Span,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs, ConsulTask, Subject},
+};
+
+/// The names of the agent's tokens in its configuration.
+const TOKENS: [&str; 8] = [
+    "agent",
+    "agent_master",
+    "agent_recovery",
+    "config_file_service_registration",
+    "default",
+    "initial_management",
+    "master",
+    "replication",
+];
+
+pub(super) static CONSUL_CREDENTIAL_IN_PLAIN: Rule = Rule {
+    id: "consul-credential-in-plain",
+    summary: "no credential of Consul is in plain text",
+    severity: Severity::Warning,
+    applies: Applies::ConsulAndController,
+    is_fixable: false,
+    effect: "everyone with the permission to describe task definitions can read the credential, and this revision cannot be changed",
+    explanation: "\
+Values under `environment` are part of the task definition: they are visible to everyone with the permission \
+`ecs:DescribeTaskDefinition`, in templates, in plans and in the console, and a revision cannot be changed afterwards. \
+Under `secrets`, the definition contains only a reference to Secrets Manager or the Parameter Store, and ECS reads the \
+value when the container starts. Replace a credential that was in a definition; to move it is not enough. This rule \
+checks the well-known variables in each container of the task, the gossip key in the agent's script, and tokens in the \
+commands of the mesh's containers and of consul-ecs's controller.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[web].environment",
+        fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
+        repaired: Some("[]"),
+    }),
+    check: Check::Task(check_credential_in_plain),
+};
+
+fn check_credential_in_plain(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        for variable in &container.environment.items {
+            if let Some(name) = variable.name.text().filter(|name| CREDENTIALS.contains(name))
+                && has_value(variable)
+            {
+                findings.add(finding(container, variable, name));
+            }
+        }
+    }
+    let consul = subject.consul.as_ref();
+    if let Some(draft) = consul.and_then(|consul| consul.client).and_then(key_in_script) {
+        findings.add(draft);
+    }
+    let of_mesh = consul.into_iter().flat_map(ConsulTask::own_containers);
+    for container in of_mesh.chain(subject.controller.as_ref().map(|controller| controller.container)) {
+        let words = container.entry_point.items.iter().chain(&container.command.items);
+        let known: Vec<_> = words.filter_map(|word| Some((word, word.known()?.0.as_str()))).collect();
+        let before = |at: usize| at.checked_sub(1).and_then(|at| known.get(at)).map_or("", |(_, text)| *text);
+        let holding = known.iter().enumerate().find(|(at, (_, text))| has_token(before(*at), text));
+        if let Some((_, (word, _))) = holding {
+            let message = format!("the command of {} contains a token in plain text", container.label());
+            let help = "put the token into Secrets Manager, refer to it under secrets, and replace the old token";
+            findings.add(Draft::new(word.span(), message, help).of(container));
+        }
+    }
+}
+
+/// Whether `word` has a UUID after the name of a token: `agent = "…"`, `-token …`, `-static-token=…`. The flag may be
+/// the previous word.
+fn has_token(before: &str, word: &str) -> bool {
+    let text = format!("{before} {word}");
+    let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at > before.len());
+    let mut uuids = starts.filter(|at| text.get(*at..at + 36).is_some_and(is_uuid));
+    uuids.any(|at| {
+        let is_between = |c: char| c.is_whitespace() || "=:\"'\\".contains(c);
+        let owner = text.get(..at).unwrap_or_default().trim_end_matches(is_between);
+        let name = owner.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        TOKENS.contains(&name) || name.to_ascii_lowercase().ends_with("token")
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+}
+
+/// The gossip key in the agent's script. Variables begin with a dollar sign, placeholders are short.
+fn key_in_script(client: &Container) -> Option<Draft> {
+    let script = AgentScript::of(client)?;
+    let is_key =
+        |value: &&str| value.len() >= 24 && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+    script.setting("encrypt").or_else(|| script.flag("encrypt")).filter(is_key)?;
+    let message = format!("the script of {} contains the gossip encryption key in plain text", client.label());
+    let help = "put the key into Secrets Manager, refer to it under secrets as CONSUL_GOSSIP_ENCRYPTION_KEY, and replace the old key";
+    Some(Draft::new(script.script()?.span(), message, help).of(client))
+}
+
+/// An empty value is not secret, an unknown one may come from anywhere.
+fn has_value(variable: &Variable) -> bool {
+    variable.value.known().is_some_and(|value| !value.shown().is_empty())
+}
+
+fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
+    let message = format!("{} has {name} in plain text", container.label());
+    let help =
+        format!("put the value into Secrets Manager, refer to it under secrets as {name}, and replace the old value");
+    Draft::new(variable.name.span(), message, help).of(container)
+}
+
+pub(super) static CONSUL_TASK_ROLE: Rule = Rule {
+    id: "consul-task-role",
+    summary: "a task that logs in to Consul has a task role",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the login has no IAM identity, Consul creates no token, and the task never starts its app",
+    explanation: "\
+Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`. The role's path, usually \
+`/consul-ecs/`, permits the login, and the role's tags contain the name of the service. On Fargate, a task without a \
+task role has no identity; on EC2, it may have that of the instance, which does not identify the service. Each family \
+needs its own role, because the role determines the service.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "taskRoleArn",
+        fails: None,
+        repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#),
+    }),
+    check: Check::Task(check_task_role),
+};
+
+fn check_task_role(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let role = &subject.definition.task_role;
+    if role.is_absent() && logs_in(consul) {
+        let message = "the task logs in to Consul, but has no task role";
+        let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
+        findings.add(Draft::new(role.span(), message, help));
+    }
+}
+
+fn logs_in(consul: &ConsulTask<'_>) -> bool {
+    consul.configuration.flag("consulLogin.enabled", false) == Some(true)
+        || consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions("consul login"))
+}
+
+const TOKEN: &str = "CONSUL_HTTP_TOKEN";
+
+pub(super) static CONSUL_LOGIN_OFF: Rule = Rule {
+    id: "consul-login-off",
+    summary: "if Consul requires a token, the task logs in to get it",
+    severity: Severity::Warning,
+    applies: Applies::ConsulDataplane,
+    is_fixable: false,
+    effect: "the service is registered with the configured token, but the proxy has none, and the servers refuse it",
+    explanation: "\
+From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`), and passes the token to \
+Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because the API \
+client reads that variable, but the proxy does not get it. Switch the login on, and remove the token.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[(
+            "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
+            r#"{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-web-AbCdEf:token::" }"#,
+        )],
+        at: "config.consulLogin.enabled",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }),
+    check: Check::Task(check_login_off),
+};
+
+fn check_login_off(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(container) = consul.control_plane.or(consul.mesh_init) else { return };
+    let is_off = consul.configuration.flag("consulLogin.enabled", false) == Some(false);
+    if let Some(token) = token(container).filter(|_| is_off) {
+        let place = consul.configuration.place_of("consulLogin.enabled");
+        let message = format!("{} gets {TOKEN}, but consulLogin is off", container.label());
+        let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and remove the token");
+        findings.add(draft.of(container).note(token, "the token that the proxy does not get"));
+    }
+}
+
+fn token(container: &Container) -> Option<Span> {
+    match (container.secret(TOKEN), container.variable(TOKEN)) {
+        (Maybe::Known(secret), _) => Some(secret.name.span()),
+        (_, Maybe::Known(variable)) => Some(variable.name.span()),
+        _ => None,
+    }
+}
+
+pub(super) static CONSUL_CA_CERTIFICATES: Rule = Rule {
+    id: "consul-ca-certificates",
+    summary: "a private CA's certificate is given for HTTPS and for gRPC, to every container of consul-ecs",
+    severity: Severity::Warning,
+    applies: Applies::ConsulDataplaneAndController,
+    is_fixable: false,
+    effect: "the container does not trust the Consul servers, and cannot connect to them",
+    explanation: "\
+consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
+register the service. For each, it trusts the CA in `CONSUL_GRPC_CACERT_PEM` or `CONSUL_HTTPS_CACERT_PEM`, otherwise \
+the file `caCertFile` of the configuration, otherwise the public CAs. Servers with certificates of a public CA, such \
+as HCP Consul's, need neither. But if one container has one of the two, the servers probably have certificates of a \
+private CA, and every container of consul-ecs needs both.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
+        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]",
+        fails: None,
+        repaired: Some(GRPC_SECRET),
+    }),
+    check: Check::Task(check_ca_certificates),
+};
+
+const GRPC_SECRET: &str = r#"{ "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
+/// One of the two connections to the servers.
+struct Connection {
+    variable: &'static str,
+    section: &'static str,
+    /// The setting that switches TLS on, before `consulServers.defaults.tls`.
+    switches: &'static [&'static str],
+}
+
+const CONNECTIONS: [Connection; 2] = [
+    Connection { variable: "CONSUL_HTTPS_CACERT_PEM", section: "http", switches: &["https"] },
+    Connection { variable: "CONSUL_GRPC_CACERT_PEM", section: "grpc", switches: &["tls"] },
+];
+
+fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let (Some(configuration), Some(given)) = (consul_ecs.configuration, given(&consul_ecs)) else { return };
+    for &container in &consul_ecs.containers {
+        for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(configuration)) {
+            if is_without(container, connection.variable) {
+                let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
+                let help =
+                    format!("add the secret {}, unless a public CA signed that certificate", connection.variable);
+                findings.add(Draft::new(container.secrets.place.span, message, help).of(container));
+            }
+        }
+    }
+}
+
+/// A certificate that some container has.
+fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
+    let has = |container: &Container, connection: &Connection| {
+        matches!(container.secret(connection.variable), Maybe::Known(_))
+            || matches!(container.variable(connection.variable), Maybe::Known(_))
+    };
+    consul_ecs.containers.iter().find_map(|container| {
+        let connection = CONNECTIONS.iter().find(|connection| has(container, connection))?;
+        Some(format!("{} on {}", connection.variable, container.label()))
+    })
+}
+
+fn is_without(container: &Container, variable: &str) -> bool {
+    matches!(container.secret(variable), Maybe::Absent) && matches!(container.variable(variable), Maybe::Absent)
+}
+
+impl Connection {
+    fn needs_a_certificate(&self, configuration: &Configuration) -> bool {
+        let at = |key: &str| format!("consulServers.{}.{key}", self.section);
+        let is_on = |key: &&str| configuration.flag(&at(key), true) == Some(true);
+        let has_tls =
+            self.switches.iter().all(is_on) && configuration.flag("consulServers.defaults.tls", true) == Some(true);
+        let lacks = |path: &str| matches!(configuration.name_at(path), Maybe::Absent);
+        has_tls && lacks(&at("caCertFile")) && lacks("consulServers.defaults.caCertFile")
+    }
+}

@@ -1,0 +1,315 @@
+//! The container of Consul Dataplane.
+
+use crate::{
+    definition::{Container, HealthCheck, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject},
+};
+
+pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
+    id: "consul-dataplane-missing",
+    summary: "the task has a container consul-dataplane",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: false,
+    effect: "the service is registered with a proxy that does not run: other services cannot reach it",
+    explanation: "\
+From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (or the control plane of 0.7) \
+only writes its configuration to the shared volume. Both look for the container by its name, `consul-dataplane`, in the task's \
+metadata, and so does health-sync.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/connect/dataplane",
+    ],
+    example: Some(Example {
+        base: Base::TerminatingGateway,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane]",
+        fails: None,
+        repaired: Some(GATEWAY_PROXY_CONTAINER),
+    }),
+    check: Check::Task(check_dataplane_missing),
+};
+
+const GATEWAY_PROXY_CONTAINER: &str = r#"{
+    "name": "consul-dataplane", "image": "hashicorp/consul-dataplane:2.0.1", "essential": true, "user": "5995",
+    "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
+    "command": ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"],
+    "mountPoints": [{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }],
+    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }],
+    "healthCheck": {
+        "command": ["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], "interval": 5, "timeout": 5, "retries": 10
+    },
+    "ulimits": [{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }],
+    "portMappings": [{ "containerPort": 8443, "hostPort": 8443, "protocol": "tcp" }]
+}"#;
+
+fn check_dataplane_missing(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    // A proxy of the other generation is reported by the rule about mixed generations.
+    let lacks_it = consul.is_complete && consul.dataplane.is_none() && consul.sidecar_proxy.is_none();
+    if lacks_it && is_certainly_of_the_dataplane(consul) {
+        let message = "the container consul-dataplane is missing";
+        let help = "add it: Consul Dataplane's image, started by /consul/consul-ecs envoy-entrypoint";
+        findings.add(Draft::new(subject.definition.span(), message, help));
+    }
+}
+
+/// A task without a proxy shows its generation by its other containers.
+fn is_certainly_of_the_dataplane(consul: &ConsulTask<'_>) -> bool {
+    consul.control_plane.is_some()
+        || consul.version().is_some_and(|version| version.minor >= 7)
+        || matches!(consul.configuration.at("consulServers"), Maybe::Known(_))
+}
+
+pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule = Rule {
+    id: "consul-dataplane-entry-point",
+    summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: true,
+    effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
+    explanation: "\
+ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM \
+together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
+containers have exited, so that they can complete their requests through the mesh. mesh-init copies the program to the \
+shared volume: to `bootstrapDir` of the configuration, `/consul` if absent. The image's own entry point is the proxy \
+itself: with the usual command as arguments, it gets its own name as an argument and fails.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].entryPoint",
+        fails: None,
+        repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
+    }),
+    check: Check::Task(check_dataplane_entry_point),
+};
+
+fn check_dataplane_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(dataplane) = consul.dataplane else { return };
+    let Some(words) = dataplane.entry_point.texts() else { return };
+    let directory = consul.shared_directory();
+    let is_elsewhere = is_elsewhere(dataplane, &words, directory);
+    // A user's own start script may call it too.
+    let is_own_script = words.iter().any(|word| word.contains("envoy-entrypoint"));
+    if is_own_script && !is_elsewhere {
+        return;
+    }
+    let label = dataplane.label();
+    let message = match (words.is_empty(), directory) {
+        (true, _) => format!("{label} has no entry point"),
+        (false, Some(directory)) if is_elsewhere => {
+            format!("the entry point of {label} is in {USUAL}, but mesh-init puts consul-ecs into {directory}")
+        }
+        (false, _) => format!("the entry point of {label} is {}", dataplane.entry_point.shown_program()),
+    };
+    let place = &dataplane.entry_point.place;
+    let program = directory.map(|directory| format!("{directory}/consul-ecs"));
+    let fix = program.as_deref().and_then(|program| Fix::set(place, vec![program, "envoy-entrypoint"]));
+    let shown = program.as_deref().unwrap_or("consul-ecs in the bootstrap directory");
+    let help = format!("set its entryPoint to [\"{shown}\", \"envoy-entrypoint\"]");
+    findings.add(Draft::new(place.span, message, help).of(dataplane).fix(fix));
+}
+
+/// The default bootstrap directory.
+const USUAL: &str = "/consul";
+
+/// Whether the program is certainly not at the path in the entry point. An image may contain one at another path.
+fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) -> bool {
+    words.first() == Some(&"/consul/consul-ecs")
+        && directory.is_some_and(|directory| directory != USUAL)
+        && matches!(dataplane.mount_at(USUAL), Maybe::Absent)
+}
+
+pub(super) static CONSUL_DATAPLANE_COMMAND: Rule = Rule {
+    id: "consul-dataplane-command",
+    summary: "consul-dataplane reads the configuration that mesh-init writes",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: true,
+    effect: "Consul Dataplane fails at once, because it has neither the addresses of the servers nor the name of its service",
+    explanation: "\
+mesh-init (or the control plane of 0.7) registers the proxy and writes the settings of Consul Dataplane to \
+`consul-dataplane.json` in the bootstrap directory: servers, node and service IDs, TLS, the token. The command \
+contains that file: `consul-dataplane -config-file /consul/consul-dataplane.json`. Envoy is not started directly in \
+this generation.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/dataplane/cli",
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].command",
+        fails: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
+        repaired: Some(COMMAND),
+    }),
+    check: Check::Task(check_dataplane_command),
+};
+
+const COMMAND: &str = r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#;
+
+fn check_dataplane_command(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return };
+    let file = format!("{directory}/consul-dataplane.json");
+    // With another entry point, which another rule reports, the command may have to be another one too.
+    let Some(entry_point) = dataplane.entry_point.texts() else { return };
+    if !entry_point.is_empty() && entry_point.last() != Some(&"envoy-entrypoint") {
+        return;
+    }
+    let Some(words) = dataplane.command.texts() else { return };
+    let starts_it = words.first().is_some_and(|word| word.rsplit('/').next() == Some("consul-dataplane"));
+    let names_the_file = words.iter().any(|word| word.rsplit('=').next() == Some(&file));
+    let has_the_flag = words.iter().any(|word| word.trim_start_matches('-').starts_with("config-file"));
+    if starts_it && names_the_file && has_the_flag {
+        return;
+    }
+    let message = if words.is_empty() {
+        format!("{} has no command", dataplane.label())
+    } else {
+        format!("{} runs {}", dataplane.label(), dataplane.command.shown_program())
+    };
+    let place = &dataplane.command.place;
+    let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);
+    let help = format!("set its command to [\"consul-dataplane\", \"-config-file\", \"{file}\"]");
+    findings.add(Draft::new(place.span, message, help).of(dataplane).fix(fix));
+}
+
+pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule = Rule {
+    id: "consul-dataplane-health-check",
+    summary: "consul-dataplane's health check connects to the readiness port of the configuration",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: true,
+    effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
+    explanation: "\
+Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, \
+22000 by default. The health check connects to it with `/consul/consul-ecs net-dial`, because the image has neither \
+`nc` nor `curl`. The app's containers wait for that health check, and health-sync copies its state to Consul.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].healthCheck.command",
+        fails: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#),
+        repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
+    }),
+    check: Check::Task(check_dataplane_health_check),
+};
+
+fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(dataplane) = consul.dataplane else { return };
+    let port = consul.readiness_port();
+    if dataplane.has_health_check() == Some(true) {
+        let Some((health_check, port)) = dataplane.health_check.known().zip(port) else { return };
+        report_another_port(dataplane, health_check, port, findings);
+    } else if dataplane.has_health_check() == Some(false) {
+        let message = format!("{} has no health check", dataplane.label());
+        let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
+        let directory = consul.shared_directory().unwrap_or("/consul");
+        let help = format!("add one with the command [\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
+        findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
+    }
+}
+
+fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
+    let Some(words) = health_check.command.texts() else { return };
+    // A check without a visible port is a user's own script.
+    let Some(probed) = probed_port(&words) else { return };
+    if probed == port {
+        return;
+    }
+    let message = format!(
+        "the health check of {} connects to port {probed}, but the readiness port is {port}",
+        dataplane.label()
+    );
+    let help = format!("let it connect to 127.0.0.1:{port}");
+    let address = format!("127.0.0.1:{port}");
+    let is_usual = words.len() == 3 && words.get(1) == Some(&"net-dial");
+    let last = health_check.command.items.last().filter(|_| is_usual);
+    let fix = last.and_then(|last| Fix::set(&last.place, address));
+    findings.add(Draft::new(health_check.command.place.span, message, help).of(dataplane).fix(fix));
+}
+
+/// The port in `127.0.0.1:22000`, `http://localhost:22000/ready` and `nc -z 127.0.0.1 22000`.
+fn probed_port(words: &[&str]) -> Option<u64> {
+    let parts: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
+    let behind_a_colon = |part: &&str| {
+        let (_, after) = part.rsplit_once(':')?;
+        let digits = after.split('/').next()?;
+        digits.parse().ok()
+    };
+    let of_nc = || {
+        let is_netcat = parts.iter().any(|part| part.rsplit('/').next() == Some("nc"));
+        parts.iter().rev().find_map(|part| part.parse().ok()).filter(|_| is_netcat)
+    };
+    parts.iter().find_map(behind_a_colon).or_else(of_nc)
+}
+
+pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
+    id: "consul-readiness-port",
+    summary: "the proxy's readiness port differs from its public listener's",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: false,
+    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
+    explanation: "\
+The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on \
+`gateway.lanAddress.port`, 8443 by default) and answers readiness checks on `healthCheckPort` (22000 by default). Two \
+listeners cannot share a port. The Terraform module refuses equal ports as well.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.proxy.publicListenerPort",
+        fails: Some("22000"),
+        repaired: Some("20000"),
+    }),
+    check: Check::Task(check_readiness_port),
+};
+
+fn check_readiness_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return };
+    if public != readiness {
+        return;
+    }
+    let section = if consul.is_gateway { "gateway" } else { "proxy" };
+    let listener = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
+    let message = format!("the public listener and the readiness check both have port {public}");
+    let help = "use two different ports; the defaults are 20000 (gateways: 8443) and 22000";
+    let mut draft = Draft::new(consul.configuration.place_of(listener).span, message, help);
+    if let Maybe::Known(port) = consul.configuration.at(&format!("{section}.healthCheckPort")) {
+        draft.add_note_elsewhere(port.place.span, "the readiness check");
+    }
+    findings.add(draft);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_a_health_check_is_found() {
+        for (words, port) in [
+            (vec!["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], Some(22000)),
+            (vec!["CMD", "nc", "-z", "127.0.0.1", "22000"], Some(22000)),
+            (vec!["CMD-SHELL", "curl -sf http://localhost:22000/ready || exit 1"], Some(22000)),
+            (vec!["CMD-SHELL", "/check.sh 30 || exit 1"], None),
+        ] {
+            assert_eq!(probed_port(&words), port, "{words:?}");
+        }
+    }
+}

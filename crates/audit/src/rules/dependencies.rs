@@ -1,0 +1,431 @@
+//! Dependencies between containers, and their timeouts.
+
+use petgraph::{
+    algo::tarjan_scc,
+    graph::{DiGraph, NodeIndex},
+};
+
+use crate::{
+    definition::{Container, Field, HealthCheck, List},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+/// The conditions of dependencies.
+const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
+
+pub(super) static ECS_DEPENDENCY_CONDITION: Rule = Rule {
+    id: "ecs-dependency-condition",
+    summary: "every condition of a dependency is START, COMPLETE, SUCCESS or HEALTHY",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: true,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
+(`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they have to be in capitals.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[report].dependsOn[cache].condition",
+        fails: Some(r#""healthy""#),
+        repaired: Some(r#""HEALTHY""#),
+    }),
+    check: Check::Task(check_dependency_condition),
+};
+
+fn check_dependency_condition(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        for dependency in &container.depends_on.items {
+            let Some(condition) = dependency.condition.text().filter(|text| !CONDITIONS.contains(text)) else {
+                continue;
+            };
+            let meant = CONDITIONS.iter().find(|known| known.eq_ignore_ascii_case(condition));
+            let fix = meant.and_then(|meant| Fix::set(&dependency.condition.place, *meant));
+            let label = container.label();
+            let message = format!("{label} waits for the condition {condition}, which ECS does not know");
+            let help = match meant {
+                Some(meant) => format!("write {meant}"),
+                None => format!("use one of {}", CONDITIONS.join(", ")),
+            };
+            findings.add(Draft::new(dependency.condition.span(), message, help).of(container).fix(fix));
+        }
+    }
+}
+
+pub(super) static ECS_DEPENDENCY_CYCLE: Rule = Rule {
+    id: "ecs-dependency-cycle",
+    summary: "no container waits for itself, directly or indirectly",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS refuses to register the definition, because none of these containers could start",
+    explanation: "\
+`dependsOn` determines the order in which a task's containers start, and the reverse order in which they stop. \
+Containers that wait for each other in a cycle have no first one: ECS finds the cycle at registration and returns a \
+`ClientException`. Usually one of the dependencies has the wrong direction.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].dependsOn",
+        fails: Some(r#"[{ "containerName": "report", "condition": "START" }]"#),
+        repaired: Some(r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#),
+    }),
+    check: Check::Task(check_dependency_cycle),
+};
+
+fn check_dependency_cycle(subject: &Subject<'_>, findings: &mut Findings) {
+    let graph = graph_of(&subject.definition.containers.items);
+    let mut groups: Vec<Vec<NodeIndex>> = tarjan_scc(&graph);
+    groups.sort();
+    for cycle in groups.iter().filter_map(|group| shortest_cycle(&graph, group)) {
+        report(&cycle, findings);
+    }
+}
+
+type Graph<'d> = DiGraph<&'d Container, ()>;
+
+/// A graph of the dependencies.
+fn graph_of(containers: &[Container]) -> Graph<'_> {
+    let mut graph = DiGraph::new();
+    let nodes: Vec<(NodeIndex, &Container)> = containers.iter().map(|it| (graph.add_node(it), it)).collect();
+    for (from, container) in &nodes {
+        for name in container.depends_on.items.iter().filter_map(|dependency| dependency.container.text()) {
+            if let Some((to, _)) = nodes.iter().find(|(_, other)| other.is_called(name)) {
+                graph.add_edge(*from, *to, ());
+            }
+        }
+    }
+    graph
+}
+
+/// The shortest cycle through its first container. `None` if the group is a single container that does not wait for
+/// itself.
+fn shortest_cycle<'d>(graph: &Graph<'d>, group: &[NodeIndex]) -> Option<Vec<&'d Container>> {
+    let first = group.iter().copied().min()?;
+    let mut paths = vec![vec![first]];
+    let mut next = 0;
+    while let Some(path) = paths.get(next).cloned() {
+        next += 1;
+        for to in graph.neighbors(*path.last()?) {
+            if to == first {
+                return Some(path.iter().filter_map(|node| graph.node_weight(*node).copied()).collect());
+            }
+            if group.contains(&to) && !paths.iter().any(|known| known.last() == Some(&to)) {
+                paths.push(path.iter().copied().chain([to]).collect());
+            }
+        }
+    }
+    None
+}
+
+fn report(cycle: &[&Container], findings: &mut Findings) {
+    let names: Vec<String> = cycle.iter().map(|container| container.label()).collect();
+    let (Some(first), Some(name)) = (cycle.first(), names.first()) else { return };
+    let after = names.get(1).unwrap_or(name);
+    let edge = first.depends_on.items.iter().find(|dependency| dependency.container.text() == Some(after));
+    let span = edge.map_or(first.span(), |dependency| dependency.place.span);
+    let message = match names.as_slice() {
+        [alone] => format!("{alone} waits for itself"),
+        several => format!("these containers wait for each other: {} → {name}", several.join(" → ")),
+    };
+    findings.add(Draft::new(span, message, "remove one of these dependencies").of(first));
+}
+
+pub(super) static ECS_DEPENDENCY_ESSENTIAL: Rule = Rule {
+    id: "ecs-dependency-essential",
+    summary: "containers wait for the end of non-essential containers only",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS refuses to register the definition, because the task stops when an essential container stops",
+    explanation: "\
+`COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, so \
+that no other container could start afterwards: ECS accepts the two conditions only for containers with `essential: \
+false`. Containers are essential by default.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[migrate].essential",
+        fails: None,
+        repaired: Some("false"),
+    }),
+    check: Check::Task(check_dependency_essential),
+};
+
+fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
+    for (container, dependency, other) in subject.definition.known_dependencies() {
+        let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
+        let Some(condition) = condition else { continue };
+        let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
+        if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
+            continue;
+        }
+        let (label, awaited) = (container.label(), other.label());
+        let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
+        let help = format!("set essential to false on {awaited}, or wait for another condition");
+        let why = if other.essential.is_absent() { "essential by default" } else { "essential" };
+        let draft = Draft::new(dependency.condition.span(), message, help).of(container);
+        findings.add(draft.note(other.essential.span(), why));
+    }
+}
+
+fn is_itself(one: &Container, other: &Container) -> bool {
+    std::ptr::eq(one, other)
+}
+
+pub(super) static ECS_DEPENDENCY_HEALTH: Rule = Rule {
+    id: "ecs-dependency-health",
+    summary: "containers wait for HEALTHY only if the other container has a health check",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS refuses to register the definition, because the container could never become healthy",
+    explanation: "\
+`HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so \
+that a container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check \
+off.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
+    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[cache].healthCheck",
+        fails: None,
+        repaired: Some(r#"{ "command": ["CMD", "redis-cli", "ping"], "interval": 5 }"#),
+    }),
+    check: Check::Task(check_dependency_health),
+};
+
+fn check_dependency_health(subject: &Subject<'_>, findings: &mut Findings) {
+    for (container, dependency, other) in subject.definition.known_dependencies() {
+        if dependency.condition.text() != Some("HEALTHY")
+            || other.has_health_check() != Some(false)
+            || subject.must_be_checked(other)
+            || subject.must_wait_for(container, other)
+        {
+            continue;
+        }
+        let (label, awaited) = (container.label(), other.label());
+        let message = format!("{label} waits until {awaited} is healthy, but {awaited} has no health check");
+        let help = format!("give {awaited} a healthCheck, or wait for START");
+        let draft = Draft::new(dependency.condition.span(), message, help).of(container);
+        findings.add(draft.note(other.span(), "has no health check"));
+    }
+}
+
+pub(super) static ECS_DEPENDENCY_UNKNOWN: Rule = Rule {
+    id: "ecs-dependency-unknown",
+    summary: "containers wait only for containers of the same definition",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+`dependsOn` refers to containers of the same task definition by name. If there is no container of that name, it was \
+usually renamed or moved; ECS returns a `ClientException` at registration.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[report].dependsOn[cache].containerName",
+        fails: Some(r#""redis""#),
+        repaired: Some(r#""cache""#),
+    }),
+    check: Check::Task(check_dependency_unknown),
+};
+
+/// The maximum number of containers that the help lists: the API accepts ten.
+const SHOWN: usize = 10;
+
+fn check_dependency_unknown(subject: &Subject<'_>, findings: &mut Findings) {
+    let containers = &subject.definition.containers;
+    for container in &containers.items {
+        for dependency in &container.depends_on.items {
+            let Some(name) = dependency.container.text() else { continue };
+            let may_be = |other: &Container| other.is_called(name) || other.name.text().is_none();
+            if containers.lacks(may_be) && !subject.misses(name) {
+                let mut known: Vec<String> = containers.items.iter().take(SHOWN).map(Container::label).collect();
+                if containers.items.len() > SHOWN {
+                    known.push("…".to_owned());
+                }
+                let message = format!("{} waits for {name}, which does not exist", container.label());
+                let help = format!("use one of {}, or remove the dependency", known.join(", "));
+                findings.add(Draft::new(dependency.container.span(), message, help).of(container));
+            }
+        }
+    }
+}
+
+/// The default interval of health checks, in seconds.
+const DEFAULT_INTERVAL: u64 = 30;
+/// The interval within the start period in newer container runtimes, in seconds.
+const START_INTERVAL: u64 = 5;
+
+/// The minimum on Fargate.
+const FARGATE_MINIMUM: u64 = 2;
+
+pub(super) static ECS_START_TIMEOUT_TOO_SHORT: Rule = Rule {
+    id: "ecs-start-timeout-too-short",
+    summary: "containers that others wait for have time to become healthy",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "the containers that wait give up before the first health check runs, and the task stops; so does the next one",
+    explanation: "\
+`startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health check \
+runs one `interval` after the container has started; newer container runtimes check every 5 seconds within a \
+`startPeriod`. If the timeout is shorter than that, no check can pass in time: the task stops, the service starts \
+another one, and that one stops as well.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
+        "https://docs.docker.com/reference/dockerfile/#healthcheck",
+    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)],
+        at: "containerDefinitions[cache].startTimeout",
+        fails: Some("20"),
+        repaired: Some("60"),
+    }),
+    check: Check::Task(check_start_timeout_too_short),
+};
+
+fn check_start_timeout_too_short(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        let first_check = container.health_check.known().and_then(first_check);
+        let (Some(timeout), Some(first_check)) = (container.start_timeout.known(), first_check) else { continue };
+        // Another rule reports values that Fargate refuses.
+        if *timeout < FARGATE_MINIMUM && subject.definition.runs_on_fargate() {
+            continue;
+        }
+        let Some(waiting) = waiting_for(subject, container).filter(|_| *timeout < first_check) else { continue };
+        let label = container.label();
+        let message = format!(
+            "{} waits at most {timeout} seconds until {label} is healthy, but its first health check runs after {first_check}",
+            waiting.label()
+        );
+        let help = format!("raise the startTimeout of {label} well above {first_check}, or remove it");
+        findings.add(Draft::new(container.start_timeout.span(), message, help).of(container));
+    }
+}
+
+/// The earliest second at which a check can pass.
+fn first_check(check: &HealthCheck) -> Option<u64> {
+    let interval = check.interval.or(DEFAULT_INTERVAL)?;
+    let has_start_period = check.start_period.or(0)? > 0;
+    Some(if has_start_period { interval.min(START_INTERVAL) } else { interval })
+}
+
+fn waiting_for<'d>(subject: &Subject<'d>, container: &Container) -> Option<&'d Container> {
+    let name = container.name.text()?;
+    subject.definition.containers.items.iter().find(|other| {
+        let dependencies = &other.depends_on.items;
+        dependencies.iter().any(|it| it.container.text() == Some(name) && it.condition.text() == Some("HEALTHY"))
+    })
+}
+
+pub(super) static ECS_START_TIMEOUT_UNUSED: Rule = Rule {
+    id: "ecs-start-timeout-unused",
+    summary: "a start timeout is set on a container that others wait for",
+    severity: Severity::Info,
+    applies: Applies::EveryTask,
+    is_fixable: true,
+    effect: "the timeout has no effect: the container waits for its dependencies without a limit",
+    explanation: "\
+`startTimeout` does not limit how long *this* container waits. It limits how long the containers that depend on this \
+one wait for it to stop or to become healthy. It has no effect if no container waits for this one with `COMPLETE`, \
+`SUCCESS` or `HEALTHY`. To limit how long a container waits, set the timeout on its dependency.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[("containerDefinitions[report].startTimeout", "60")],
+        at: "containerDefinitions[report].startTimeout",
+        fails: Some("60"),
+        repaired: None,
+    }),
+    check: Check::Task(check_start_timeout_unused),
+};
+
+fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
+    let containers = &subject.definition.containers;
+    for container in &containers.items {
+        let (Some(timeout), Some(name)) = (container.start_timeout.known(), container.name.text()) else { continue };
+        if !containers.is_complete || containers.items.iter().any(|other| may_wait(containers, other, name)) {
+            continue;
+        }
+        let label = container.label();
+        let message = format!(
+            "no container waits for {label} to stop or to become healthy, so that its startTimeout of {timeout} has no effect"
+        );
+        let draft = Draft::new(container.start_timeout.span(), message, "set it on the dependency");
+        findings.add(draft.of(container).fix(Fix::remove(&container.start_timeout.place)));
+    }
+}
+
+/// Whether a container waits for the one called `name` with a condition that has a timeout. A dependency on an unknown
+/// container counts too.
+fn may_wait(containers: &List<Container>, container: &Container, name: &str) -> bool {
+    let dependencies = &container.depends_on;
+    let may_be = |text: Option<&str>| {
+        text.is_none_or(|text| text == name || containers.lacks(|container| container.is_called(text)))
+    };
+    !dependencies.is_complete
+        || dependencies.items.iter().any(|it| may_be(it.container.text()) && it.condition.text() != Some("START"))
+}
+
+/// The minimum and the maximum on Fargate, in seconds.
+const RANGE: std::ops::RangeInclusive<u64> = 2..=120;
+
+pub(super) static ECS_TIMEOUT_RANGE: Rule = Rule {
+    id: "ecs-timeout-range",
+    summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: true,
+    effect: "ECS refuses the definition, or an app that needs more than 120 seconds to stop is killed",
+    explanation: "\
+Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. A task on Fargate has at most 120 seconds \
+between TERM and KILL: an app that needs longer has to save its work, or run on EC2 instances, which allow more.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[report].stopTimeout",
+        fails: Some("300"),
+        repaired: Some("120"),
+    }),
+    check: Check::Task(check_timeout_range),
+};
+
+fn check_timeout_range(subject: &Subject<'_>, findings: &mut Findings) {
+    if !subject.definition.runs_on_fargate() {
+        return;
+    }
+    for container in &subject.definition.containers.items {
+        check_timeout(container, "startTimeout", &container.start_timeout, findings);
+        check_timeout(container, "stopTimeout", &container.stop_timeout, findings);
+    }
+}
+
+fn check_timeout(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings) {
+    let Some(seconds) = timeout.known().filter(|seconds| !RANGE.contains(seconds)) else { return };
+    let (least, most) = (RANGE.start(), RANGE.end());
+    let message = format!("the {key} of {} is {seconds}, but Fargate allows {least} to {most}", container.label());
+    let (help, nearest) = if seconds > most {
+        (format!("lower it to {most}, or run the task on EC2 instances"), *most)
+    } else {
+        (format!("raise it to {least} at least"), *least)
+    };
+    // The time that a start needs is unknown: the minimum may be too short as well.
+    let fix = Fix::set(&timeout.place, nearest).filter(|_| key == "stopTimeout" || nearest == *most);
+    findings.add(Draft::new(timeout.span(), message, help).of(container).fix(fix));
+}

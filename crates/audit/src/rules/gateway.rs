@@ -1,0 +1,319 @@
+//! Gateways.
+
+use serde_json::json;
+
+use crate::{
+    definition::{Container, Maybe, PortMapping},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Configuration, ConsulTask, Generation, Subject, is_observer},
+};
+use mesh::ecs_config::GatewayKind;
+
+pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
+    id: "consul-gateway-proxy-essential",
+    summary: "a gateway's proxy is essential",
+    severity: Severity::Error,
+    applies: Applies::ConsulGateway,
+    is_fixable: true,
+    effect: "ECS refuses a definition without an essential container, or keeps a gateway running whose proxy is gone",
+    explanation: "\
+In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS has \
+to stop and replace the task. In a service's task, the app's container is the essential one instead.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::ApiGateway,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].essential",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }),
+    check: Check::Task(check_gateway_proxy_essential),
+};
+
+fn check_gateway_proxy_essential(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
+    if proxy.is_essential() == Some(false) {
+        let essential = &proxy.essential;
+        let message = format!("{} is not essential, but the task is a gateway", proxy.label());
+        let draft = Draft::new(essential.span(), message, "set essential to true");
+        findings.add(draft.of(proxy).fix(Fix::set(&essential.place, true)));
+    }
+}
+
+pub(super) static CONSUL_GATEWAY_APP: Rule = Rule {
+    id: "consul-gateway-app",
+    summary: "no app runs in a gateway's task",
+    severity: Severity::Warning,
+    applies: Applies::ConsulGateway,
+    is_fixable: false,
+    effect: "the app is not registered in Consul and not reachable through the mesh, and the gateway stops when the app stops",
+    explanation: "\
+A gateway's task registers the gateway and nothing else. An app in it has no service, no proxy and no upstreams. Move \
+it to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers that \
+listen on a port.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::MeshGateway,
+        given: &[(
+            "containerDefinitions[web]",
+            r#"{
+                "name": "web", "image": "example/web:1.4.2", "essential": false,
+                "portMappings": [{ "containerPort": 9090, "protocol": "tcp" }],
+                "dependsOn": [
+                    { "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }
+                ]
+            }"#,
+        )],
+        at: "containerDefinitions[web].essential",
+        fails: Some("true"),
+        repaired: Some("false"),
+    }),
+    check: Check::Task(check_gateway_app),
+};
+
+fn check_gateway_app(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    // A container of unknown name may be the proxy.
+    let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app);
+    for app in consul.apps.iter().filter(is_app) {
+        let port = app.port_mappings.items.iter().find_map(|mapping| mapping.container_port.known());
+        if let Some(port) = port.filter(|_| app.is_essential() == Some(true)) {
+            let message = format!("{} listens on {port} in a gateway's task", app.label());
+            let help = "move it to its own task definition, or set essential to false if it is a helper";
+            findings.add(Draft::new(app.span(), message, help).of(app));
+        }
+    }
+}
+
+pub(super) static CONSUL_GATEWAY_LAN_PORT: Rule = Rule {
+    id: "consul-gateway-lan-port",
+    summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
+    severity: Severity::Warning,
+    applies: Applies::ConsulGateway,
+    is_fixable: true,
+    effect: "the ECS service of the gateway cannot have a load balancer: ECS refuses a target port that is not mapped",
+    explanation: "\
+A gateway listens on `gateway.lanAddress.port`, 8443 by default. In the VPC it is reachable without a port mapping, \
+but a load balancer or Service Connect uses only mapped ports. The Terraform module always maps it for mesh and API \
+gateways; a mapping of another port usually remains from an earlier LAN port.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
+    ],
+    example: Some(Example {
+        base: Base::ClientGateway,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].portMappings",
+        fails: None,
+        repaired: Some(r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#),
+    }),
+    check: Check::Task(check_gateway_lan_port),
+};
+
+fn check_gateway_lan_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    // Only services of the mesh call a terminating gateway.
+    if !matches!(consul.gateway, Some(GatewayKind::MeshGateway | GatewayKind::ApiGateway)) {
+        return;
+    }
+    let (Some(proxy), Some(port)) = (consul.proxy(), consul.public_port()) else { return };
+    // An unknown port may be the right one.
+    let may_map_it = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| *mapped == port);
+    let mapped = proxy.port_mappings.find(may_map_it);
+    if matches!(mapped, Maybe::Absent) {
+        let message = format!("{} does not map the gateway's LAN port {port}", proxy.label());
+        let help = format!("map the container port {port}, TCP");
+        let fix = Fix::append(&proxy.port_mappings, json!({ "containerPort": port, "protocol": "tcp" }));
+        let fix = fix.filter(|_| proxy.port_mappings.items.is_empty());
+        findings.add(Draft::new(proxy.port_mappings.place.span, message, help).of(proxy).fix(fix));
+    }
+}
+
+/// The meta entry of a mesh gateway through which datacenters federate.
+const FEDERATION: &str = "gateway.meta.consul-wan-federation";
+
+/// Whether this gateway has it.
+fn federates(configuration: &Configuration) -> bool {
+    configuration.text(FEDERATION).is_some_and(|mark| mark == "1")
+}
+
+pub(super) static CONSUL_GATEWAY_WAN_ADDRESS: Rule = Rule {
+    id: "consul-gateway-wan-address",
+    summary: "a mesh gateway through which datacenters federate has a WAN address",
+    severity: Severity::Warning,
+    applies: Applies::ConsulGateway,
+    is_fixable: false,
+    effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
+    explanation: "\
+With WAN federation through mesh gateways, the servers of the other datacenters connect to the gateway's WAN address. \
+Without `gateway.wanAddress.address`, that is the address of the task: it works only if the networks are peered, and \
+it changes with every task. Use a load balancer for the gateway and set its address.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
+    ],
+    example: Some(Example {
+        base: Base::MeshGateway,
+        given: &[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)],
+        at: "config.gateway.wanAddress.address",
+        fails: None,
+        repaired: Some(r#""gateway.example.com""#),
+    }),
+    check: Check::Task(check_gateway_wan_address),
+};
+
+fn check_gateway_wan_address(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway)) else {
+        return;
+    };
+    let configuration = &consul.configuration;
+    let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Maybe::Absent);
+    if has_none && federates(configuration) && !matches!(configuration.at("gateway.wanAddress"), Maybe::Unknown) {
+        let place = configuration.place_of("gateway.wanAddress.address");
+        let message = "the mesh gateway federates datacenters, but has no WAN address";
+        findings.add(Draft::new(place.span, message, "set gateway.wanAddress.address and .port"));
+    }
+}
+
+pub(super) static CONSUL_GATEWAY_FEDERATION_TLS: Rule = Rule {
+    id: "consul-gateway-federation-tls",
+    summary: "a gateway that federates datacenters connects to its servers with TLS",
+    severity: Severity::Error,
+    applies: Applies::ConsulGateway,
+    is_fixable: false,
+    effect: "the servers refuse WAN federation through mesh gateways without TLS, and the datacenters do not find each other",
+    explanation: "\
+WAN federation through mesh gateways routes by the server name in the TLS handshake, so that all connections need TLS. \
+The Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`; in the configuration, the first is \
+the entry `consul-wan-federation` in the gateway's meta, and the second `consulServers.defaults.tls`. Up to consul-ecs \
+0.6, the CA's certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
+    ],
+    example: Some(Example {
+        base: Base::MeshGateway,
+        given: &[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)],
+        at: "config.consulServers.defaults.tls",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }),
+    check: Check::Task(check_gateway_federation_tls),
+};
+
+fn check_gateway_federation_tls(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| federates(&consul.configuration)) else { return };
+    if is_without_tls(consul) {
+        let span = match consul.generation {
+            Generation::Client => consul.configuration.place_of(FEDERATION).span,
+            _ => consul.configuration.place_of("consulServers.defaults.tls").span,
+        };
+        let message = "the gateway federates datacenters without TLS";
+        findings.add(Draft::new(
+            span,
+            message,
+            "switch TLS on, or remove consul-wan-federation from the gateway's meta",
+        ));
+    }
+}
+
+fn is_without_tls(consul: &ConsulTask<'_>) -> bool {
+    let configuration = &consul.configuration;
+    match consul.generation {
+        Generation::Client => consul.client.is_some_and(|client| {
+            let has_no_ca_file = client.command.texts().is_some_and(|words| !words.join(" ").contains("ca_file"));
+            has_no_ca_file && matches!(client.secret("CONSUL_CACERT"), Maybe::Absent)
+        }),
+        Generation::ControlPlane | Generation::Dataplane => {
+            let Some(default) = configuration.flag("consulServers.defaults.tls", true) else { return false };
+            configuration.flag("consulServers.grpc.tls", default) == Some(false)
+        }
+    }
+}
+
+const NAMESPACE_PATH: &str = "gateway.namespace";
+
+pub(super) static CONSUL_GATEWAY_NAMESPACE: Rule = Rule {
+    id: "consul-gateway-namespace",
+    summary: "a gateway is in the namespace default",
+    severity: Severity::Error,
+    applies: Applies::ConsulGateway,
+    is_fixable: true,
+    effect: "Consul refuses the registration of the gateway, or its token does not fit",
+    explanation: "\
+A gateway serves a complete admin partition, and Consul on ECS registers it in the namespace `default`. The roles that \
+the controller creates for the tokens of gateways are there as well. The Terraform module sets `default` if there is a \
+partition, and nothing otherwise.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
+    ],
+    example: Some(Example {
+        base: Base::TerminatingGateway,
+        given: &[
+            ("config.gateway.partition", r#""blue""#),
+            ("config.gateway.namespace", r#""default""#),
+            ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
+            (
+                "tags[consul.hashicorp.com/namespace]",
+                r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#,
+            ),
+        ],
+        at: "config.gateway.namespace",
+        fails: Some(r#""team-a""#),
+        repaired: Some(r#""default""#),
+    }),
+    check: Check::Task(check_gateway_namespace),
+};
+
+/// Whether a gateway must not have this namespace.
+pub(super) fn is_wrong_namespace(namespace: &str) -> bool {
+    namespace != "default"
+}
+
+fn check_gateway_namespace(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    let Maybe::Known(namespace) = configuration.name_at(NAMESPACE_PATH) else { return };
+    if is_wrong_namespace(namespace) {
+        let place = configuration.place_of(NAMESPACE_PATH);
+        let message = format!("the gateway's namespace is {namespace}");
+        let fix = consul.configure(subject.definition, NAMESPACE_PATH, "default");
+        findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        Material, audit,
+        document::{Route, parse_json},
+        input::ecs_definition,
+        source::SourceFile,
+    };
+
+    fn found(json: &str) -> usize {
+        let file = Arc::new(SourceFile::new("gateway.json", json));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        let definitions = vec![ecs_definition(file, &node).unwrap()];
+        let findings = audit(&Material { definitions, ..Material::default() });
+        findings.iter().filter(|finding| finding.rule.id == CONSUL_GATEWAY_FEDERATION_TLS.id).count()
+    }
+
+    #[test]
+    fn a_client_agent_s_ca_shows_tls() {
+        let federating = Base::ClientGateway
+            .json()
+            .replace(r#"\"lanAddress\""#, r#"\"meta\":{\"consul-wan-federation\":\"1\"},\"lanAddress\""#);
+        assert_eq!(found(&federating), 0);
+        assert_eq!(found(&federating.replace("ca_file", "log_file").replace("CONSUL_CACERT", "OTHER")), 1);
+    }
+}

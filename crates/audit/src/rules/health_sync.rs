@@ -1,0 +1,332 @@
+//! The container health-sync.
+
+use super::proxy::wait_for;
+use crate::{
+    definition::Maybe,
+    document::{HOLE, Node, Span, Value},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Configuration, ConsulTask, Generation, Subject, names},
+};
+
+pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
+    id: "consul-health-sync-missing",
+    summary: "the task has a health-sync container if Consul has checks for it to update",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the checks that mesh-init registers always stay critical, and the service gets no traffic",
+    explanation: "\
+mesh-init registers a check for each container in `healthSyncContainers`, and every check starts as critical. \
+health-sync copies the health of these containers from ECS to Consul; nothing else makes the checks pass. In the \
+dataplane generation (consul-ecs 0.8 and newer), the proxy has a check too, so that health-sync is always needed, also \
+in gateways. It also logs the task out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync]",
+        fails: None,
+        repaired: Some(HEALTH_SYNC_OF_CLIENT),
+    }),
+    check: Check::Task(check_health_sync_missing),
+};
+
+const HEALTH_SYNC_OF_CLIENT: &str = r#"{
+    "name": "consul-ecs-health-sync",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
+    "essential": false,
+    "command": ["health-sync"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
+}"#;
+
+fn check_health_sync_missing(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    if consul.health_sync.is_some() || !consul.is_complete {
+        return;
+    }
+    let Some(mesh_init) = consul.mesh_init else { return };
+    if let Some(message) = need(consul) {
+        let help = format!(
+            "add the container {} with the image and configuration of {} and the command [\"health-sync\"]",
+            names::HEALTH_SYNC,
+            mesh_init.label()
+        );
+        findings.add(Draft::new(mesh_init.span(), message, help));
+    }
+}
+
+/// The reason for health-sync, if there is one.
+fn need(consul: &ConsulTask<'_>) -> Option<String> {
+    let synced: Vec<&str> = consul.configuration.list("healthSyncContainers")?.iter().filter_map(Node::text).collect();
+    match consul.generation {
+        Generation::ControlPlane => None,
+        Generation::Dataplane => Some("no container runs health-sync".to_owned()),
+        Generation::Client if synced.is_empty() => None,
+        Generation::Client => Some(format!("no container runs health-sync, which {} needs", synced.join(", "))),
+    }
+}
+
+pub(super) static CONSUL_HEALTH_SYNC_NEEDLESS: Rule = Rule {
+    id: "consul-health-sync-needless",
+    summary: "the task has a health-sync container only if it has something to do",
+    severity: Severity::Info,
+    applies: Applies::ConsulClient,
+    is_fixable: false,
+    effect: "a container takes memory and starts with every task, and does nothing",
+    explanation: "\
+With a client agent, health-sync has two purposes: to copy the health of the containers in `healthSyncContainers` from \
+ECS to Consul, and to log the task out of Consul when it stops, if it logged in with an auth method. With an empty \
+list and without a login, it only waits. That is the case if the service has Consul checks, or if no container has a \
+health check.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[
+            (
+                "config.service.checks",
+                r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
+            ),
+            ("config.healthSyncContainers", "[]"),
+        ],
+        at: "containerDefinitions[consul-ecs-health-sync]",
+        fails: Some(HEALTH_SYNC_CONTAINER),
+        repaired: None,
+    }),
+    check: Check::Task(check_health_sync_needless),
+};
+
+const HEALTH_SYNC_CONTAINER: &str = r#"{
+    "name": "consul-ecs-health-sync",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
+    "essential": false,
+    "command": ["health-sync"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{},\"checks\":[{\"name\":\"web\",\"http\":\"http://localhost:9090/health\",\"interval\":\"10s\"}]},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
+}"#;
+
+fn check_health_sync_needless(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(health_sync) = consul.health_sync else { return };
+    let configuration = &consul.configuration;
+    let has_nothing_to_sync = configuration.list("healthSyncContainers").is_some_and(<[_]>::is_empty);
+    // If a container is missing in the list, another rule reports that.
+    let could_sync = consul.apps.iter().any(|app| app.is_essential() != Some(false) && !app.health_check.is_absent());
+    let has_native_checks = configuration.list("service.checks").is_some_and(|checks| !checks.is_empty());
+    let has_nothing_to_do = has_nothing_to_sync && (has_native_checks || !could_sync);
+    if has_nothing_to_do && configuration.flag("consulLogin.enabled", false) == Some(false) {
+        findings.add(
+            Draft::new(
+                health_sync.span(),
+                format!("{} has no container to sync and no login to end", health_sync.label()),
+                "remove it, or add containers to healthSyncContainers",
+            )
+            .of(health_sync),
+        );
+    }
+}
+
+pub(super) static CONSUL_HEALTH_SYNC_COMMAND: Rule = Rule {
+    id: "consul-health-sync-command",
+    summary: "consul-ecs-health-sync runs health-sync",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the service's checks in Consul stay critical, and it gets no traffic",
+    explanation: "\
+The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and stops; \
+with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
+containers' health to Consul.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync].command",
+        fails: None,
+        repaired: Some(r#"["health-sync"]"#),
+    }),
+    check: Check::Task(check_health_sync_command),
+};
+
+fn check_health_sync_command(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(health_sync) = subject.consul.as_ref().and_then(|consul| consul.health_sync) else { return };
+    let Some(command) = health_sync.command.texts() else { return };
+    if command.first() == Some(&"health-sync") {
+        return;
+    }
+    let message = if command.is_empty() {
+        format!("{} has no command", health_sync.label())
+    } else {
+        format!("{} runs {}", health_sync.label(), health_sync.command.shown_program())
+    };
+    let place = &health_sync.command.place;
+    let fix = Fix::set(place, vec!["health-sync"]);
+    findings.add(Draft::new(place.span, message, "set its command to [\"health-sync\"]").of(health_sync).fix(fix));
+}
+
+pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule = Rule {
+    id: "consul-health-sync-order",
+    summary: "health-sync starts after mesh-init has succeeded",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
+    explanation: "\
+mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. health-sync has \
+to start after mesh-init has succeeded; otherwise the result depends on which of the two is faster.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
+        fails: Some(r#""START""#),
+        repaired: Some(r#""SUCCESS""#),
+    }),
+    check: Check::Task(check_health_sync_order),
+};
+
+fn check_health_sync_order(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(health_sync), Some(mesh_init)) = (consul.health_sync, consul.mesh_init) else { return };
+    let Some(name) = mesh_init.name.text() else { return };
+    if subject.definition.comes_after(health_sync, name, "SUCCESS") == Some(false) {
+        findings.add(wait_for(health_sync, name, "SUCCESS"));
+    }
+}
+
+pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {
+    id: "consul-health-sync-configuration",
+    summary: "health-sync has the same configuration as mesh-init",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
+    explanation: "\
+Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the addresses \
+of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting does not matter, \
+nor does the log level.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "config@consul-ecs-health-sync.service.name",
+        fails: Some(r#""shop""#),
+        repaired: Some(r#""web""#),
+    }),
+    check: Check::Task(check_health_sync_configuration),
+};
+
+fn check_health_sync_configuration(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return };
+    let own = Configuration::of(subject.definition, health_sync);
+    let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return };
+    // Another rule reports a missing or invalid configuration.
+    let are_maps = [wanted, found].iter().all(|node| matches!(node.value, Value::Map(_)));
+    let Some(difference) = difference(wanted, found, "").filter(|_| are_maps) else { return };
+    let message =
+        format!("the configuration of {} differs from mesh-init's at {}", health_sync.label(), difference.path);
+    let help = "give both the same value of CONSUL_ECS_CONFIG_JSON";
+    let draft = Draft::new(difference.span, message, help).of(health_sync);
+    findings.add(draft.note(wanted.place.span, "mesh-init's configuration"));
+}
+
+struct Difference {
+    path: String,
+    span: Span,
+}
+
+/// The first path at which the two certainly differ. `path` is the path so far, and empty at the top.
+fn difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
+    let here = Some(Difference { path: path.to_owned(), span: found.place.span });
+    match (&wanted.value, &found.value) {
+        (Value::Unknown, _) | (_, Value::Unknown) | (Value::Null, Value::Null) => None,
+        (Value::Map(_), Value::Map(_)) => map_difference(wanted, found, path),
+        (Value::List(left), Value::List(right)) if left.len() == right.len() => {
+            let mut pairs = left.iter().zip(right).enumerate();
+            pairs.find_map(|(index, (wanted, found))| difference(wanted, found, &format!("{path}[{index}]")))
+        }
+        (Value::Text(left), Value::Text(right)) => {
+            let is_certain = !left.contains(HOLE) && !right.contains(HOLE);
+            here.filter(|_| is_certain && left != right)
+        }
+        (Value::Number(left), Value::Number(right)) => here.filter(|_| left != right),
+        (Value::Bool(left), Value::Bool(right)) => here.filter(|_| left != right),
+        _ => here,
+    }
+}
+
+fn map_difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
+    let mut keys = wanted.entries().iter().chain(found.entries()).map(|entry| entry.key.as_str());
+    keys.by_ref().filter(|key| *key != "logLevel").find_map(|key| {
+        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        match (wanted.get(key), found.get(key)) {
+            (Some(wanted), Some(found)) => difference(wanted, found, &path),
+            (None, None) => None,
+            (None, Some(more)) => Some(Difference { path, span: more.place.span }),
+            (Some(_), None) => Some(Difference { path, span: found.place.span }),
+        }
+    })
+}
+
+pub(super) static CONSUL_HEALTH_SYNC_CONTAINERS: Rule = Rule {
+    id: "consul-health-sync-containers",
+    summary: "the containers whose health is synced exist and have an ECS health check",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the container's check in Consul always stays critical, and the service gets no traffic",
+    explanation: "\
+For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS reports the container \
+of that name as `HEALTHY`. ECS does so only for containers with a `healthCheck`, and a missing container counts as \
+critical. A health check that is only in the image's `HEALTHCHECK` does not count: ECS ignores those.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "config.healthSyncContainers",
+        fails: Some(r#"["web", "shop"]"#),
+        repaired: Some(r#"["web"]"#),
+    }),
+    check: Check::Task(check_health_sync_containers),
+};
+
+fn check_health_sync_containers(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(synced) = consul.configuration.list("healthSyncContainers") else { return };
+    for node in synced {
+        let Some(name) = node.text() else { continue };
+        if let Some((message, help)) = wrong(subject, name) {
+            findings.add(Draft::new(node.place.span, message, help));
+        }
+    }
+}
+
+fn wrong(subject: &Subject<'_>, name: &str) -> Option<(String, String)> {
+    let containers = &subject.definition.containers;
+    match subject.definition.container(name) {
+        Maybe::Known(container) if container.health_check.is_absent() => Some((
+            format!("healthSyncContainers contains {name}, which has no health check"),
+            format!("give {name} a healthCheck, or remove it from healthSyncContainers"),
+        )),
+        Maybe::Absent if containers.items.iter().all(|container| container.name.text().is_some()) => Some((
+            format!("healthSyncContainers contains {name}, but there is no such container"),
+            "name a container of this definition in healthSyncContainers, or remove the name".to_owned(),
+        )),
+        Maybe::Known(_) | Maybe::Absent | Maybe::Unknown => None,
+    }
+}

@@ -1,0 +1,321 @@
+//! The service, tenancy and role that a task claims.
+
+use std::collections::BTreeMap;
+
+use super::gateway::is_wrong_namespace;
+use crate::{
+    definition::{Maybe, Tag, TaskDefinition},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule, TaskFindings},
+    subject::Subject,
+};
+use mesh::{
+    service_name::ServiceName,
+    tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+};
+
+pub(super) static CONSUL_SERVICE_NAME_TAG: Rule = Rule {
+    id: "consul-service-name-tag",
+    summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the token is created for another service than the one that the task registers, and Consul refuses the registration",
+    explanation: "\
+mesh-init registers the service with the name in its configuration, or with the task's family in lower case. The \
+controllers read the name from the tag `consul.hashicorp.com/service-name`, or use the family as well. If the two \
+differ, the token has the service identity of another service, and the registered service is never removed.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[("config.service.name", r#""shop""#)],
+        at: "tags[consul.hashicorp.com/service-name]",
+        fails: None,
+        repaired: Some(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
+    }),
+    check: Check::Task(check_service_name_tag),
+};
+
+/// The names in the configuration and in the tags, if both are certain.
+struct Names<'d> {
+    /// The configured name, or the family in lower case.
+    pub configured: String,
+    /// The name in the tag, or the family in lower case.
+    pub tagged: String,
+    /// The tag, if there is one.
+    pub tag: Option<&'d Tag>,
+}
+
+impl<'d> Names<'d> {
+    /// The names of a task whose configured name is valid. Another rule reports invalid names.
+    fn of(subject: &Subject<'d>) -> Option<Self> {
+        let definition = subject.definition;
+        let consul = subject.consul.as_ref()?;
+        // Before 0.5, the family was not written in lower case.
+        let is_lowered = consul.version().is_none_or(|version| version.minor >= 5);
+        let family = definition.family.text();
+        let family = family.map(|family| if is_lowered { family.to_lowercase() } else { family.to_owned() });
+        let configured = match consul.configured_name() {
+            Maybe::Known(name) => name.to_owned(),
+            Maybe::Absent => family.clone()?,
+            Maybe::Unknown => return None,
+        };
+        let (tag, tagged) = match definition.tag(SERVICE_NAME_TAG) {
+            Maybe::Known(tag) => (Some(tag), tag.value.text()?.to_owned()),
+            Maybe::Absent => (None, family?),
+            Maybe::Unknown => return None,
+        };
+        configured.parse::<ServiceName>().ok()?;
+        Some(Self { configured, tagged, tag })
+    }
+}
+
+fn check_service_name_tag(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(Names { configured, tagged, tag }) = Names::of(subject) else { return };
+    if configured.eq_ignore_ascii_case(&tagged) {
+        return;
+    }
+    let tags = &subject.definition.tags;
+    findings.add(match tag {
+        Some(tag) => {
+            let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
+            Draft::new(tag.value.span(), message, "set the tag and the configuration's name to the same name")
+        }
+        None if tags.items.is_empty() => return,
+        None => {
+            let message =
+                format!("without the tag {SERVICE_NAME_TAG} the name is {tagged}, but the task registers {configured}");
+            let value = serde_json::json!({ "key": SERVICE_NAME_TAG, "value": configured });
+            let fix = Fix::append(tags, value).filter(|_| tags.is_present);
+            Draft::new(tags.place.span, message, format!("add the tag with the value {configured}")).fix(fix)
+        }
+    });
+}
+
+pub(super) static CONSUL_SERVICE_NAME_CASE: Rule = Rule {
+    id: "consul-service-name-case",
+    summary: "the tag consul.hashicorp.com/service-name is in lower case, like the name in the configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the token is created for another service, or not at all",
+    explanation: "\
+Consul compares the names in a token's rules case-sensitively, and accepts service identities only for names in lower \
+case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` in \
+the configuration are two services.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/service-name].value",
+        fails: Some(r#""Web""#),
+        repaired: Some(r#""web""#),
+    }),
+    check: Check::Task(check_service_name_case),
+};
+
+fn check_service_name_case(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return };
+    if configured != tagged && configured.eq_ignore_ascii_case(&tagged) {
+        let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
+        let fix = Fix::set(&tag.value.place, configured.as_str());
+        findings.add(Draft::new(tag.value.span(), message, format!("write {configured} in the tag")).fix(fix));
+    }
+}
+
+pub(super) static CONSUL_TENANCY_TAGS: Rule = Rule {
+    id: "consul-tenancy-tags",
+    summary: "the tags name both a partition and a namespace, or neither",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the controller reports an error and creates no token for the task",
+    explanation: "\
+With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` contain the \
+partition and namespace of the service. The controllers require both or neither; without them, both are `default`. \
+They report an error if only one of them is set.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/enterprise"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/partition]",
+        fails: Some(r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#),
+        repaired: None,
+    }),
+    check: Check::Task(check_tenancy_tags),
+};
+
+/// A tag and its value. Empty means absent.
+fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'d str)> {
+    match definition.tag(key) {
+        Maybe::Known(tag) => match tag.value.text() {
+            Some("") => Maybe::Absent,
+            Some(value) => Maybe::Known((tag, value)),
+            None => Maybe::Unknown,
+        },
+        Maybe::Absent => Maybe::Absent,
+        Maybe::Unknown => Maybe::Unknown,
+    }
+}
+
+fn check_tenancy_tags(subject: &Subject<'_>, findings: &mut Findings) {
+    let definition = subject.definition;
+    let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
+        (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),
+        (Maybe::Absent, Maybe::Known((tag, _))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
+        _ => return,
+    };
+    let message = format!("there is a tag {there}, but no tag {missing}");
+    findings.add(Draft::new(tag.key.span(), message, format!("add {missing}, or remove {there}")));
+}
+
+pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule = Rule {
+    id: "consul-tenancy-tags-match",
+    summary: "the tags name the partition and the namespace of the configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the controller looks for the service in another partition or namespace, and its token is invalid there",
+    explanation: "\
+mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, \
+create its token and remove it in those of the task's tags, or in `default` if there are no such tags. Both have to be \
+equal.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: TEAM_A,
+        at: "tags[consul.hashicorp.com/namespace].value",
+        fails: Some(r#""team-b""#),
+        repaired: Some(r#""team-a""#),
+    }),
+    check: Check::Task(check_tenancy_tags_match),
+};
+
+const TEAM_A: &[(&str, &str)] = &[
+    ("config.service.partition", r#""blue""#),
+    ("config.service.namespace", r#""team-a""#),
+    ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
+    ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "team-a" }"#),
+];
+
+fn check_tenancy_tags_match(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let section = if consul.is_gateway { "gateway" } else { "service" };
+    let keys = ["partition", "namespace"].map(|key| format!("{section}.{key}"));
+    let tags = [PARTITION_TAG, NAMESPACE_TAG];
+    let configured = keys.each_ref().map(|key| consul.configuration.name_at(key));
+    let tagged = tags.map(|tag| value_of(subject.definition, tag));
+    let is_faulty_gateway =
+        consul.is_gateway && matches!(configured, [_, Maybe::Known(name)] if is_wrong_namespace(name));
+    // Other rules report a partition or namespace alone, and a gateway's wrong namespace.
+    if is_faulty_gateway || !is_certain_pair(&configured) || !is_certain_pair(&tagged) {
+        return;
+    }
+    for (((key, tag), configured), tagged) in keys.iter().zip(tags).zip(configured).zip(tagged) {
+        let wanted = if let Maybe::Known(name) = configured { name } else { "default" };
+        let (found, span) = match tagged {
+            Maybe::Known((tag, value)) => (value, tag.value.span()),
+            _ => ("default", subject.definition.tags.place.span),
+        };
+        if wanted != found {
+            let message = format!("according to the tags, the task is in {found}, but {key} is {wanted}");
+            let draft = Draft::new(span, message, format!("set {tag} and {key} to the same name"));
+            findings.add(draft.note(consul.configuration.place_of(key).span, "the value in the configuration"));
+        }
+    }
+}
+
+/// Whether both certainly exist, or both certainly do not.
+fn is_certain_pair<T>(pair: &[Maybe<T>; 2]) -> bool {
+    matches!(pair, [Maybe::Known(_), Maybe::Known(_)] | [Maybe::Absent, Maybe::Absent])
+}
+
+pub(super) static CONSUL_TASK_ROLE_SHARED: Rule = Rule {
+    id: "consul-task-role-shared",
+    summary: "each family of the mesh has its own task role",
+    severity: Severity::Warning,
+    applies: Applies::AllTasks,
+    is_fixable: false,
+    effect: "tasks of one service can log in to Consul as the other, because Consul identifies them by the role",
+    explanation: "\
+With the `aws-iam` auth method, a task is identified by its IAM role, and the role's tag \
+`consul.hashicorp.com.service-name` contains the name of its service. Two families with the same role have the same \
+tag: either the login of one of them is refused, or it registers as the other, with the other's intentions. Both also \
+have the same permissions in AWS. Only tasks that log in are compared, and only definitions of one run.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
+    ],
+    // Only two definitions together violate the rule: see the tests below.
+    example: None,
+    check: Check::AllTasks(check_task_role_shared),
+};
+
+fn check_task_role_shared(subjects: &[Subject<'_>], findings: &mut TaskFindings<'_>) {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    for subject in subjects.iter().filter(|subject| logs_in(subject)) {
+        let definition = subject.definition;
+        let (Some(role), Some(family)) = (definition.task_role.text(), definition.family.text()) else { continue };
+        if role.is_empty() {
+            continue;
+        }
+        match first.get(role) {
+            Some(other) if *other != family => {
+                let message = format!("{family} and {other} have the same task role {role}");
+                let help = format!("give {family} its own role, tagged with its service's name");
+                findings(subject, Draft::new(definition.task_role.span(), message, help));
+            }
+            Some(_) => {}
+            None => drop(first.insert(role, family)),
+        }
+    }
+}
+
+fn logs_in(subject: &Subject<'_>) -> bool {
+    let consul = subject.consul.as_ref();
+    consul.is_some_and(|consul| consul.configuration.flag("consulLogin.enabled", false) == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Material, audit, example::Base, input::read_source, source::SourceFile};
+
+    fn ids(families: &[(&str, &str)]) -> Vec<&'static str> {
+        let mut material = Material::default();
+        for (family, role) in families {
+            let mut json: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+            json["family"] = (*family).into();
+            let arn = |role: &str| format!("arn:aws:iam::123456789012:role/consul-ecs/{role}");
+            json["taskRoleArn"] = if role.is_empty() { String::new() } else { arn(role) }.into();
+            let file = SourceFile::new(format!("{family}.json"), json.to_string());
+            read_source(Arc::new(file), true, &mut material).unwrap();
+        }
+        audit(&material).iter().map(|finding| finding.rule.id).collect()
+    }
+
+    #[test]
+    fn two_families_without_a_role_share_none() {
+        assert!(!ids(&[("web", ""), ("orders", "")]).contains(&CONSUL_TASK_ROLE_SHARED.id));
+    }
+
+    #[test]
+    fn two_families_with_one_role_are_found_once() {
+        assert_eq!(ids(&[("web", "web"), ("orders", "web"), ("stock", "stock")]), [CONSUL_TASK_ROLE_SHARED.id]);
+        assert_eq!(ids(&[("web", "web"), ("orders", "orders")]), Vec::<&str>::new());
+        // Two revisions of one family.
+        assert_eq!(ids(&[("web", "web"), ("web", "web")]), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,227 @@
+//! The images of consul-ecs, and the generations that they belong to.
+
+use crate::{
+    definition::{Container, Maybe, Text},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{
+        ConsulTask, Controller, ControllerKind, Software, Subject, consul_ecs_version, image_of, is_consul_ecs, names,
+        subcommand,
+    },
+};
+
+pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
+    id: "consul-ecs-image",
+    summary: "the containers of consul-ecs have its image",
+    severity: Severity::Warning,
+    applies: Applies::ConsulAndController,
+    is_fixable: false,
+    effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or the controller never runs",
+    explanation: "\
+`mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
+images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
+image of consul-ecs.",
+    sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul:latest""#),
+        repaired: Some(r#""registry.example.com/mirror/consul-ecs:0.4.3""#),
+    }),
+    check: Check::Task(check_ecs_image),
+};
+
+fn check_ecs_image(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    for container in consul_ecs.containers {
+        let Some(image) = image_of(container) else { continue };
+        if image.software().is_some_and(|software| software != Software::ConsulEcs) {
+            let message = format!("{} has the image {}", container.label(), image.name);
+            let help = "use the image consul-ecs, such as public.ecr.aws/hashicorp/consul-ecs";
+            findings.add(Draft::new(container.image.span(), message, help).of(container));
+        }
+    }
+}
+
+pub(super) static CONSUL_CONTROLLER_COMMAND: Rule = Rule {
+    id: "consul-controller-command",
+    summary: "consul-ecs-controller runs controller",
+    severity: Severity::Error,
+    applies: Applies::Controller,
+    is_fixable: true,
+    effect: "the container ends, and nothing prepares Consul for the logins of tasks, or deletes the tokens of stopped ones",
+    explanation: "\
+The controller of consul-ecs is its subcommand `controller`, up to 0.6 `acl-controller` with flags. The rule looks at \
+containers named `consul-ecs-controller` or `consul-acl-controller`, as HashiCorp's Terraform modules name them, and at those \
+with a section `controller` in their configuration, if they have the image of consul-ecs.",
+    sources: &[
+        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/controller/main.tf",
+        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
+    ],
+    example: Some(Example {
+        base: Base::Controller,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-controller].command",
+        fails: Some(r#"["mesh-init"]"#),
+        repaired: Some(r#"["controller"]"#),
+    }),
+    check: Check::Task(check_controller_command),
+};
+
+fn check_controller_command(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(controller) = subject.controller.as_ref().filter(|controller| controller.kind.is_none()) else { return };
+    let container = controller.container;
+    // The entry point of another image is not known.
+    if !is_consul_ecs(container) {
+        return;
+    }
+    let message = match subcommand(container) {
+        Maybe::Known(_) => format!("{} runs {}", container.label(), container.command.shown_program()),
+        Maybe::Absent => format!("{} has no command", container.label()),
+        Maybe::Unknown => return,
+    };
+    let place = &container.command.place;
+    let draft = if container.name.text() == Some(names::ACL_CONTROLLER) {
+        Draft::new(place.span, message, "set its command to acl-controller with its flags")
+    } else {
+        let fix = Fix::set(place, vec![ControllerKind::Controller.command()]);
+        Draft::new(place.span, message, "set its command to [\"controller\"]").fix(fix)
+    };
+    findings.add(draft.of(container));
+}
+
+pub(super) static CONSUL_MIXED_GENERATIONS: Rule = Rule {
+    id: "consul-mixed-generations",
+    summary: "all of Consul's containers are of one generation",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "two proxies need the same ports, or two containers register the same service and overwrite each other's registration",
+    explanation: "\
+There are three sets of containers, and a task has one of them. Up to consul-ecs 0.6: `consul-client`, \
+`consul-ecs-mesh-init` and `sidecar-proxy`. With 0.7: `consul-ecs-control-plane` and `consul-dataplane`. From 0.8 on: \
+`consul-ecs-mesh-init`, `consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets result from an \
+incomplete upgrade. Migrate a service with a new revision that has only the new set; both revisions run beside each \
+other while ECS replaces the tasks.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy]",
+        fails: Some(r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#),
+        repaired: None,
+    }),
+    check: Check::Task(check_mixed_generations),
+};
+
+fn check_mixed_generations(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_mixed()) else { return };
+    let Some((old, new)) = strangers(consul) else { return };
+    let message = format!("{} belongs to an older generation of Consul on ECS than {}", old.label(), new.label());
+    let help = format!("remove {} and all other containers of its generation", old.label());
+    findings.add(Draft::new(old.span(), message, help).of(old).note(new.span(), "the newer container"));
+}
+
+/// A container of an older and one of a newer generation.
+fn strangers<'d>(consul: &ConsulTask<'d>) -> Option<(&'d Container, &'d Container)> {
+    let client = consul.sidecar_proxy.or(consul.client);
+    match client {
+        Some(client) => Some((client, consul.dataplane.or(consul.control_plane)?)),
+        None => Some((consul.control_plane?, consul.mesh_init.or(consul.health_sync)?)),
+    }
+}
+
+pub(super) static CONSUL_IMAGE_GENERATION: Rule = Rule {
+    id: "consul-image-generation",
+    summary: "the version of consul-ecs belongs to the containers of the task",
+    severity: Severity::Error,
+    applies: Applies::ConsulAndController,
+    is_fixable: false,
+    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh, or never runs the controller",
+    explanation: "\
+consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
+Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one container with the command \
+`control-plane`, and has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and `control-plane` is \
+gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An image of another \
+generation than the containers usually results from an upgrade of the images alone.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
+        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
+        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.4.3""#),
+    }),
+    check: Check::Task(check_image_generation),
+};
+
+fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
+    if let Some(controller) = &subject.controller {
+        findings.extend(of_controller(controller));
+    }
+    let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
+    let mut strangers = consul
+        .consul_ecs_containers()
+        .filter(|container| consul_ecs_version(container).is_some_and(|version| !consul.generation.fits(&version)));
+    let Some(container) = strangers.next() else { return };
+    let image = container.image.known().map(Text::shown).unwrap_or_default();
+    let releases = consul.generation.releases();
+    let message = format!("{image} does not fit these containers, which are those of consul-ecs {releases}");
+    let help = format!("use an image of consul-ecs {releases}, or the containers of the image's generation");
+    let draft = Draft::new(container.image.span(), message, help).of(container);
+    findings.add(strangers.fold(draft, |draft, other| draft.note(other.image.span(), "this image as well")));
+}
+
+fn of_controller(controller: &Controller<'_>) -> Option<Draft> {
+    let kind = controller.kind?;
+    consul_ecs_version(controller.container).filter(|version| !kind.fits(version))?;
+    let image = controller.container.image.known().map(Text::shown).unwrap_or_default();
+    let (command, releases) = (kind.command(), kind.releases());
+    let message = format!("{image} does not have the command {command}, which consul-ecs {releases} has");
+    let help = format!("use an image of consul-ecs {releases}, or the controller of the image's release");
+    Some(Draft::new(controller.container.image.span(), message, help).of(controller.container))
+}
+
+pub(super) static CONSUL_IMAGE_VERSIONS: Rule = Rule {
+    id: "consul-image-versions",
+    summary: "all containers of consul-ecs have the same version",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "mesh-init and health-sync may use different names of checks and tokens, so that health is not synced",
+    explanation: "\
+mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and deletes the \
+token at the end. They are parts of one program; different releases of it are not documented to be compatible.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
+        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
+    }),
+    check: Check::Task(check_image_versions),
+};
+
+fn check_image_versions(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
+    let mut versions =
+        consul.consul_ecs_containers().filter_map(|container| Some((container, consul_ecs_version(container)?)));
+    let Some((first, wanted)) = versions.next() else { return };
+    for (container, version) in versions {
+        let fits = [&wanted, &version].iter().all(|version| consul.generation.fits(version));
+        if fits && version != wanted {
+            let message = format!("{} has version {version}, {} has {wanted}", container.label(), first.label());
+            let draft = Draft::new(container.image.span(), message, "use one version of the image for both");
+            findings.add(draft.of(container).note(first.image.span(), "the other image"));
+        }
+    }
+}

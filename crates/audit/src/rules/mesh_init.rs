@@ -1,0 +1,261 @@
+//! The shared volumes, and the container mesh-init.
+
+use serde_json::json;
+
+use crate::{
+    definition::{Container, Maybe, Text},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, BINARY_DIRECTORY, ConsulTask, Generation, Subject, names},
+};
+
+pub(super) static CONSUL_VOLUMES: Rule = Rule {
+    id: "consul-volumes",
+    summary: "the volumes that the mesh's containers share are defined",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+The containers of the mesh share files on two volumes of the task: `consul_data`, on which mesh-init writes the \
+program `consul-ecs` and the proxy's configuration, and `consul_binary`, on which a client agent writes the program \
+`consul`. A container can mount a volume only if it is in `volumes` of the definition. Both are volumes without a host \
+path, which exist as long as the task.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "volumes[consul_binary]",
+        fails: None,
+        repaired: Some(r#"{ "name": "consul_binary" }"#),
+    }),
+    check: Check::Task(check_volumes),
+};
+
+fn check_volumes(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let volumes = &subject.definition.volumes;
+    if volumes.items.iter().any(|volume| volume.text().is_none()) {
+        return;
+    }
+    let mut seen = Vec::new();
+    for container in mesh_containers(consul) {
+        for name in container.mount_points.items.iter().filter_map(|mount| mount.source_volume.text()) {
+            if !seen.contains(&name) && volumes.lacks(|volume| volume.known().and_then(Text::whole) == Some(name)) {
+                seen.push(name);
+                let message = format!("the volume {name}, which {} mounts, is not defined", container.label());
+                let help = format!("add {{ \"name\": \"{name}\" }} to volumes");
+                let fix = Fix::append(volumes, json!({ "name": name }));
+                findings.add(Draft::new(volumes.place.span, message, help).fix(fix));
+            }
+        }
+    }
+}
+
+fn mesh_containers<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = &'d Container> + use<'d> {
+    let others = [consul.client, consul.sidecar_proxy, consul.dataplane];
+    consul.consul_ecs_containers().chain(others.into_iter().flatten())
+}
+
+pub(super) static CONSUL_MESH_INIT_MISSING: Rule = Rule {
+    id: "consul-mesh-init-missing",
+    summary: "a container runs mesh-init",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
+    explanation: "\
+`consul-ecs-mesh-init` prepares each task: it registers the service and its proxy in Consul, writes the proxy's \
+configuration to the shared volume, and copies the program `consul-ecs` there, which is the entry point and the health \
+check of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
+`consul-ecs-control-plane` instead.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init]",
+        fails: None,
+        repaired: Some(MESH_INIT_OF_CLIENT),
+    }),
+    check: Check::Task(check_mesh_init_missing),
+};
+
+const MESH_INIT_OF_CLIENT: &str = r#"{
+    "name": "consul-ecs-mesh-init",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
+    "essential": false,
+    "command": ["mesh-init"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "mountPoints": [
+        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
+        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
+    ],
+    "secrets": [{
+        "name": "CONSUL_HTTP_TOKEN",
+        "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::"
+    }]
+}"#;
+
+fn check_mesh_init_missing(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    if consul.generation == Generation::ControlPlane || consul.mesh_init.is_some() || !consul.is_complete {
+        return;
+    }
+    let span = consul.proxy().map_or(subject.definition.span(), Container::span);
+    findings.add(Draft::new(
+        span,
+        "no container runs mesh-init",
+        format!("add the container {} with the image consul-ecs and the command [\"mesh-init\"]", names::MESH_INIT),
+    ));
+}
+
+pub(super) static CONSUL_MESH_INIT_COMMAND: Rule = Rule {
+    id: "consul-mesh-init-command",
+    summary: "consul-ecs-mesh-init runs mesh-init",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the task's service is never registered, and the proxy has no configuration",
+    explanation: "\
+The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and fails, \
+and another command does the work of another container. `mesh-init` registers the service and its proxy in Consul, \
+writes the proxy's configuration to the shared volume and stops.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].command",
+        fails: Some(r#"["health-sync"]"#),
+        repaired: Some(r#"["mesh-init"]"#),
+    }),
+    check: Check::Task(check_mesh_init_command),
+};
+
+fn check_mesh_init_command(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
+    let Some(command) = mesh_init.command.texts() else { return };
+    if command.first() == Some(&"mesh-init") {
+        return;
+    }
+    let message = if command.is_empty() {
+        format!("{} has no command", mesh_init.label())
+    } else {
+        format!("{} runs {}", mesh_init.label(), mesh_init.command.shown_program())
+    };
+    let place = &mesh_init.command.place;
+    let fix = Fix::set(place, vec!["mesh-init"]);
+    findings.add(Draft::new(place.span, message, "set its command to [\"mesh-init\"]").of(mesh_init).fix(fix));
+}
+
+pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule = Rule {
+    id: "consul-mesh-init-essential",
+    summary: "consul-ecs-mesh-init is not essential",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "ECS refuses to register the definition; if no container waits for mesh-init's success, every task stops as soon as mesh-init does",
+    explanation: "\
+mesh-init does its work and stops. When an essential container stops, ECS stops the whole task. ECS therefore refuses \
+an essential container whose success others wait for. `essential` is true by default, so that it has to be set to \
+false.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].essential",
+        fails: None,
+        repaired: Some("false"),
+    }),
+    check: Check::Task(check_mesh_init_essential),
+};
+
+fn check_mesh_init_essential(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
+    if mesh_init.is_essential() != Some(true) {
+        return;
+    }
+    let essential = &mesh_init.essential;
+    let message = if essential.is_absent() {
+        format!("{} is essential by default", mesh_init.label())
+    } else {
+        format!("{} is essential", mesh_init.label())
+    };
+    let fix = Fix::set(&essential.place, false);
+    findings.add(Draft::new(essential.span(), message, "set essential to false").of(mesh_init).fix(fix));
+}
+
+pub(super) static CONSUL_MESH_INIT_MOUNTS: Rule = Rule {
+    id: "consul-mesh-init-mounts",
+    summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
+    explanation: "\
+mesh-init writes the program `consul-ecs` and the proxy's configuration to the directory in `bootstrapDir`, usually \
+`/consul`. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also \
+runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
+so that both mount the volume `consul_binary` there.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
+        fails: Some("true"),
+        repaired: Some("false"),
+    }),
+    check: Check::Task(check_mesh_init_mounts),
+};
+
+fn check_mesh_init_mounts(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(mesh_init) = consul.first() else { return };
+    if let Some(directory) = consul.shared_directory() {
+        data(subject, mesh_init, directory, findings);
+    }
+    if needs_binary(consul) && matches!(mesh_init.mount_at(BINARY_DIRECTORY), Maybe::Absent) {
+        missing(subject, mesh_init, "consul_binary", BINARY_DIRECTORY, true, findings);
+    }
+}
+
+fn data(subject: &Subject<'_>, mesh_init: &Container, directory: &str, findings: &mut Findings) {
+    match mesh_init.mount_at(directory) {
+        Maybe::Absent => missing(subject, mesh_init, "consul_data", directory, false, findings),
+        Maybe::Known(mount) if mount.read_only.known() == Some(&true) => {
+            let message = format!("{} cannot write to {directory}", mesh_init.label());
+            let place = &mount.read_only.place;
+            let fix = Fix::set(place, false);
+            findings.add(Draft::new(place.span, message, "set readOnly to false").of(mesh_init).fix(fix));
+        }
+        Maybe::Known(_) | Maybe::Unknown => {}
+    }
+}
+
+/// Only if the agent's script certainly puts the program there: older definitions had it in the image.
+fn needs_binary(consul: &ConsulTask<'_>) -> bool {
+    consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions(BINARY_DIRECTORY))
+}
+
+fn missing(
+    subject: &Subject<'_>,
+    mesh_init: &Container,
+    volume: &str,
+    path: &str,
+    read_only: bool,
+    findings: &mut Findings,
+) {
+    let message = format!("{} mounts nothing at {path}", mesh_init.label());
+    let help = format!("mount the volume {volume} at {path}");
+    let fix = subject.mount(mesh_init, volume, path, read_only);
+    findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
+}

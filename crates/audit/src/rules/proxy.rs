@@ -1,0 +1,311 @@
+//! The proxy of both generations: its start, mounts and open files.
+
+use serde_json::json;
+
+use crate::{
+    definition::{Container, Field, Maybe, TaskDefinition, Ulimit},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Generation, Subject},
+};
+
+pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
+    id: "consul-proxy-order",
+    summary: "the proxy starts after mesh-init has succeeded",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the proxy starts before its program and its configuration exist, and fails",
+    explanation: "\
+The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
+mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
+and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].dependsOn",
+        fails: Some("[]"),
+        repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
+    }),
+    check: Check::Task(check_proxy_order),
+};
+
+fn check_proxy_order(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(proxy), Some(mesh_init)) = (consul.proxy(), consul.mesh_init) else { return };
+    let Some(name) = mesh_init.name.text().filter(|_| consul.generation != Generation::ControlPlane) else { return };
+    if subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false) && !is_misspelt(subject, proxy, name) {
+        findings.add(wait_for(proxy, name, "SUCCESS"));
+    }
+}
+
+/// Whether a dependency of a container is probably meant for `name`, but has an unknown container or condition: other
+/// rules report that.
+pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
+    let containers = &subject.definition.containers;
+    container.depends_on.items.iter().any(|dependency| {
+        let waits_for_unknown = dependency.container.text().is_some_and(|awaited| {
+            containers.lacks(|other| other.is_called(awaited) || other.name.text().is_none())
+                && !subject.misses(awaited)
+        });
+        let is_for_it = dependency.container.text() == Some(name);
+        let is_known = dependency
+            .condition
+            .text()
+            .is_none_or(|found| ["START", "COMPLETE", "SUCCESS", "HEALTHY"].contains(&found));
+        waits_for_unknown || (is_for_it && !is_known)
+    })
+}
+
+/// The draft for a container that should wait for another one, and does not or with the wrong condition.
+pub(super) fn wait_for(container: &Container, name: &str, condition: &str) -> Draft {
+    let help = format!("make {} wait for {name}, condition {condition}", container.label());
+    let draft = match container.waits_for(name) {
+        Maybe::Known(dependency) => {
+            let place = &dependency.condition.place;
+            let found = dependency.condition.text().unwrap_or_default();
+            let message = format!("{} waits for {name} with the condition {found}", container.label());
+            Draft::new(place.span, message, help).fix(Fix::set(place, condition))
+        }
+        Maybe::Absent | Maybe::Unknown => {
+            let value = json!({ "containerName": name, "condition": condition });
+            let fix = Fix::append(&container.depends_on, value);
+            let message = format!("{} does not wait for {name}", container.label());
+            Draft::new(container.depends_on.place.span, message, help).fix(fix)
+        }
+    };
+    draft.of(container)
+}
+
+pub(super) static CONSUL_PROXY_MOUNT: Rule = Rule {
+    id: "consul-proxy-mount",
+    summary: "the proxy mounts the volume with its configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the proxy's container finds neither its program nor its configuration, and fails to start",
+    explanation: "\
+mesh-init (the control plane with consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, with \
+which the proxy's container starts, to the volume `consul_data`. The proxy has to mount the same volume at the same \
+path, usually `/consul`.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].mountPoints",
+        fails: None,
+        repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
+    }),
+    check: Check::Task(check_proxy_mount),
+};
+
+fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
+    let wanted = consul.first().and_then(|first| volume_at(first, directory));
+    match proxy.mount_at(directory) {
+        Maybe::Absent => {
+            let message = format!("{} mounts nothing at {directory}", proxy.label());
+            let volume = wanted.unwrap_or("consul_data");
+            let fix = subject.mount(proxy, volume, directory, true);
+            let help = format!("mount the volume {volume} at {directory}, read-only");
+            findings.add(Draft::new(proxy.mount_points.place.span, message, help).of(proxy).fix(fix));
+        }
+        Maybe::Known(mount) => {
+            let (Some(found), Some(wanted)) = (mount.source_volume.text(), wanted) else { return };
+            if found != wanted {
+                let message =
+                    format!("{} mounts {found} at {directory}, but its configuration is on {wanted}", proxy.label());
+                let place = &mount.source_volume.place;
+                let fix = Fix::set(place, wanted);
+                let help = format!("mount the volume {wanted}");
+                findings.add(Draft::new(place.span, message, help).of(proxy).fix(fix));
+            }
+        }
+        Maybe::Unknown => {}
+    }
+}
+
+fn volume_at<'d>(container: &'d Container, directory: &str) -> Option<&'d str> {
+    match container.mount_at(directory) {
+        Maybe::Known(mount) => mount.source_volume.text(),
+        Maybe::Absent | Maybe::Unknown => None,
+    }
+}
+
+pub(super) static CONSUL_PROXY_MOUNT_READ_ONLY: Rule = Rule {
+    id: "consul-proxy-mount-read-only",
+    summary: "the proxy mounts the volume with its configuration read-only",
+    severity: Severity::Info,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "an attacker who controls the proxy can replace the program that the health checks and health-sync run",
+    explanation: "\
+The proxy is the container that accepts connections from the network, and it only reads the files of mesh-init. A \
+writable mount works, but lets the proxy change files that other containers trust: the program `consul-ecs` and, with \
+a login, the tokens.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly",
+        fails: None,
+        repaired: Some("true"),
+    }),
+    check: Check::Task(check_proxy_mount_read_only),
+};
+
+fn check_proxy_mount_read_only(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
+    let Maybe::Known(mount) = proxy.mount_at(directory) else { return };
+    if mount.read_only.or(false) == Some(false) {
+        let place = &mount.read_only.place;
+        let message = format!("{} can write to {directory}", proxy.label());
+        let fix = Fix::set(place, true);
+        findings.add(Draft::new(place.span, message, "set readOnly to true").of(proxy).fix(fix));
+    }
+}
+
+/// 2^20: the maximum on Fargate, and on hosts with the default `fs.nr_open`.
+const MAX_OPEN_FILES: u64 = 1_048_576;
+
+pub(super) static CONSUL_PROXY_OPEN_FILES: Rule = Rule {
+    id: "consul-proxy-open-files",
+    summary: "the proxy may open at most 1048576 files",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the proxy's container never starts",
+    explanation: "\
+Envoy needs a file descriptor for each connection, so that the proxy's container sets the ulimit `nofile` to 1048576 \
+(2^20). ECS accepts higher values when the definition is registered; the container then fails with \
+`CannotStartContainerError` at run time, because Fargate grants no more. EC2 and external hosts with a raised \
+`fs.nr_open` do: a definition that certainly runs only on such hosts is not reported.",
+    sources: &[
+        "https://github.com/aws/containers-roadmap/issues/460",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].ulimits",
+        fails: Some(r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#),
+        repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
+    }),
+    check: Check::Task(check_proxy_open_files),
+};
+
+fn check_proxy_open_files(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
+    if let Maybe::Known(limit) = proxy.ulimits.find_named("nofile", |limit| &limit.name)
+        && !runs_elsewhere(subject.definition)
+    {
+        too_high(proxy, limit, findings);
+    }
+}
+
+/// Whether it certainly runs on EC2 or external hosts only.
+fn runs_elsewhere(definition: &TaskDefinition) -> bool {
+    let on = &definition.requires_compatibilities;
+    let is_named = on.texts().is_some_and(|names| !names.is_empty());
+    is_named && !definition.runs_on_fargate()
+}
+
+fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings) {
+    let exceeds = |field: &&Field<u64>| field.known().is_some_and(|value| *value > MAX_OPEN_FILES);
+    let wrong: Vec<&Field<u64>> = [&limit.soft, &limit.hard].into_iter().filter(exceeds).collect();
+    let Some(first) = wrong.first() else { return };
+    let value = first.known().copied().unwrap_or_default();
+    let fixes = wrong.iter().map(|field| Fix::set(&field.place, MAX_OPEN_FILES));
+    let fix = fixes.reduce(|all, next| all?.and(next)).flatten();
+    let message =
+        format!("{} may open {value} files, but Fargate and default hosts grant {MAX_OPEN_FILES}", proxy.label());
+    findings.add(Draft::new(first.span(), message, format!("lower it to {MAX_OPEN_FILES}")).of(proxy).fix(fix));
+}
+
+pub(super) static CONSUL_PROXY_OPEN_FILES_DEFAULT: Rule = Rule {
+    id: "consul-proxy-open-files-default",
+    summary: "the proxy sets its limit of open files",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "Envoy has the default limit of open files, and refuses connections above it",
+    explanation: "\
+Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a container \
+gets the default of Fargate or of its host, which is too low for a busy service. The proxy's container therefore sets \
+the ulimit `nofile` to 1048576 (2^20).",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].ulimits",
+        fails: Some("[]"),
+        repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
+    }),
+    check: Check::Task(check_proxy_open_files_default),
+};
+
+fn check_proxy_open_files_default(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
+    if !matches!(proxy.ulimits.find_named("nofile", |limit| &limit.name), Maybe::Absent) {
+        return;
+    }
+    let value = json!({ "name": "nofile", "softLimit": MAX_OPEN_FILES, "hardLimit": MAX_OPEN_FILES });
+    let message = format!("{} has no ulimit nofile", proxy.label());
+    let help = format!("add the ulimit nofile with {MAX_OPEN_FILES} for both limits");
+    let draft = Draft::new(proxy.ulimits.place.span, message, help);
+    findings.add(draft.of(proxy).fix(Fix::append(&proxy.ulimits, value)));
+}
+
+pub(super) static CONSUL_HELPER_ESSENTIAL: Rule = Rule {
+    id: "consul-helper-essential",
+    summary: "whether the mesh's helpers beside an app are essential is a choice",
+    severity: Severity::Info,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "if the helper stops, ECS stops the app's containers as well, and a service replaces the task",
+    explanation: "\
+The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor that of ECS demands one \
+of them. Both have a price:\n\n\
+- **Not essential**, as in the Terraform module: the app keeps running if a helper stops, for example because it needs too \
+much memory. Nothing starts the helper again, so that a task without a proxy is cut off from the mesh until somebody \
+deploys it again, and a task without health-sync keeps its last status in Consul.\n\
+- **Essential**: ECS replaces a task whose helper stops. A helper that stops in all tasks at once, such as a proxy that Consul \
+refuses, takes the app down with it.\n\n\
+`essential` is true by default; say what you want. A `restartPolicy` on health-sync restarts it without either price. In a \
+gateway, the proxy is the app and has to be essential, and mesh-init, which ends, must not be.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].essential",
+        fails: Some("true"),
+        repaired: Some("false"),
+    }),
+    check: Check::Task(check_helper_essential),
+};
+
+fn check_helper_essential(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let proxies = [consul.sidecar_proxy, consul.dataplane].map(|proxy| proxy.filter(|_| consul.is_service()));
+    for helper in [consul.client, consul.health_sync].into_iter().chain(proxies).flatten() {
+        if helper.is_essential() == Some(true) {
+            let message = format!("{} is essential: if it stops, ECS stops the task", helper.label());
+            let help = "ignore this rule if that is what you want; otherwise set essential to false";
+            findings.add(Draft::new(helper.essential.span(), message, help).of(helper));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Releases: their support, the pairs that go together, and defects that an image alone shows.
+
+use semver::Version;
+
+use crate::{
+    definition::Container,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Software, Subject, image_of, line_of, release_of},
+    versions::{Defect, Line, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
+};
+
+pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
+    id: "consul-release-defect",
+    summary: "the releases of the mesh's programs have no known defects",
+    severity: Severity::Warning,
+    applies: Applies::ConsulAndController,
+    is_fixable: false,
+    effect: "the task does not start, gets requests that it cannot answer, or burdens Consul, or the controller fails at its work; the finding says which",
+    explanation: "\
+Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
+lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
+image whose tag names a single release, such as `0.9.4`, `1.21.2-ent` or `0.10.1-fips1403`; with `latest`, `0.9`, a \
+digest alone, or an image with another name, it reports nothing.",
+    sources: &[
+        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+        "https://github.com/hashicorp/consul-dataplane/blob/main/CHANGELOG.md",
+        "https://developer.hashicorp.com/consul/docs/upgrade/version-specific",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[
+            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
+            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs""#),
+        ],
+        at: "containerDefinitions[consul-ecs-mesh-init].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.1""#),
+        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
+    }),
+    check: Check::Task(check_release_defect),
+};
+
+fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
+    let is_controller = subject.controller.is_some();
+    let mut drafts: Vec<((Program, Version), Draft)> = Vec::new();
+    for container in subject.containers_of_consul() {
+        let Some(found) = release_of(container) else { continue };
+        if let Some((_, draft)) = drafts.iter_mut().find(|(known, _)| *known == found) {
+            draft.add_note_elsewhere(container.image.span(), "this image as well");
+        } else if let Some(draft) = draft(container, found.0, &found.1, is_controller) {
+            drafts.push((found, draft));
+        }
+    }
+    findings.extend(drafts.into_iter().map(|(_, draft)| draft));
+}
+
+/// The defects of a release in one finding: one update corrects all of them.
+fn draft(container: &Container, program: Program, release: &Version, is_controller: bool) -> Option<Draft> {
+    let is_reported = |defect: &&Defect| {
+        defect.rule.as_deref() == Some(CONSUL_RELEASE_DEFECT.id) && defect.is_of_controller == is_controller
+    };
+    let defects: Vec<&Defect> = defects_of(program, release).into_iter().filter(is_reported).collect();
+    let last = defects.iter().max_by_key(|defect| &defect.fixed_in)?;
+    let what: Vec<&str> = defects.iter().map(|defect| defect.what.as_str()).collect();
+    let message = format!("{program} {release}: {}", what.join("; "));
+    Some(Draft::new(container.image.span(), message, last.action.clone()).of(container))
+}
+
+pub(super) static CONSUL_RELEASE_PAIR: Rule = Rule {
+    id: "consul-release-pair",
+    summary: "the releases of the mesh's programs go together",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "no release of Consul supports both, so that registration or the proxy's configuration may fail",
+    explanation: "\
+Each line of consul-ecs and each line of Consul Dataplane goes with some lines of Consul. If no line of Consul goes with \
+both, they are not tested together. With a client agent, consul-ecs and Envoy must go with the agent's Consul. \
+The page `docs/support.md` has the table. The rule needs versions in the images' tags, and reports nothing about lines that the \
+table does not have. The definition does not show the version of Consul's servers.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
+        "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-dataplane].image",
+        fails: Some(r#""hashicorp/consul-dataplane:1.3.5""#),
+        repaired: Some(r#""hashicorp/consul-dataplane:2.0.1""#),
+    }),
+    check: Check::Task(check_release_pair),
+};
+
+fn check_release_pair(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.has_images_of_its_generation()) else { return };
+    for (partner, program) in [(consul.dataplane, Program::Dataplane), (consul.client, Program::Consul)] {
+        findings.extend(partner.and_then(|partner| of_consul_ecs(consul, partner, program)));
+    }
+    findings.extend(of_envoy(consul));
+}
+
+/// consul-ecs and the container with `program`.
+fn of_consul_ecs(consul: &ConsulTask<'_>, partner: &Container, program: Program) -> Option<Draft> {
+    let (holder, ours) = consul.consul_ecs_containers().find_map(|container| {
+        let (program, line) = line_of(container)?;
+        (program == Program::ConsulEcs).then_some((container, line))
+    })?;
+    let (_, theirs) = line_of(partner).filter(|(found, _)| *found == program)?;
+    let fits = |line: Line| supports((Program::ConsulEcs, ours), (program, line)) == Some(true);
+    if supports((Program::ConsulEcs, ours), (program, theirs))? {
+        return None;
+    }
+    let choices = lines_of(program).into_iter().filter(|line| fits(*line));
+    let message = format!("{program} {theirs} does not go together with consul-ecs {ours}");
+    let draft = Draft::new(partner.image.span(), message, help(&program.to_string(), choices));
+    Some(draft.of(partner).note(holder.image.span(), "consul-ecs"))
+}
+
+/// Envoy and the Consul of the client agent.
+fn of_envoy(consul: &ConsulTask<'_>) -> Option<Draft> {
+    let (client, proxy) = (consul.client?, consul.sidecar_proxy?);
+    let image = image_of(proxy).filter(|image| image.software() == Some(Software::Envoy))?;
+    let envoy = Line::of(&image.version()?);
+    let (_, line) = line_of(client).filter(|(program, _)| *program == Program::Consul)?;
+    if supports_envoy(line, envoy)? {
+        return None;
+    }
+    let row = table().consul.iter().find(|row| row.line == line)?;
+    let message = format!("Envoy {envoy} does not go together with Consul {line}");
+    let draft = Draft::new(proxy.image.span(), message, help("Envoy", row.envoy.iter().copied()));
+    Some(draft.of(proxy).note(client.image.span(), "Consul"))
+}
+
+fn help(program: &str, choices: impl Iterator<Item = Line>) -> String {
+    let choices: Vec<String> = choices.map(|line| line.to_string()).collect();
+    format!("use one of {program} {}, or update both", choices.join(", "))
+}
+
+pub(super) static CONSUL_END_OF_SUPPORT: Rule = Rule {
+    id: "consul-end-of-support",
+    summary: "the releases of the mesh's programs are supported",
+    severity: Severity::Info,
+    applies: Applies::ConsulAndController,
+    is_fixable: false,
+    effect: "defects and vulnerabilities of the release are no longer corrected",
+    explanation: "\
+HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, only \
+the newest. The support of consul-ecs and Consul Dataplane counts as ended if that of every Consul that they go with has \
+ended. The rule compares with the day of its table, which is in `docs/support.md`, not with the date of the check, so that the \
+result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says what blocks an update.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/upgrade/lts",
+        "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
+    ],
+    example: None,
+    check: Check::Task(check_end_of_support),
+};
+
+fn check_end_of_support(subject: &Subject<'_>, findings: &mut Findings) {
+    let mut ended = subject.containers_of_consul().into_iter().filter_map(|container| {
+        let (program, line) = line_of(container)?;
+        has_ended(program, line)?.then_some((container, program, line))
+    });
+    let Some((container, program, line)) = ended.next() else { return };
+    let day = &table().as_of;
+    let message = match program {
+        Program::Consul => format!("the support of Consul {line} has ended (as of {day})"),
+        _ => format!("{program} {line} goes with {}, whose support has ended (as of {day})", servers(program, line)),
+    };
+    let help = "plan the update: ecs-mesh inventory --target-consul VERSION says what blocks it, and which releases go with it";
+    let draft = Draft::new(container.image.span(), message, help).of(container);
+    findings.add(ended.fold(draft, |mut draft, (other, ..)| {
+        draft.add_note_elsewhere(other.image.span(), "this image as well");
+        draft
+    }));
+}
+
+fn servers(program: Program, line: Line) -> String {
+    let lines: Vec<String> =
+        consul_of(program, line).unwrap_or_default().iter().map(|line| format!("Consul {line}")).collect();
+    lines.join(" and ")
+}
+
+pub(super) static CONSUL_FIPS_TAG: Rule = Rule {
+    id: "consul-fips-tag",
+    summary: "the tag of a FIPS image of consul-ecs has the suffix of its release",
+    severity: Severity::Error,
+    applies: Applies::ConsulAndController,
+    is_fixable: true,
+    effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
+    explanation: "\
+The FIPS images of consul-ecs have tags that end in `-fips1402` up to 0.10.0, and in `-fips1403` from 0.10.1 on, where \
+they use another cryptographic module. An update of the number alone results in a tag that does not exist. The rule looks at HashiCorp's repositories \
+on Docker Hub and in Amazon ECR Public: in a mirror, tags are what its owner makes them.",
+    sources: &["https://developer.hashicorp.com/consul/docs/release-notes/consul-ecs/v0_10_x"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402""#),
+        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403""#),
+    }),
+    check: Check::Task(check_fips_tag),
+};
+
+const OLD: &str = "-fips1402";
+const NEW: &str = "-fips1403";
+
+/// The beginnings of the references to HashiCorp's own images.
+const OF_HASHICORP: [&str; 3] = ["hashicorp/", "docker.io/hashicorp/", "public.ecr.aws/hashicorp/"];
+
+fn check_fips_tag(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    findings.extend(consul_ecs.containers.into_iter().filter_map(fips_draft));
+}
+
+fn fips_draft(container: &Container) -> Option<Draft> {
+    let (_, release) = release_of(container).filter(|(program, _)| *program == Program::ConsulEcs)?;
+    let image = container.image.text().filter(|image| OF_HASHICORP.iter().any(|start| image.starts_with(start)))?;
+    let is_renamed = defects_of(Program::ConsulEcs, &release)
+        .iter()
+        .any(|defect| defect.rule.as_deref() == Some(CONSUL_FIPS_TAG.id));
+    let (wrong, right) = if is_renamed { (OLD, NEW) } else { (NEW, OLD) };
+    // A digest decides which image it is.
+    if !image.ends_with(wrong) {
+        return None;
+    }
+    let message = format!("the FIPS image of consul-ecs {release} has a tag that ends in {right}, not in {wrong}");
+    let fix = Fix::set(&container.image.place, image.replace(wrong, right));
+    Some(Draft::new(container.image.span(), message, format!("replace {wrong} by {right}")).of(container).fix(fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Material, audit, input::read_source, source::SourceFile};
+
+    #[test]
+    fn the_tags_of_a_mirror_are_its_owner_s() {
+        for (repository, reported) in [
+            ("hashicorp/consul-ecs", true),
+            ("docker.io/hashicorp/consul-ecs", true),
+            ("public.ecr.aws/hashicorp/consul-ecs", true),
+            ("123456789012.dkr.ecr.us-east-1.amazonaws.com/hashicorp/consul-ecs", false),
+            ("registry.example.com/consul-ecs", false),
+        ] {
+            let text = format!(
+                r#"{{"family": "web", "tags": [{{"key": "consul.hashicorp.com/mesh", "value": "true"}}],
+                "containerDefinitions": [{{"name": "consul-ecs-mesh-init", "image": "{repository}:0.10.1-fips1402"}}]}}"#
+            );
+            let mut material = Material::default();
+            read_source(Arc::new(SourceFile::new("task.json", text)), true, &mut material).unwrap();
+            let is_reported = audit(&material).iter().any(|finding| finding.rule.id == CONSUL_FIPS_TAG.id);
+            assert_eq!(is_reported, reported, "{repository}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! References to secrets.
+
+use crate::{
+    definition::{Container, Maybe, Secret},
+    document::HOLE,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject},
+};
+use mesh::secret_reference::SecretReference;
+
+pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {
+    id: "ecs-secret-reference",
+    summary: "references to secrets have a form that ECS can resolve",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS cannot fetch the secret, and the task stops with a ResourceInitializationError before a container starts",
+    explanation: "\
+`valueFrom` is one of these: the ARN of a secret in Secrets Manager; that ARN followed by \
+`:json-key:version-stage:version-id`, of which each part may be empty, so that the key `token` is `:token::`; the ARN \
+of a parameter in the Parameter Store; or the name of such a parameter in the same region. If one or two of the colons \
+are missing, ECS looks for a secret of another name.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-ssm-paramstore.html",
+    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url::""#),
+    }),
+    check: Check::Task(check_secret_reference),
+};
+
+fn check_secret_reference(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in &subject.definition.containers.items {
+        for secret in &container.secrets.items {
+            let Some((wrong, help)) = secret.value_from.known().and_then(|text| defect(&text.0)) else { continue };
+            let name = secret
+                .name
+                .known()
+                .map_or_else(|| "a secret".to_owned(), |name| format!("the secret {}", name.shown()));
+            let message = format!("{name} of {} {wrong}", container.label());
+            findings.add(Draft::new(secret.value_from.span(), message, help).of(container));
+        }
+    }
+}
+
+/// The defect of a reference, and how to correct it. An unknown part counts as one part between colons only if it
+/// cannot be anything else.
+fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
+    let parts: Vec<&str> = reference.split(':').collect();
+    match parts.as_slice() {
+        // The first six parts show the kind of reference.
+        ["arn", ..] if parts.iter().take(6).any(|part| part.ends_with(HOLE) && part.len() > HOLE.len_utf8()) => None,
+        ["arn", ..] if parts.get(5).is_none_or(|part| part.contains(HOLE)) && reference.contains(HOLE) => None,
+        ["arn", _, "secretsmanager", _, _, "secret", rest @ ..] => {
+            let is_whole = matches!(rest.len(), 1 | 4) || rest.iter().any(|part| part.contains(HOLE));
+            let help = "add all of :json-key:version-stage:version-id to the ARN, as in :token::, or nothing";
+            (!is_whole).then_some(("has a JSON key, but not all colons", help))
+        }
+        ["arn", _, "ssm", _, _, resource, ..] => {
+            let is_parameter = resource.starts_with("parameter") || resource.starts_with(HOLE);
+            (!is_parameter)
+                .then_some(("contains no parameter", "add :parameter/ and the parameter's name after the account"))
+        }
+        ["arn", _, service, ..] => (!service.contains(HOLE)).then_some((
+            "is neither in Secrets Manager nor in the Parameter Store",
+            "use a secret in Secrets Manager or a parameter in the Parameter Store",
+        )),
+        // The name of a parameter may be followed by a colon and a version or label.
+        [_, _, _, ..] if !reference.contains(HOLE) => Some((
+            "has a JSON key, but is not an ARN",
+            "use the full ARN of the secret before the key: a plain name is that of a parameter",
+        )),
+        _ => None,
+    }
+}
+
+pub(super) static ECS_SECRETS_EXECUTION_ROLE: Rule = Rule {
+    id: "ecs-secrets-execution-role",
+    summary: "a definition with secrets has an execution role",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "ECS has no permission to read the secrets, and the task never starts",
+    explanation: "\
+ECS reads secrets before it starts a container, with the permissions of the task *execution* role. The task role is \
+for the containers themselves and is not used for secrets. The execution role needs `secretsmanager:GetSecretValue` or \
+`ssm:GetParameters` for the secrets or parameters, and `kms:Decrypt` if they are encrypted with a key of the account.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_execution_IAM_role.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
+    ],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "executionRoleArn",
+        fails: None,
+        repaired: Some(r#""arn:aws:iam::123456789012:role/report-execution""#),
+    }),
+    check: Check::Task(check_secrets_execution_role),
+};
+
+fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
+    let role = &subject.definition.execution_role;
+    let with_secret = subject.definition.containers.items.iter().find_map(|it| Some((it, it.secrets.items.first()?)));
+    if let (true, Some((container, secret))) = (role.is_absent(), with_secret) {
+        let message = format!("{} has secrets, but the definition has no execution role", container.label());
+        let draft = Draft::new(role.span(), message, "set executionRoleArn to a role that may read the secrets");
+        findings.add(draft.of(container).note(secret.place.span, "the first secret"));
+    }
+}
+
+pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule = Rule {
+    id: "consul-token-secret-key",
+    summary: "token variables use the key token of the token secret",
+    severity: Severity::Error,
+    applies: Applies::ConsulClient,
+    is_fixable: true,
+    effect: "the complete JSON of the secret is used as the token, and Consul answers every request with 403 ACL not found",
+    explanation: "\
+The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
+`AGENT_TOKEN` of the client agent have to be the value of `token` alone: `valueFrom` is the secret's ARN followed by \
+`:token::`. Without a key, the variable contains the complete JSON, and with `accessor_id` the ID of the token instead \
+of the token. A secret whose name differs from the controller's, `<prefix>-<service>` or \
+`<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
+        "https://developer.hashicorp.com/consul/docs/ecs",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
+    }),
+    check: Check::Task(check_token_secret_key),
+};
+
+fn check_token_secret_key(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let ConsulTask { mesh_init, health_sync, client, .. } = consul;
+    for (container, variable) in
+        [(mesh_init, "CONSUL_HTTP_TOKEN"), (health_sync, "CONSUL_HTTP_TOKEN"), (client, "AGENT_TOKEN")]
+    {
+        let Some(container) = container else { continue };
+        if let Maybe::Known(secret) = container.secret(variable) {
+            let names = if variable == "AGENT_TOKEN" {
+                vec!["consul-client-token".to_owned()]
+            } else {
+                consul.service_name(subject.definition).into_iter().collect()
+            };
+            check_key(container, variable, secret, &names, findings);
+        }
+    }
+}
+
+/// `names` are the possible ends of the name that the controller gives the secret.
+fn check_key(container: &Container, variable: &str, secret: &Secret, names: &[String], findings: &mut Findings) {
+    let Some(reference) = secret.value_from.text() else { return };
+    let parts: Vec<&str> = reference.split(':').collect();
+    let ["arn", _, "secretsmanager", _, _, "secret", found, rest @ ..] = parts.as_slice() else { return };
+    let label = container.label();
+    let message = match rest {
+        [] | ["", _, _] if names.iter().any(|name| is_the_controller_s(found, name)) => {
+            format!("{variable} of {label} is the complete JSON of the token secret")
+        }
+        ["accessor_id", _, _] => format!("{variable} of {label} is the token's accessor ID, not the token"),
+        _ => return,
+    };
+    let fix = rest.is_empty().then(|| Fix::set(&secret.value_from.place, format!("{reference}:token::"))).flatten();
+    let help = "add :token:: to the secret's ARN";
+    findings.add(Draft::new(secret.value_from.span(), message, help).of(container).fix(fix));
+}
+
+/// Whether a secret is called `<prefix>-<name>`, as the controller's secrets are. Secrets Manager adds a dash and six
+/// characters to the name.
+fn is_the_controller_s(secret: &str, name: &str) -> bool {
+    let whole = secret.rsplit_once('-').filter(|(_, suffix)| suffix.len() == 6).map_or(secret, |(whole, _)| whole);
+    whole.strip_suffix(name).and_then(|prefix| prefix.strip_suffix('-')).is_some_and(|prefix| !prefix.is_empty())
+}
+
+pub(super) static CONSUL_TOKEN_SECRET_VERSION: Rule = Rule {
+    id: "consul-token-secret-version",
+    summary: "token variables read the current version of the token secret",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the task gets no token from the controller, or one that was revoked: then Consul answers every request with 403",
+    explanation: "\
+`valueFrom` may name a version of a secret, by a stage such as `AWSPREVIOUS` or by an ID. The controller writes the \
+current version, `AWSCURRENT`, and empties it when it revokes the token: older versions still contain tokens that \
+Consul no longer has. With `TokenMode=auto`, the controller creates no token for a task that reads a named version.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
+        "https://docs.aws.amazon.com/secretsmanager/latest/userguide/whats-in-a-secret.html#term_version",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
+    }),
+    check: Check::Task(check_token_secret_version),
+};
+
+fn check_token_secret_version(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let ConsulTask { mesh_init, health_sync, control_plane, client, .. } = consul;
+    for container in [mesh_init, health_sync, control_plane, client].into_iter().flatten() {
+        for variable in ["CONSUL_HTTP_TOKEN", "AGENT_TOKEN"] {
+            check_variable(container, variable, findings);
+        }
+    }
+}
+
+fn check_variable(container: &Container, variable: &str, findings: &mut Findings) {
+    let Maybe::Known(secret) = container.secret(variable) else { return };
+    let Some(reference) = secret.value_from.text().and_then(SecretReference::parse) else { return };
+    if !reference.is_current() {
+        let message = format!("{variable} of {} comes from a named version of its secret", container.label());
+        let help = "remove the version's stage and ID, as in :token::";
+        findings.add(Draft::new(secret.value_from.span(), message, help).of(container));
+    }
+}

@@ -1,0 +1,285 @@
+//! The service in the configuration: its name, tenancy and ports.
+
+use crate::{
+    definition::{Container, Maybe, PortMapping},
+    document::{Node, Value},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Generation, Subject, workloads},
+};
+use mesh::service_name::ServiceName;
+
+pub(super) static CONSUL_SERVICE_NAME: Rule = Rule {
+    id: "consul-service-name",
+    summary: "the service's or gateway's name is valid for a service identity",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "consul-ecs refuses the configuration, or Consul refuses the token's service identity",
+    explanation: "\
+A task gets its token through a service identity, and Consul accepts those only for names of lower-case letters, \
+digits, `-` and `_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself \
+refuses any other name. Without a name in the configuration, it uses the task's family in lower case.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/api-docs/acl/tokens",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.service.name",
+        fails: Some(r#""web.api""#),
+        repaired: Some(r#""web""#),
+    }),
+    check: Check::Task(check_service_name),
+};
+
+fn check_service_name(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Maybe::Known(name) = consul.configured_name() else { return };
+    if name.parse::<ServiceName>().is_ok() {
+        return;
+    }
+    let path = if consul.is_gateway { "gateway.name" } else { "service.name" };
+    let message = format!("{path} is {name:?}, which is not a valid name for a service identity");
+    let help = "use lower-case letters, digits, - and _, at most 256, with a letter or digit at both ends";
+    findings.add(Draft::new(consul.configuration.place_of(path).span, message, help));
+}
+
+pub(super) static CONSUL_SERVICE_PORT: Rule = Rule {
+    id: "consul-service-port",
+    summary: "a service that listens has its port in the configuration",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the proxy has no port for incoming requests: all of them fail",
+    explanation: "\
+The proxy forwards requests to the app on `service.port`. Port 0 means that the app sends requests but gets none: the \
+Terraform module requires `outbound_only = true` for it, which is not visible in the task definition. If an app \
+container maps a port, it probably gets requests, and port 0 is probably an oversight. So is a port other than the \
+only one that the app maps. Helpers that monitor or collect do not count, nor do UDP ports, which the mesh does not \
+support.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.service.port",
+        fails: Some("0"),
+        repaired: Some("9090"),
+    }),
+    check: Check::Task(check_service_port),
+};
+
+fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+    let place = consul.configuration.place_of("service.port");
+    let mut listeners = workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |port| (app, port)));
+    let Some((app, port)) = listeners.next() else { return };
+    match consul.configuration.number("service.port", port) {
+        Some(0) => {
+            let message = format!("the service's port is 0, but {} listens on {port}", app.label());
+            let help = format!("set service.port to {port}, or remove the port mapping if the app only sends requests");
+            findings.add(Draft::new(place.span, message, help));
+        }
+        // Invalid ports, and those of the mesh's containers, are reported by other rules.
+        Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
+        Some(wanted)
+            if are_ports_known(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
+        {
+            // With several mapped ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
+            if listeners.all(|(_, other)| other == port) {
+                let message = format!("the service's port is {wanted}, but {} listens on {port}", app.label());
+                let help = format!("set service.port to {port}, or map {wanted} as well");
+                findings.add(Draft::new(place.span, message, help).of(app).note(app.span(), "listens there"));
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
+    app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
+}
+
+/// Whether all ports of the apps are known.
+fn are_ports_known(consul: &ConsulTask<'_>) -> bool {
+    let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
+    let has_known_ports =
+        |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
+    consul.is_complete && consul.apps.iter().all(has_known_ports)
+}
+
+/// Whether it is a valid port, and not one of the mesh's containers.
+fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
+    let is_agents = consul.client.is_some() && matches!(port, 8300..=8302 | 8500..=8502 | 8600);
+    u16::try_from(port).is_ok() && !is_agents && consul.own_ports().iter().all(|(own, _)| *own != port)
+}
+
+pub(super) static CONSUL_TENANCY_PAIR: Rule = Rule {
+    id: "consul-tenancy-pair",
+    summary: "the configuration names both a partition and a namespace, or neither",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the task's token and its registration are in different namespaces or partitions, and the servers refuse the proxy",
+    explanation: "\
+With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
+tags, or use `default` for both if there are no such tags; they and the Terraform module report an error if only one of the two is set. The Community Edition has neither.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.service.partition",
+        fails: Some(r#""blue""#),
+        repaired: None,
+    }),
+    check: Check::Task(check_tenancy_pair),
+};
+
+fn check_tenancy_pair(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    let section = if consul.is_gateway { "gateway" } else { "service" };
+    let (partition, namespace) = (format!("{section}.partition"), format!("{section}.namespace"));
+    let (there, missing) = match (configuration.name_at(&partition), configuration.name_at(&namespace)) {
+        (Maybe::Known(_), Maybe::Absent) => (partition, namespace),
+        (Maybe::Absent, Maybe::Known(_)) => (namespace, partition),
+        _ => return,
+    };
+    let message = format!("{there} is set, but {missing} is not");
+    let help = format!("set {missing} as well, or neither");
+    findings.add(Draft::new(configuration.place_of(&there).span, message, help));
+}
+
+pub(super) static CONSUL_APP_PORT: Rule = Rule {
+    id: "consul-app-port",
+    summary: "no app listens on a port of the mesh's own containers",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
+    explanation: "\
+All containers of a task share one network interface, so that two of them cannot listen on the same port. The proxy \
+has its public listener (`proxy.publicListenerPort`, 20000 by default), Envoy's administration interface (19000) and, \
+with Consul Dataplane, its readiness check (`proxy.healthCheckPort`, 22000 by default). The control plane of \
+consul-ecs 0.7 answers health checks on 10000. The rule `consul-client-ports` checks the ports of a Consul client \
+agent.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[(
+            "containerDefinitions[web].portMappings",
+            r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
+        )],
+        at: "containerDefinitions[web].portMappings[1].containerPort",
+        fails: Some("20000"),
+        repaired: Some("9091"),
+    }),
+    check: Check::Task(check_app_port),
+};
+
+fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+    let own = consul.own_ports();
+    for app in &consul.apps {
+        for mapping in &app.port_mappings.items {
+            let Some(port) = mapping.tcp_port() else { continue };
+            if let Some((_, user)) = own.iter().find(|(own, _)| *own == port) {
+                let message = format!("{} listens on port {port}, which is also used by {user}", app.label());
+                let help =
+                    "let the app listen on another port, or move the mesh's port where the configuration has one";
+                findings.add(Draft::new(mapping.container_port.span(), message, help).of(app));
+            }
+        }
+    }
+}
+
+pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
+    id: "consul-upstream-port",
+    summary: "every upstream has a port that nothing else in the task listens on",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
+    explanation: "\
+The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
+network interface and one loopback interface, so that this port must differ from those of the other upstreams, of the \
+app's containers, of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's \
+administration interface (19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/connect/ecs",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.proxy.upstreams",
+        fails: Some(
+            r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#,
+        ),
+        repaired: Some(
+            r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#,
+        ),
+    }),
+    check: Check::Task(check_upstream_port),
+};
+
+fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+    let Some(upstreams) = consul.configuration.json().and_then(|json| json.get("proxy")?.get("upstreams")) else {
+        return;
+    };
+    let taken = taken(consul);
+    let mut seen: Vec<(&Node, Option<&str>, u64)> = Vec::new();
+    for upstream in upstreams.items() {
+        let Some((node, port)) = local_port(upstream) else { continue };
+        let address = match upstream.get("localBindAddress") {
+            Some(address) => address.text(),
+            None => Some("127.0.0.1"),
+        };
+        let earlier = seen.iter().find(|(_, other, number)| *number == port && address.is_some() && *other == address);
+        let other = taken.iter().find(|(number, _)| *number == port).map(|(_, user)| user.clone());
+        let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
+        if let Some(user) = clash {
+            let name = upstream.get("destinationName").and_then(Node::text);
+            let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
+            let message = format!("port {port} of {name} is also used by {user}");
+            let draft = Draft::new(node.place.span, message, "give the upstream another port");
+            findings.add(match earlier {
+                Some((first, ..)) => draft.note(first.place.span, "the other upstream"),
+                None => draft,
+            });
+        }
+        seen.push((node, address, port));
+    }
+}
+
+fn local_port(upstream: &Node) -> Option<(&Node, u64)> {
+    let node = upstream.get("localBindPort")?;
+    match &node.value {
+        Value::Number(number) => Some((node, number.parse().ok()?)),
+        _ => None,
+    }
+}
+
+/// The ports on which something certainly listens, and their users.
+fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
+    let mut taken = Vec::new();
+    for app in &consul.apps {
+        let tcp = app.port_mappings.items.iter().filter(|mapping| mapping.protocol.text() != Some("udp"));
+        taken.extend(tcp.filter_map(|mapping| Some((*mapping.container_port.known()?, app.label()))));
+    }
+    taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port, user.to_owned())));
+    if consul.generation == Generation::Client {
+        let agent = [8301, 8500, 8502, 8600];
+        taken.extend(consul.client.iter().flat_map(|client| agent.map(|port| (port, client.label()))));
+    }
+    taken
+}

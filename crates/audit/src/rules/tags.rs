@@ -1,0 +1,272 @@
+//! The tags that make a task part of the mesh.
+
+use crate::{
+    definition::{Container, Maybe, TaskDefinition},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+use mesh::{service_name::ServiceName, tags::MESH_TAG};
+
+pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
+    id: "consul-mesh-tag-missing",
+    summary: "a task definition of the mesh has the tag consul.hashicorp.com/mesh",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
+    explanation: "\
+The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com/mesh` with the value `true`. Without \
+it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, its services, checks and tokens remain \
+in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`; a printed definition without any \
+tags is not checked.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/mesh]",
+        fails: None,
+        repaired: Some(r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
+    }),
+    check: Check::Task(check_mesh_tag_missing),
+};
+
+fn check_mesh_tag_missing(subject: &Subject<'_>, findings: &mut Findings) {
+    let definition = subject.definition;
+    if matches!(definition.tag(MESH_TAG), Maybe::Absent) && !may_be_printed_without_tags(definition) {
+        let message = format!("the tag {MESH_TAG} is missing");
+        let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
+        // CloudFormation and Terraform spell tags differently.
+        let fix = Fix::append(&definition.tags, tag).filter(|_| definition.tags.is_present);
+        findings.add(Draft::new(definition.tags.place.span, message, "add it with the value true").fix(fix));
+    }
+}
+
+/// The printed definition of a registered one may lack its tags.
+fn may_be_printed_without_tags(definition: &TaskDefinition) -> bool {
+    let is_registered = definition.address.starts_with("arn:");
+    let is_live = definition.file.name.starts_with("arn:");
+    is_registered && !is_live && definition.tags.items.is_empty()
+}
+
+pub(super) static CONSUL_MESH_TAG_VALUE: Rule = Rule {
+    id: "consul-mesh-tag-value",
+    summary: "the tag consul.hashicorp.com/mesh has the value true",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: true,
+    effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
+    explanation: "\
+The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, case-sensitively. With `True`, `TRUE`, \
+`yes` or `1`, the task is not one of the mesh. `false` is the documented value to exclude a task from the controller \
+on purpose, and is not reported.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "tags[consul.hashicorp.com/mesh].value",
+        fails: Some(r#""True""#),
+        repaired: Some(r#""true""#),
+    }),
+    check: Check::Task(check_mesh_tag_value),
+};
+
+fn check_mesh_tag_value(subject: &Subject<'_>, findings: &mut Findings) {
+    let Maybe::Known(tag) = subject.definition.tag(MESH_TAG) else { return };
+    let value = match (tag.value.text(), tag.value.is_absent()) {
+        (Some(value), _) => value,
+        (None, true) => "",
+        (None, false) => return,
+    };
+    if !matches!(value, "true" | "false") {
+        let message = format!("the tag {MESH_TAG} has the value {value:?}");
+        let fix = Fix::set(&tag.value.place, "true");
+        findings.add(Draft::new(tag.value.span(), message, "write true, in lower case").fix(fix));
+    }
+}
+
+pub(super) static CONSUL_MESH_TAG_ALONE: Rule = Rule {
+    id: "consul-mesh-tag-alone",
+    summary: "a task definition with the mesh's tag has the mesh's containers",
+    severity: Severity::Warning,
+    applies: Applies::EveryTask,
+    is_fixable: false,
+    effect: "the controller manages the tasks, but they register no service and are not reachable through the mesh",
+    explanation: "\
+The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the containers of consul-ecs register the service \
+and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
+were removed. `ecs-mesh inject` adds the containers.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    example: Some(Example {
+        base: Base::Plain,
+        given: &[],
+        at: "tags",
+        fails: Some(r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#),
+        repaired: Some("[]"),
+    }),
+    check: Check::Task(check_mesh_tag_alone),
+};
+
+fn check_mesh_tag_alone(subject: &Subject<'_>, findings: &mut Findings) {
+    let definition = subject.definition;
+    let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return };
+    if tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition) {
+        let message = format!("the tag {MESH_TAG} is true, but the task has no containers of the mesh");
+        let help = "add the containers (ecs-mesh inject), or remove the tag";
+        findings.add(Draft::new(tag.key.span(), message, help));
+    }
+}
+
+fn knows_all_containers(definition: &TaskDefinition) -> bool {
+    let is_known = |container: &Container| container.name.text().is_some();
+    definition.containers.is_complete && definition.containers.items.iter().all(is_known)
+}
+
+pub(super) static CONSUL_TAGS_NOT_PROPAGATED: Rule = Rule {
+    id: "consul-tags-not-propagated",
+    summary: "ECS services copy the task definition's tags to their tasks",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "HashiCorp's controller, which reads the tags of tasks, silently ignores the tasks of the service",
+    explanation: "\
+ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`; by \
+default it copies none. HashiCorp's controller reads only the tags of tasks, so that such tasks get no token and are \
+not removed from Consul. The controller of this project reads the tags of the task definition if a task has none, and \
+works either way. Tags on tasks also show the mesh in the console, in cost reports and in other tools.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
+    ],
+    // An example is one definition, but the rule needs a service too.
+    example: None,
+    check: Check::Task(check_tags_not_propagated),
+};
+
+fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
+    for service in &subject.definition.services {
+        let propagate = &service.propagate_tags;
+        let what = match (propagate.text(), propagate.is_absent()) {
+            (Some("TASK_DEFINITION"), _) | (None, false) => continue,
+            (Some(other), _) => format!("propagates {other}"),
+            (None, true) => "propagates no tags".to_owned(),
+        };
+        // A service may have the mesh's tags itself, and copy those.
+        let has_them = service.tags.items.iter().any(|tag| tag.key.text().is_none_or(|key| key == MESH_TAG));
+        if propagate.text() == Some("SERVICE") && (has_them || !service.tags.is_complete) {
+            continue;
+        }
+        let message = format!("the service {} {what}, so that its tasks lack the mesh's tags", service.name);
+        findings.add(Draft::new(propagate.span(), message, "set propagateTags to TASK_DEFINITION on the service"));
+    }
+}
+
+pub(super) static CONSUL_FAMILY_NAME: Rule = Rule {
+    id: "consul-family-name",
+    summary: "a family that is used as the service's name is a valid name in lower case",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "Consul makes no service identity for the name, and the task gets no token",
+    explanation: "\
+Without a name in the configuration, consul-ecs registers the service with the name of the task's family, in lower \
+case from 0.5 on. A family may begin or end with `-` or `_`, a service's name may not. Set the name of the service in \
+the configuration and in the tag `consul.hashicorp.com/service-name`, or rename the family.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[("config.service", r#"{ "port": 9090 }"#)],
+        at: "family",
+        fails: Some(r#""web_""#),
+        repaired: Some(r#""Web""#),
+    }),
+    check: Check::Task(check_family_name),
+};
+
+fn check_family_name(subject: &Subject<'_>, findings: &mut Findings) {
+    let family = &subject.definition.family;
+    let is_its_name = subject.consul.as_ref().is_some_and(|consul| matches!(consul.configured_name(), Maybe::Absent));
+    let Some(name) = family.text().filter(|name| is_its_name && ServiceName::from_family(name).is_err()) else {
+        return;
+    };
+    let message = format!("the service is named after the family {name}, which is not a valid name");
+    let help = "name the service in the configuration and in the tag, or rename the family";
+    findings.add(Draft::new(family.span(), message, help));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        Material, audit,
+        definition::{Field, List, Maybe, ServiceUse, Tag, Text},
+        document::{Place, Route, parse_json},
+        example::Base,
+        input::ecs_definition,
+        source::SourceFile,
+    };
+
+    fn found(propagate_tags: Maybe<&str>, tags: &[&str]) -> usize {
+        let field = |value: Maybe<&str>| Field {
+            value: match value {
+                Maybe::Known(text) => Maybe::Known(Text(text.to_owned())),
+                Maybe::Absent => Maybe::Absent,
+                Maybe::Unknown => Maybe::Unknown,
+            },
+            place: Place::default(),
+        };
+        let tag = |key: &&str| Tag {
+            key: field(Maybe::Known(key)),
+            value: field(Maybe::Known("true")),
+            place: Place::default(),
+        };
+        let tags = List {
+            items: tags.iter().map(tag).collect(),
+            is_complete: true,
+            place: Place::default(),
+            is_present: true,
+        };
+        let file = Arc::new(SourceFile::new("web.json", Base::Dataplane.json()));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        let mut definition = ecs_definition(file, &node).unwrap();
+        definition.services.push(ServiceUse {
+            name: "web".to_owned(),
+            service_name: field(Maybe::Absent),
+            capacity_providers: List {
+                items: Vec::new(),
+                is_complete: true,
+                place: Place::default(),
+                is_present: false,
+            },
+            propagate_tags: field(propagate_tags),
+            launch_type: field(Maybe::Absent),
+            tags,
+            place: Place::default(),
+        });
+        let findings = audit(&Material { definitions: vec![definition], ..Material::default() });
+        findings.iter().filter(|finding| finding.rule.id == CONSUL_TAGS_NOT_PROPAGATED.id).count()
+    }
+
+    #[test]
+    fn services_without_propagation_are_found() {
+        assert_eq!(found(Maybe::Absent, &[]), 1);
+        assert_eq!(found(Maybe::Known("NONE"), &[MESH_TAG]), 1);
+        assert_eq!(found(Maybe::Known("SERVICE"), &["team"]), 1);
+        assert_eq!(found(Maybe::Known("TASK_DEFINITION"), &[]), 0);
+    }
+
+    #[test]
+    fn unknown_and_tagged_services_are_not_reported() {
+        assert_eq!(found(Maybe::Unknown, &[]), 0);
+        assert_eq!(found(Maybe::Known("SERVICE"), &[MESH_TAG]), 0);
+    }
+}

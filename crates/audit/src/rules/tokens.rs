@@ -1,0 +1,309 @@
+//! Tokens from secrets.
+
+use crate::{
+    definition::{Container, Field, Maybe, Secret, TaskDefinition, Text},
+    deployment::Deployment,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, Configuration, ConsulTask, Subject},
+};
+use mesh::{
+    identity::{MeshIdentity, MeshService},
+    secret_reference::SecretReference,
+    service_name::ServiceName,
+    tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    tenancy::Tenancy,
+    token::TokenHolder,
+    token_mode::TokenMode,
+};
+
+const SERVICE_TOKEN: &str = "CONSUL_HTTP_TOKEN";
+const AGENT_TOKEN: &str = "AGENT_TOKEN";
+
+pub(super) static CONSUL_SERVICE_TOKEN: Rule = Rule {
+    id: "consul-service-token",
+    summary: "with ACLs, mesh-init has a token or logs in for one",
+    severity: Severity::Error,
+    applies: Applies::ConsulClient,
+    is_fixable: false,
+    effect: "Consul refuses the registration of the service, and the task never starts its app",
+    explanation: "\
+If the client agent has a token, Consul's ACLs are on, and mesh-init needs the token of its service. There are two \
+ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init gets as \
+`CONSUL_HTTP_TOKEN`. From 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its \
+configuration.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
+        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
+    ],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets",
+        fails: None,
+        repaired: Some(
+            r#"[{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::" }]"#,
+        ),
+    }),
+    check: Check::Task(check_service_token),
+};
+
+fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(mesh_init) = consul.mesh_init else { return };
+    if !agent_has_token(consul) || !matches!(mesh_init.environment_has(SERVICE_TOKEN), Maybe::Absent) {
+        return;
+    }
+    if logs_in(&consul.configuration) == Some(false) {
+        findings.add(
+            Draft::new(
+                place(mesh_init),
+                format!("the client agent uses ACLs, but {} has no token and no login", mesh_init.label()),
+                format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled"),
+            )
+            .of(mesh_init),
+        );
+    }
+}
+
+fn place(mesh_init: &Container) -> crate::document::Span {
+    if mesh_init.secrets.is_present { mesh_init.secrets.place.span } else { mesh_init.span() }
+}
+
+/// Whether the agent certainly has a token: from a variable, or from a login in its script.
+fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
+    let Some(client) = consul.client else { return false };
+    let script = AgentScript::of(client);
+    matches!(client.environment_has(AGENT_TOKEN), Maybe::Known(()))
+        || script.is_some_and(|script| script.mentions("consul login"))
+}
+
+/// Whether mesh-init logs in, as far as its configuration is known.
+fn logs_in(configuration: &Configuration) -> Option<bool> {
+    configuration.json()?;
+    match configuration.at("consulLogin") {
+        Maybe::Absent => Some(false),
+        Maybe::Known(_) => configuration.flag("consulLogin.enabled", false),
+        Maybe::Unknown => None,
+    }
+}
+
+pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule = Rule {
+    id: "consul-token-secret-managed",
+    summary: "the task reads the tokens that the controller creates",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    is_fixable: false,
+    effect: "the controller writes no token into the secret that the task reads, so that the task starts without a valid one",
+    explanation: "\
+The audit function of the controller knows its deployment, and reports what does not fit. With `TokenMode=auto` a task \
+gets a token if its definition reads one of the controller's secrets: `<prefix>-<service>`, in upper or lower case, or that \
+of the client agents, in the account and region of the deployment. A token of a service is never written into a secret of \
+another name, whatever the tags say: whoever may read that secret could act as the service. A secret of another prefix, \
+account or region stays as it is. With `TokenMode=secrets-manager` the tokens are made whether tasks read them or not, and with \
+`auth-method` none is made even if tasks read one. A secret that another tool fills is no defect: ignore the finding. \
+Checks of files do not know a deployment, and report nothing.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html"],
+    // An example is one definition, but the rule needs a deployment too.
+    example: None,
+    check: Check::Task(check_token_secret_managed),
+};
+
+fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
+    let (Some(consul), Some(deployment)) = (&subject.consul, subject.deployment) else { return };
+    let Some(identity) = identity(subject.definition, consul, deployment) else { return };
+    let read: Vec<_> = token_secrets(consul).collect();
+    for (container, variable, secret) in &read {
+        let Some(reference) = secret.value_from.text().and_then(SecretReference::parse) else { continue };
+        // Another rule reports named versions.
+        if !reference.is_current() {
+            continue;
+        }
+        let identity = MeshIdentity { secrets: vec![reference], ..identity.clone() };
+        let tokens = deployment.tokens();
+        let own = || deployment.names.of(&TokenHolder::Service(identity.service.clone()));
+        let (what, help) = if tokens.reads_another_token(&identity) {
+            ("the secret of another service", format!("read {}, or correct the service's name", own()))
+        } else if tokens.read(&identity).is_empty() {
+            ("a secret that the controller does not write", format!("read {}, or fill this one by other means", own()))
+        } else if deployment.mode == TokenMode::AuthMethod {
+            ("a secret that the controller does not fill in mode auth-method", "set TokenMode to auto".to_owned())
+        } else {
+            continue;
+        };
+        let message = format!("{variable} of {} comes from {what}", container.label());
+        findings.add(Draft::new(secret.value_from.span(), message, help).of(container));
+    }
+    let first = consul.mesh_init.or(consul.control_plane);
+    if let (true, Some(container), Some(reason)) =
+        (read.is_empty(), first, deployment.tokens().contradiction(&identity))
+    {
+        let message = format!("in the task of {}, {reason}", container.label());
+        findings.add(Draft::new(container.span(), message, "set TokenMode to auto").of(container));
+    }
+}
+
+/// The secrets of token variables in the containers of the mesh.
+fn token_secrets<'d>(
+    consul: &ConsulTask<'d>,
+) -> impl Iterator<Item = (&'d Container, &'static str, &'d Secret)> + use<'d> {
+    let containers = [consul.mesh_init, consul.health_sync, consul.control_plane, consul.client];
+    containers.into_iter().flatten().flat_map(|container| {
+        [SERVICE_TOKEN, AGENT_TOKEN].into_iter().filter_map(move |variable| match container.secret(variable) {
+            Maybe::Known(secret) => Some((container, variable, secret)),
+            Maybe::Absent | Maybe::Unknown => None,
+        })
+    })
+}
+
+/// The identity of the definition's tasks, if it is known. It reads no secret.
+fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &Deployment) -> Option<MeshIdentity> {
+    let tag = |key| match definition.tag(key) {
+        Maybe::Known(tag) => tag.value.text().map(Some),
+        Maybe::Absent => Some(None),
+        Maybe::Unknown => None,
+    };
+    let tenancy = Tenancy::from_names(tag(PARTITION_TAG)?, tag(NAMESPACE_TAG)?, (PARTITION_TAG, NAMESPACE_TAG)).ok()?;
+    // As for the controller, the tag has precedence.
+    let name = tag(SERVICE_NAME_TAG)?.map_or_else(|| consul.service_name(definition), |name| Some(name.to_owned()))?;
+    Some(MeshIdentity {
+        service: MeshService {
+            tenancy: tenancy.or_else(|| deployment.default_tenancy.clone())?,
+            name: name.parse().ok()?,
+        },
+        gateway: consul.is_gateway.then_some(mesh::ecs_config::GatewayKind::MeshGateway),
+        secrets: Vec::new(),
+    })
+}
+
+pub(super) static CONSUL_SERVICE_SECRET: Rule = Rule {
+    id: "consul-service-secret",
+    summary: "mesh-init uses the secret of its own service",
+    severity: Severity::Warning,
+    applies: Applies::ConsulClient,
+    is_fixable: false,
+    effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
+    explanation: "\
+The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
+`<prefix>-<service>-<namespace>-<partition>`, in upper or lower case. It writes no token of this service into a secret of another name, \
+whatever the tags say, and no secret is named by the family. The client agents' token is in `<prefix>-consul-client-token`. If both \
+secrets have the same prefix, the rest of the secret's name for `CONSUL_HTTP_TOKEN` has to begin with the name of this \
+task's service. The token of another service does not allow the registration of this one, and allows access that this \
+service should not have. Secrets with other names are not reported.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration"],
+    example: Some(Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#),
+        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
+    }),
+    check: Check::Task(check_service_secret),
+};
+
+fn check_service_secret(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(mesh_init), Some(client)) = (consul.mesh_init, consul.client) else { return };
+    let Some(service) = consul.service_name(subject.definition) else { return };
+    // Another rule reports an invalid name, and gateways have no secret of this kind.
+    if consul.is_gateway || service.parse::<ServiceName>().is_err() {
+        return;
+    }
+    let (Some(secret), Some(prefix)) = (secret(mesh_init, SERVICE_TOKEN), prefix(client)) else { return };
+    let Some(holder) = secret_name(secret).and_then(|name| name.strip_prefix(prefix)) else { return };
+    // The service's name may be followed by a namespace, a partition and the six characters of the ARN.
+    let rest = holder.to_ascii_lowercase();
+    let is_own = rest.strip_prefix(service.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    if !is_own {
+        let shown = secret.text().map_or("", |text| text.trim_end_matches(':'));
+        let message = format!("{SERVICE_TOKEN} of the service {service} comes from the secret {shown}");
+        let help = format!("use the secret {prefix}{service} or its ARN, or correct the service's name");
+        findings.add(Draft::new(secret.span(), message, help).of(mesh_init));
+    }
+}
+
+fn secret<'d>(container: &'d Container, variable: &str) -> Option<&'d Field<Text>> {
+    match container.secret(variable) {
+        Maybe::Known(secret) => Some(&secret.value_from),
+        Maybe::Absent | Maybe::Unknown => None,
+    }
+}
+
+/// The prefix of the controller's secrets, with its hyphen, from the name of the client agents' secret.
+fn prefix(client: &Container) -> Option<&str> {
+    let name = secret_name(secret(client, AGENT_TOKEN)?)?;
+    let end = name.find("consul-client-token")?;
+    name.get(..end).filter(|prefix| prefix.ends_with('-'))
+}
+
+/// The secret's name, with the six characters of the ARN.
+fn secret_name(value_from: &Field<Text>) -> Option<&str> {
+    let text = value_from.text()?;
+    match text.split_once(":secret:") {
+        Some((_, rest)) => rest.split(':').next(),
+        None => (!text.contains(':')).then_some(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        Material, audit,
+        document::{Route, parse_json},
+        example::Base,
+        input::ecs_definition,
+        source::SourceFile,
+    };
+    use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames};
+
+    /// What the rule says of a definition in a deployment with this mode and prefix.
+    fn found(base: Base, mode: TokenMode, prefix: &str) -> Vec<String> {
+        found_in(base.json().to_owned(), mode, prefix)
+    }
+
+    fn found_in(json: String, mode: TokenMode, prefix: &str) -> Vec<String> {
+        let clusters = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
+        let names = SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &clusters);
+        let file = Arc::new(SourceFile::new("web.json", json));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        let material = Material {
+            definitions: vec![ecs_definition(file, &node).unwrap()],
+            deployment: Some(Deployment { mode, names, default_tenancy: Some(Tenancy::Community) }),
+            ..Material::default()
+        };
+        let own = audit(&material).into_iter().filter(|finding| finding.rule.id == CONSUL_TOKEN_SECRET_MANAGED.id);
+        own.map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn secret_under_another_prefix_is_found() {
+        assert_eq!(found(Base::Client, TokenMode::Auto, "mesh"), [""; 0]);
+        let other = found(Base::Client, TokenMode::Auto, "blue");
+        assert_eq!(other.len(), 2, "{other:?}");
+        assert!(other[0].contains("a secret that the controller does not write"), "{other:?}");
+    }
+
+    #[test]
+    fn secret_of_another_service_is_found() {
+        let tagged = |name: &str| Base::Client.json().replace(r#""value": "web""#, &format!(r#""value": "{name}""#));
+        assert_ne!(tagged("payments"), Base::Client.json());
+        let other = found_in(tagged("payments"), TokenMode::Auto, "mesh");
+        assert_eq!(other.len(), 1, "{other:?}");
+        assert!(other[0].contains("the secret of another service"), "{other:?}");
+    }
+
+    #[test]
+    fn definition_that_contradicts_the_mode_is_found() {
+        let of_login = found(Base::Dataplane, TokenMode::SecretsManager, "mesh");
+        assert_eq!(of_login.len(), 1, "{of_login:?}");
+        let of_tokens = found(Base::Client, TokenMode::AuthMethod, "mesh");
+        assert_eq!(of_tokens.len(), 2, "{of_tokens:?}");
+        assert_eq!(found(Base::Client, TokenMode::SecretsManager, "mesh"), [""; 0]);
+        assert_eq!(found(Base::Dataplane, TokenMode::AuthMethod, "mesh"), [""; 0]);
+        assert_eq!(found(Base::MeshGateway, TokenMode::SecretsManager, "mesh"), [""; 0]);
+    }
+}

@@ -1,0 +1,256 @@
+//! Transparent proxies: users, privileges and DNS.
+
+use serde_json::json;
+
+use crate::{
+    definition::{Container, Field, Maybe, TaskDefinition, Text},
+    document::Span,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Generation, Subject},
+};
+
+pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
+    id: "consul-dataplane-users",
+    summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
+    severity: Severity::Warning,
+    applies: Applies::ConsulDataplane,
+    is_fixable: true,
+    effect: "the proxy's own traffic is redirected to the proxy, in a loop",
+    explanation: "\
+For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except for that of \
+two users: 5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. \
+Without transparent proxy, another user is harmless and not reported.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: TRANSPARENT,
+        at: "containerDefinitions[consul-dataplane].user",
+        fails: None,
+        repaired: Some(r#""5995""#),
+    }),
+    check: Check::Task(check_dataplane_users),
+};
+
+const TRANSPARENT: &[(&str, &str)] = &[
+    ("requiresCompatibilities", r#"["EC2"]"#),
+    ("config.transparentProxy.enabled", "true"),
+    ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+    ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+];
+
+fn check_dataplane_users(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
+        return;
+    };
+    if consul.is_transparent() != Some(true) {
+        return;
+    }
+    let wanted = [(consul.dataplane, "5995"), (consul.health_sync, "5996")];
+    for (container, user) in wanted {
+        if let Some(container) = container {
+            runs_as(container, user, findings);
+        }
+    }
+}
+
+fn runs_as(container: &Container, wanted: &str, findings: &mut Findings) {
+    let user = &container.user;
+    let message = match (user.text(), user.is_absent()) {
+        // A group may follow.
+        (Some(found), _) if found.split(':').next() == Some(wanted) => return,
+        (Some(found), _) => format!("{} runs as user {found}", container.label()),
+        (None, true) => format!("{} runs as the user of its image", container.label()),
+        (None, false) => return,
+    };
+    let help = format!("set its user to \"{wanted}\"");
+    findings.add(Draft::new(user.span(), message, help).of(container).fix(Fix::set(&user.place, wanted)));
+}
+
+pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule {
+    id: "consul-transparent-proxy-launch-type",
+    summary: "a task with transparent proxy runs on EC2 only",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: false,
+    effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
+    explanation: "\
+For transparent proxy, mesh-init writes `iptables` rules, which requires the capability `NET_ADMIN`. Fargate does not \
+grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
+`transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: GIVEN,
+        at: "requiresCompatibilities",
+        fails: Some(r#"["FARGATE"]"#),
+        repaired: Some(r#"["EC2"]"#),
+    }),
+    check: Check::Task(check_transparent_proxy_launch_type),
+};
+
+const GIVEN: &[(&str, &str)] = &[
+    ("requiresCompatibilities", r#"["EC2"]"#),
+    ("config.transparentProxy", "{}"),
+    ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+    ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+];
+
+fn check_transparent_proxy_launch_type(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    let Some(span) = outside_of_ec2(subject.definition) else { return };
+    let message = "transparent proxy is on, but the task may run outside of EC2";
+    let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
+    let is_default = matches!(consul.configuration.at("transparentProxy.enabled"), Maybe::Absent);
+    let note = if is_default { "on by default" } else { "transparent proxy is on" };
+    let place = consul.configuration.place_of("transparentProxy.enabled");
+    findings.add(Draft::new(span, message, help).note(place.span, note));
+}
+
+/// What says that a task may run outside of EC2.
+fn outside_of_ec2(definition: &TaskDefinition) -> Option<Span> {
+    let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");
+    match definition.requires_compatibilities.items.iter().find(other) {
+        Some(item) => Some(item.span()),
+        None => definition.runs_on_fargate().then(|| definition.span()),
+    }
+}
+
+pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule {
+    id: "consul-transparent-proxy-privileges",
+    summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: true,
+    effect: "mesh-init cannot write the iptables rules and fails, so that the task never starts",
+    explanation: "\
+For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. \
+The image's own user may do neither: the container has to run as user `0` with the capability `NET_ADMIN`.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[
+            ("requiresCompatibilities", r#"["EC2"]"#),
+            ("config.transparentProxy.enabled", "true"),
+            ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+            ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+        ],
+        at: "containerDefinitions[consul-ecs-mesh-init].user",
+        fails: None,
+        repaired: Some(r#""0""#),
+    }),
+    check: Check::Task(check_transparent_proxy_privileges),
+};
+
+fn check_transparent_proxy_privileges(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    let Some(mesh_init) = consul.mesh_init else { return };
+    // Without transparent proxy, it needs no privileges; it has to be turned off where it does not work.
+    let is_possible = outside_of_ec2(subject.definition).is_none();
+    let user = &mesh_init.user;
+    let is_root = user.text().map(|user| matches!(user.split(':').next(), Some("0" | "root")));
+    if is_root == Some(false) || user.is_absent() {
+        let message = format!("{} has to be root for transparent proxy", mesh_init.label());
+        let draft = Draft::new(user.span(), message, "set its user to \"0\"");
+        let fix = Fix::set(&user.place, "0").filter(|_| is_possible);
+        findings.add(draft.of(mesh_init).fix(fix));
+    }
+    if lacks_net_admin(mesh_init) {
+        let capabilities = &mesh_init.added_capabilities;
+        let message = format!("{} lacks the capability NET_ADMIN for transparent proxy", mesh_init.label());
+        let draft = Draft::new(capabilities.place.span, message, "add NET_ADMIN to linuxParameters.capabilities.add");
+        let fix = Fix::append(capabilities, json!("NET_ADMIN")).filter(|_| is_possible && capabilities.is_present);
+        findings.add(draft.of(mesh_init).fix(fix));
+    }
+}
+
+fn lacks_net_admin(mesh_init: &Container) -> bool {
+    let grants = |text: Option<&str>| matches!(text, None | Some("NET_ADMIN" | "ALL"));
+    mesh_init.privileged.or(false) == Some(false) && mesh_init.added_capabilities.lacks(|item| grants(item.text()))
+}
+
+pub(super) static CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY: Rule = Rule {
+    id: "consul-dns-without-transparent-proxy",
+    summary: "Consul DNS is on only with transparent proxy",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    is_fixable: false,
+    effect: "Consul DNS stays off, and the app cannot resolve the mesh's names",
+    explanation: "\
+With `transparentProxy.consulDNS.enabled`, Consul Dataplane answers DNS requests in the task, and mesh-init redirects \
+them to it. Both require transparent proxy, which also makes the returned addresses reachable; without it, and in \
+gateways, the setting has no effect. The Terraform module refuses it.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+    ],
+    example: Some(Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "config.transparentProxy.consulDNS",
+        fails: Some(r#"{ "enabled": true }"#),
+        repaired: None,
+    }),
+    check: Check::Task(check_dns_without_transparent_proxy),
+};
+
+const DNS_SETTING: &str = "transparentProxy.consulDNS.enabled";
+
+fn check_dns_without_transparent_proxy(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    if configuration.flag(DNS_SETTING, false) == Some(true) && is_off(consul) {
+        let message = "Consul DNS is on, but transparent proxy is off";
+        let help = "switch transparent proxy on (on EC2 only), or Consul DNS off";
+        findings.add(Draft::new(configuration.place_of(DNS_SETTING).span, message, help));
+    }
+}
+
+/// In gateways, both settings are without effect.
+fn is_off(consul: &ConsulTask<'_>) -> bool {
+    consul.configuration.flag("transparentProxy.enabled", true) == Some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Material, audit, input::read_source, source::SourceFile};
+
+    #[test]
+    fn no_privileges_are_added_where_transparent_proxy_does_not_work() {
+        let example = Example {
+            base: Base::Dataplane,
+            given: &[("config.transparentProxy", "null")],
+            at: "requiresCompatibilities",
+            fails: Some(r#"["FARGATE"]"#),
+            repaired: Some(r#"["EC2"]"#),
+        };
+        let fixes = |definition: serde_json::Value| {
+            let mut material = Material::default();
+            let file = Arc::new(SourceFile::new("task.json", definition.to_string()));
+            read_source(file, true, &mut material).unwrap();
+            let found = audit(&material)
+                .into_iter()
+                .filter(|finding| finding.rule.id == CONSUL_TRANSPARENT_PROXY_PRIVILEGES.id);
+            found.map(|finding| finding.fix.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(fixes(example.broken().unwrap()), [false, false]);
+        assert_eq!(
+            fixes(example.repaired().unwrap()),
+            [true, false],
+            "without capabilities, there is nothing to add to"
+        );
+    }
+}
