@@ -41,7 +41,6 @@ use self::{
 /// The input of one run.
 #[derive(Debug, Default)]
 pub struct Material {
-    /// Task definitions.
     pub definitions: Vec<TaskDefinition>,
     /// Resources of App Mesh.
     pub resources: Resources,

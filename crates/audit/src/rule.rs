@@ -71,7 +71,6 @@ pub enum Applies {
     ConsulGateway,
     /// Task definitions with App Mesh's proxy.
     AppMesh,
-    /// Resources of App Mesh.
     AppMeshResources,
     /// All task definitions of a run together.
     AllTasks,

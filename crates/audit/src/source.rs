@@ -7,7 +7,6 @@ use super::document::Position;
 pub struct SourceFile {
     /// Its path as the user gave it, `<stdin>`, or the ARN of a task definition.
     pub name: String,
-    /// Its text.
     pub text: String,
 }
 

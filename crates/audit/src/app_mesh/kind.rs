@@ -3,7 +3,6 @@
 /// The kinds of resource that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResourceKind {
-    /// A mesh.
     Mesh,
     /// Represents an ECS service.
     VirtualNode,

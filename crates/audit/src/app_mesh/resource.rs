@@ -16,7 +16,6 @@ pub struct Resource {
     pub kind: ResourceKind,
     /// The mesh that it is in; its own name, if it is one.
     pub mesh: Text,
-    /// Its name.
     pub name: Text,
     /// The virtual router of a route; the virtual gateway of a gateway route.
     pub owner: Option<Text>,

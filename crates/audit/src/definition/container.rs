@@ -13,7 +13,6 @@ pub const DEFAULT_STOP_TIMEOUT: u64 = 30;
 pub struct Container {
     /// Its name, unique in its task definition.
     pub name: Field<Text>,
-    /// Its image.
     pub image: Field<Text>,
     /// Whether ECS stops the task when this container stops. Absent means yes.
     pub essential: Field<bool>,
@@ -106,7 +105,6 @@ impl Container {
         Some(words)
     }
 
-    /// The mount at `path`.
     pub fn mount_at(&self, path: &str) -> Maybe<&MountPoint> {
         let path = path.trim_end_matches('/');
         let is_there =
@@ -137,9 +135,7 @@ impl Container {
 /// An environment variable.
 #[derive(Debug, Clone)]
 pub struct Variable {
-    /// Its name.
     pub name: Field<Text>,
-    /// Its value.
     pub value: Field<Text>,
     /// Its place in the file.
     pub place: Place,
@@ -161,7 +157,6 @@ pub struct Secret {
 pub struct MountPoint {
     /// The volume's name.
     pub source_volume: Field<Text>,
-    /// The path in the container.
     pub container_path: Field<Text>,
     /// Whether it is read-only. Absent means no.
     pub read_only: Field<bool>,
@@ -172,7 +167,6 @@ pub struct MountPoint {
 /// A port that a container listens on.
 #[derive(Debug, Clone)]
 pub struct PortMapping {
-    /// The port.
     pub container_port: Field<u64>,
     /// The host's port; with `awsvpc` the same.
     pub host_port: Field<u64>,

@@ -14,7 +14,6 @@ pub struct ProxyConfiguration {
     pub kind: Field<Text>,
     /// The name of the proxy's container.
     pub container: Field<Text>,
-    /// Its properties.
     pub properties: List<Tag>,
     /// Its place in the file.
     pub place: Place,

@@ -32,7 +32,6 @@ pub struct TaskDefinition {
     pub is_synthesised: bool,
     /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
     pub shares_family: bool,
-    /// Its family.
     pub family: Field<Text>,
     /// `awsvpc`, `bridge`, `host` or `none`.
     pub network_mode: Field<Text>,
@@ -44,11 +43,9 @@ pub struct TaskDefinition {
     pub execution_role: Field<Text>,
     /// Its volumes' names.
     pub volumes: List<Field<Text>>,
-    /// Its containers.
     pub containers: List<Container>,
     /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
-    /// Its tags.
     pub tags: List<Tag>,
     /// The services that run it, as far as the input contains them.
     pub services: Vec<ServiceUse>,
@@ -125,7 +122,6 @@ impl TaskDefinition {
         })
     }
 
-    /// A tag.
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {
         self.tags.find_named(key, |tag| &tag.key)
     }

@@ -5,9 +5,7 @@ use super::{Place, Span};
 /// A value and its place in the file.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// The value.
     pub value: Value,
-    /// Its place.
     pub place: Place,
 }
 
@@ -20,9 +18,7 @@ pub enum Value {
     Bool(bool),
     /// A number as the file spells it.
     Number(String),
-    /// A string.
     Text(String),
-    /// A list.
     List(Vec<Node>),
     /// A map in the order of the file. Its keys are unique.
     Map(Vec<Entry>),
@@ -33,7 +29,6 @@ pub enum Value {
 /// A key of a map and its value.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The key.
     pub key: String,
     /// The bytes of the key.
     pub key_span: Span,

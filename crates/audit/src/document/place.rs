@@ -7,14 +7,11 @@ use super::{Span, TextParts};
 /// A line and a column, both counted from 1. A column is a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line.
     pub line: usize,
-    /// The column.
     pub column: usize,
 }
 
 impl Position {
-    /// The position of a byte of `text`.
     pub fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

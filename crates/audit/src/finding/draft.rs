@@ -70,7 +70,6 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds a draft.
     pub fn add(&mut self, draft: Draft) {
         self.drafts.push(draft);
     }

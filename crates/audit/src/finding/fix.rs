@@ -19,7 +19,6 @@ pub struct Fix {
 pub struct Edit {
     /// The route to the value; for a new key, to where it will be.
     pub route: Route,
-    /// The change.
     pub change: Change,
 }
 

@@ -12,11 +12,9 @@ use crate::{app_mesh::Resource, definition::TaskDefinition, document::Span, rule
 /// A defect that a rule found.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The rule.
     pub rule: &'static Rule,
     /// Its severity: the rule's, unless the configuration file sets another one.
     pub severity: Severity,
-    /// The file.
     pub file: Arc<SourceFile>,
     /// The bytes of the defect.
     pub span: Span,

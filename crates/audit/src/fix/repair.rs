@@ -39,7 +39,6 @@ pub struct Repair {
 /// A finding whose fix could not be made.
 #[derive(Debug)]
 pub struct Left {
-    /// The finding.
     pub finding: Finding,
     /// Why the edit is not possible. `None` if it is possible, but the finding remained or another one would have
     /// appeared.

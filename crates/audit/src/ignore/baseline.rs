@@ -23,7 +23,6 @@ pub struct Baseline {
 /// A file with new comments.
 #[derive(Debug)]
 pub struct Annotated {
-    /// The file.
     pub before: Arc<SourceFile>,
     /// Its text with the comments.
     pub after: String,
@@ -38,7 +37,6 @@ pub struct NewEntry {
     pub path: Option<String>,
     /// The pattern of the family.
     pub family: String,
-    /// The rule.
     pub rule: &'static str,
 }
 

@@ -17,7 +17,6 @@ const MARK: &str = "ecs-mesh:";
 /// A comment's instruction for one rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Directive {
-    /// The rule.
     pub(super) rule: &'static str,
     /// The line that it concerns; all lines if there is none.
     pub(super) line: Option<usize>,

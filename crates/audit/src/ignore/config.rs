@@ -59,7 +59,6 @@ pub enum Level {
 /// Findings to ignore. All given conditions must be met.
 #[derive(Debug)]
 pub struct IgnoreEntry {
-    /// The rule.
     pub rule: &'static str,
     /// The reason to ignore them.
     pub reason: String,
@@ -72,7 +71,6 @@ pub struct IgnoreEntry {
 }
 
 impl Level {
-    /// All names.
     pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "off"];
 
     /// Its name in the file.

@@ -6,7 +6,6 @@ use crate::document::Position;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}:{}: {reason}", position.line, position.column)]
 pub struct ConfigError {
-    /// The file.
     pub file: String,
     /// The position in the file.
     pub position: Position,

@@ -12,7 +12,6 @@ use crate::{
 pub(super) enum Content {
     /// JSON with comments.
     Json(Vec<Node>),
-    /// YAML.
     Yaml(Vec<Node>),
     /// Terraform's native syntax.
     Terraform(Body),

@@ -11,7 +11,6 @@ pub(super) struct Line<'t> {
     pub(super) is_blank: bool,
 }
 
-/// A comment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Comment<'t> {
     /// The column where it begins, in characters from 1.
@@ -36,7 +35,6 @@ enum Within<'t> {
     },
 }
 
-/// The lines of a text.
 pub(super) fn lines(text: &str, is_yaml: bool) -> Vec<Line<'_>> {
     let mut within = Within::Code;
     text.lines().map(|line| read(line, is_yaml, &mut within)).collect()

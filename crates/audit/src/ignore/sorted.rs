@@ -18,11 +18,9 @@ pub struct Sorted {
 /// An ignored finding.
 #[derive(Debug, Clone)]
 pub struct Ignored {
-    /// The finding.
     pub finding: Finding,
     /// What ignores it.
     pub by: IgnoredBy,
-    /// The reason.
     pub reason: String,
 }
 

@@ -40,7 +40,6 @@ impl<'t> TableReader<'t> {
         Self { table: table.get_ref(), at: table.span().start, file }
     }
 
-    /// The position of the table.
     pub(super) fn position(&self) -> Position {
         self.file.position(self.at)
     }

@@ -16,7 +16,6 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 pub enum Notation {
     /// JSON, possibly with comments.
     Json,
-    /// YAML.
     Yaml,
 }
 

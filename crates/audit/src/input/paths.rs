@@ -18,7 +18,6 @@ const EXTENSIONS: [&str; 6] = ["json", "yaml", "yml", "template", "tf", "tofu"];
 /// A file to read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FoundFile {
-    /// Its path.
     pub(super) path: PathBuf,
     /// Its path in reports.
     pub(super) name: String,

@@ -61,11 +61,8 @@ pub struct Counts {
 /// A finding as reports show it.
 #[derive(Debug)]
 pub struct Reported {
-    /// The rule.
     pub rule: &'static Rule,
-    /// Its severity.
     pub severity: Severity,
-    /// The file.
     pub file: String,
     /// The first character of the defect.
     pub start: Position,
@@ -73,7 +70,6 @@ pub struct Reported {
     pub end: Position,
     /// The task definition or resource.
     pub subject: String,
-    /// The container.
     pub container: Option<String>,
     /// What is wrong.
     pub message: String,
@@ -107,7 +103,6 @@ pub struct ReportedNote {
 pub struct Definition {
     /// Its name in findings.
     pub label: String,
-    /// Its file.
     pub file: String,
     /// Its name in the file.
     pub address: String,
@@ -117,7 +112,6 @@ pub struct Definition {
     pub position: Position,
     /// Its mesh, as users read it.
     pub mesh: &'static str,
-    /// Its containers.
     pub containers: Vec<String>,
     /// The order in which its containers start and stop.
     pub timeline: Timeline,

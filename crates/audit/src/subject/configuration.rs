@@ -16,7 +16,6 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// The configuration of `container`.
     pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
             Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),

@@ -28,11 +28,8 @@ pub struct ConsulTask<'d> {
     pub control_plane: Option<&'d Container>,
     /// `consul-ecs-health-sync`.
     pub health_sync: Option<&'d Container>,
-    /// `consul-client`.
     pub client: Option<&'d Container>,
-    /// `sidecar-proxy`.
     pub sidecar_proxy: Option<&'d Container>,
-    /// `consul-dataplane`.
     pub dataplane: Option<&'d Container>,
     /// All other containers.
     pub apps: Vec<&'d Container>,

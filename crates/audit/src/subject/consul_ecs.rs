@@ -14,7 +14,6 @@ use crate::{definition::Container, finding::Draft};
 /// The containers of a task that run consul-ecs, and their configuration.
 #[derive(Debug)]
 pub struct ConsulEcs<'s, 'd> {
-    /// The containers.
     pub containers: Vec<&'d Container>,
     /// The container with the configuration.
     holder: Option<&'d Container>,
@@ -31,7 +30,6 @@ pub struct ConsulEcs<'s, 'd> {
 }
 
 impl<'s, 'd> ConsulEcs<'s, 'd> {
-    /// In a task of the mesh.
     pub(super) fn of_mesh(consul: &'s ConsulTask<'d>) -> Self {
         let version = consul.version();
         Self {

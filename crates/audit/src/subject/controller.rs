@@ -11,7 +11,6 @@ use crate::{
 /// The task of a controller of consul-ecs.
 #[derive(Debug)]
 pub struct Controller<'d> {
-    /// Its container.
     pub container: &'d Container,
     /// Which controller it is, if its command says so.
     pub kind: Option<ControllerKind>,

@@ -56,13 +56,11 @@ pub fn version_in(tag: &str) -> Option<Version> {
 /// The programs of the mesh, by the names of their images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Software {
-    /// consul-ecs.
     ConsulEcs,
     /// Consul itself.
     Consul,
     /// Consul Dataplane.
     Dataplane,
-    /// Envoy.
     Envoy,
 }
 

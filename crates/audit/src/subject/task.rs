@@ -9,7 +9,6 @@ use crate::{
 /// A task definition and what rules know about it.
 #[derive(Debug)]
 pub struct Subject<'d> {
-    /// The definition.
     pub definition: &'d TaskDefinition,
     /// Its containers of Consul's mesh, if it is part of it.
     pub consul: Option<ConsulTask<'d>>,

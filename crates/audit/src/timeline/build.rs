@@ -8,7 +8,6 @@ use super::{
 use crate::{definition::TaskDefinition, subject::Subject};
 
 impl Timeline {
-    /// The timeline of a task definition.
     pub fn of(definition: &TaskDefinition) -> Self {
         let subject = Subject::new(definition);
         let starts = Starts::of(definition);

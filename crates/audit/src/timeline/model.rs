@@ -41,7 +41,6 @@ pub struct Lane {
 pub enum Part {
     /// An app: the reason for the task.
     App,
-    /// The proxy.
     Proxy,
     /// Prepares, monitors or connects the others.
     Helper,

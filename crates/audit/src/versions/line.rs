@@ -39,7 +39,6 @@ impl Line {
         line.ok_or_else(|| InvalidVersion(text.to_owned()))
     }
 
-    /// The line of a release.
     pub fn of(release: &Version) -> Self {
         Self { major: release.major, minor: release.minor }
     }

@@ -12,7 +12,6 @@ use super::line::Line;
 static TABLE: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("versions.toml")).expect("versions.toml is a table of releases"));
 
-/// The table.
 pub fn table() -> &'static Table {
     &TABLE
 }
@@ -39,7 +38,6 @@ pub struct Table {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Consul {
-    /// The line.
     pub line: Line,
     /// The end of its support, in the edition that has the longest.
     pub supported_until: Support,
@@ -59,7 +57,6 @@ pub struct Consul {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Support {
-    /// A day.
     Day(Datetime),
     /// The release of another line.
     Release(Line),
@@ -69,7 +66,6 @@ pub enum Support {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ConsulEcs {
-    /// The line.
     pub line: Line,
     /// Its newest release.
     pub newest: Version,
@@ -83,7 +79,6 @@ pub struct ConsulEcs {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Dataplane {
-    /// The line.
     pub line: Line,
     /// Its newest release.
     pub newest: Version,
@@ -107,7 +102,6 @@ pub struct Bundled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
-    /// consul-ecs.
     ConsulEcs,
     /// Consul Dataplane.
     #[serde(rename = "consul-dataplane")]

@@ -8,7 +8,6 @@ use crate::document::{Entry, Node, Span, Value};
 const NESTED: [&str; 3] =
     ["AWS::CloudFormation::Stack", "AWS::CloudFormation::StackSet", "AWS::Serverless::Application"];
 
-/// A resource of a template.
 pub(super) struct TemplateResource<'n> {
     pub(super) id: &'n str,
     pub(super) id_span: Span,

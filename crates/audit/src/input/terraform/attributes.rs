@@ -34,7 +34,6 @@ pub(in crate::input) fn definition_node(
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
-/// A service.
 pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
     entries.extend(capacity_providers(values).map(|node| entry("capacityProviderStrategy", node)));

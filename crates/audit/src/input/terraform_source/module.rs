@@ -74,7 +74,6 @@ pub(super) struct Called<'w> {
 }
 
 impl<'w> Module<'w> {
-    /// The root module in a directory.
     pub(super) fn root(world: &'w World, directory: Rc<Directory>) -> Self {
         let location = Location { root: directory.path.clone(), ..Location::default() };
         let mut module = Self {

@@ -27,7 +27,6 @@ pub(super) struct Block {
     pub(super) route: Option<Route>,
 }
 
-/// A label of a block.
 #[derive(Debug, Clone)]
 pub(super) struct Label {
     pub(super) text: String,

@@ -107,7 +107,6 @@ impl Module<'_> {
     }
 }
 
-/// The name in `.name`.
 pub(super) fn attribute_name(operator: &TraversalOperator) -> Option<&str> {
     match operator {
         TraversalOperator::GetAttr(name) => Some(name.as_str()),

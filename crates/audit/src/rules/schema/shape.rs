@@ -40,7 +40,6 @@ pub(super) enum Kind {
     TextMap,
     /// A map with the contents of Consul or Envoy.
     AnyMap,
-    /// A map.
     Map(&'static Shape),
     /// A list of maps.
     Maps(&'static Shape),
