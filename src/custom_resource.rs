@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use consul::choose_tls_backend;
-use controller::{Controller, Deadline, PreflightError, ProblemReport, SweepOrder, SweepOutcome};
+use controller::{Controller, Deadline, PreflightError, SweepOrder};
+use report::{Problem, SweepOutcome};
 
 /// The physical ID of a created resource.
 const PHYSICAL_ID: &str = "ecs-mesh-controller";
@@ -147,7 +148,7 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), Failu
     match swept.outcome {
         // The guard has its own alarm; the deployment does not wait for an operator.
         SweepOutcome::Done | SweepOutcome::Observed | SweepOutcome::DryRun | SweepOutcome::GuardTripped => Ok(()),
-        SweepOutcome::Incomplete => Err(Failure::Sweep(reasons(&swept.problems))),
+        SweepOutcome::Incomplete | SweepOutcome::Other => Err(Failure::Sweep(reasons(&swept.problems))),
     }
 }
 
@@ -157,7 +158,7 @@ async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<(), Fai
 }
 
 /// The reasons of problems, in one line.
-pub(super) fn reasons(problems: &[ProblemReport]) -> String {
+pub(super) fn reasons(problems: &[Problem]) -> String {
     let reasons: Vec<&str> = problems.iter().map(|problem| problem.reason.as_str()).collect();
     reasons.join("; ")
 }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use crate::custom_resource;
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
-use controller::{Controller, Deadline, SweepOrder, SweepOutcome, UnusedSecretsOrder};
+use controller::{Controller, Deadline, SweepOrder, UnusedSecretsOrder};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, field::InvalidField};
+use report::SweepOutcome;
 
 /// The time reserved for the answer to `CloudFormation`.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);

@@ -6,7 +6,6 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    missing_docs,
     unreachable_pub,
     reason = "a test, and the fuzz targets' own library"
 )]

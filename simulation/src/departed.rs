@@ -2,7 +2,7 @@
 //! ones. ECS describes the tasks of the first service as STOPPED, and does not know the others.
 
 use mesh::{
-    arn::TaskArn,
+    arn::{ClusterArn, TaskArn},
     login::SERVICE_METHOD,
     phase::TaskPhase,
     task::{DescribedTask, Placement},
@@ -36,25 +36,27 @@ impl World {
         self.consul.nodes.insert(node.to_string());
         for (first, (name, count)) in [STOPPED, FORGOTTEN, MADE_UP].iter().enumerate() {
             for number in 0..*count {
-                let id = format!("{:032x}", FIRST * (first as u128 + 1) + number).parse().unwrap();
+                let task = departed(&node, first, number);
                 self.consul.index += 1;
                 self.consul.instances.push(Instance {
                     node: node.to_string(),
-                    id: format!("{name}-{id}"),
+                    id: format!("{name}-{}", task.id()),
                     name: (*name).to_owned(),
-                    task: TaskArn::in_cluster(&node, &id),
+                    task,
                     modify_index: self.consul.index,
                     tenancy: self.tenancy.clone(),
                     unproven_since: None,
                 });
-                if (*name, *count) == MADE_UP {
-                    let mut record = self.new_record(login_description(node.as_str(), id.as_str()), false);
-                    let grants = json!({ "ServiceIdentities": [{ "ServiceName": name }] });
-                    record.grants = grants.as_object().cloned().unwrap();
-                    (record.auth_method, record.created) = (Some(SERVICE_METHOD.to_owned()), 0);
-                    self.consul.tokens.push(record);
-                }
             }
+        }
+        // As many made-up logins again have registered nothing.
+        for number in 0..2 * MADE_UP.1 {
+            let task = departed(&node, 2, number);
+            let mut record = self.new_record(login_description(node.as_str(), task.id().as_str()), false);
+            let grants = json!({ "ServiceIdentities": [{ "ServiceName": MADE_UP.0 }] });
+            record.grants = grants.as_object().cloned().unwrap();
+            (record.auth_method, record.created) = (Some(SERVICE_METHOD.to_owned()), 0);
+            self.consul.tokens.push(record);
         }
     }
 
@@ -80,8 +82,14 @@ impl World {
     }
 
     /// Converges: after a sweep and its second look, nothing of tasks that are gone is left, except the made-up instances of a
-    /// service, which need a person if the listing of ECS may be incomplete.
-    pub(crate) fn check_departed(&mut self, is_forced: bool) {
+    /// service, which need a person if the listing of ECS may be incomplete. Never blind: then they stay without one.
+    pub(crate) fn check_departed(&mut self, is_forced: bool, had_made_up: bool) {
+        let cluster = self.clusters[0].clone();
+        let may_be_incomplete = self.scenario.miscounts && self.counted(&cluster) > 0;
+        if had_made_up && !is_forced && may_be_incomplete && !self.has_made_up() {
+            let what = "never blind: all instances of a service were removed without force, although the listing may be incomplete";
+            self.broken(what.to_owned());
+        }
         let left = |world: &Self, of: (&str, u128)| world.has_departed(of).then(|| of.0.to_owned());
         let mut left: Vec<String> = [STOPPED, FORGOTTEN].iter().filter_map(|of| left(self, *of)).collect();
         if self.has_made_up() && (is_forced || !self.scenario.miscounts) {
@@ -95,4 +103,9 @@ impl World {
     fn has_departed(&self, (name, _): (&str, u128)) -> bool {
         self.consul.instances.iter().any(|instance| instance.name == name)
     }
+}
+
+fn departed(cluster: &ClusterArn, service: usize, number: u128) -> TaskArn {
+    let id = format!("{:032x}", FIRST * (service as u128 + 1) + number);
+    TaskArn::in_cluster(cluster, &id.parse().unwrap())
 }

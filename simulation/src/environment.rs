@@ -14,10 +14,9 @@ use std::{
 
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError, OwnEvent};
-use controller::{
-    BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, SweepOrder, SweepReport,
-};
+use controller::{BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, SweepOrder};
 use jiff::Timestamp;
+use report::SweepReport;
 use secrecy::SecretString;
 use uuid::Uuid;
 

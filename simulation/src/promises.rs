@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use consul::login_mark;
-use controller::{BatchReport, Delivery, SweepReport};
+use controller::{BatchReport, Delivery};
 use mesh::{
     arn::{ClusterArn, TaskId},
     identity::MeshService,
@@ -13,6 +13,7 @@ use mesh::{
     service_name::ServiceName,
     token::TokenHolder,
 };
+use report::SweepReport;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use uuid::Uuid;
@@ -208,8 +209,8 @@ impl World {
     pub(crate) fn check_sweep(&mut self, report: &SweepReport) {
         self.check_no_leak(&format!("{report:?}"));
         let skipped = report.clusters.iter().flat_map(|cluster| &cluster.skipped);
-        let kept = skipped.filter(|it| it["why"].as_str().is_some_and(|why| why.contains("no other instance of")));
-        let ids = kept.filter_map(|it| it["what"].as_str()?.strip_prefix("task "));
+        let kept = skipped.filter(|it| it.why.contains("no other instance of"));
+        let ids = kept.filter_map(|it| it.what.strip_prefix("task "));
         self.kept_in_rotation = ids.map(str::to_owned).collect();
     }
 

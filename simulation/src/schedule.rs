@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use controller::{SweepOrder, SweepOutcome, SweepReport};
+use controller::SweepOrder;
+use report::{SweepOutcome, SweepReport};
 
 use mesh::repair::RepairMode;
 
@@ -257,11 +258,12 @@ impl Schedule {
             if self.is_broken() || (force && !self.guard_tripped && !self.with(|world| world.has_made_up())) {
                 return;
             }
+            let had_made_up = self.with(|world| world.has_made_up());
             self.start_sweep(SweepOrder { force, ..SweepOrder::default() });
             self.poll_invocations();
             self.settle().await;
             self.check(World::check_healed);
-            self.check(|world| world.check_departed(force));
+            self.check(|world| world.check_departed(force, had_made_up));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller::SweepOutcome;
+use report::SweepOutcome;
 
 use super::{
     environment::{Environment, Outcome},

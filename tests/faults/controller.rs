@@ -14,12 +14,11 @@ use std::{
 };
 
 use consul::RetryPolicy;
-use controller::{
-    BatchReport, Clock, Controller, Deadline, Delivery, Edges, SweepOrder, SweepOutcome, settings::Settings,
-};
+use controller::{BatchReport, Clock, Controller, Deadline, Delivery, Edges, SweepOrder, settings::Settings};
 use ecs_mesh_controller::wiring;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::TIME_BOUNDS;
+use report::SweepOutcome;
 use serde_json::Value;
 use test_harness::fleet::Fleet;
 

@@ -8,8 +8,9 @@ use crate::{
     sweep::second_look,
     time::{LONG, without_pauses},
 };
-use controller::{Deadline, SweepOrder, SweepOutcome};
+use controller::{Deadline, SweepOrder};
 use local_stack::world::World;
+use report::SweepOutcome;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest};
 
@@ -358,7 +359,10 @@ async fn unlisted_partitions_are_a_problem() {
     .await;
     let order = second_look([forgotten_task(&world.cluster()).as_str()]);
     let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
-    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
+    assert_eq!(
+        (report.outcome, report.problems[0].label.as_str()),
+        (SweepOutcome::Incomplete, "consul_permission_denied")
+    );
     assert_eq!(report.clusters[0].deleted["services"], 1, "{report:?}");
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use controller::{Edges, SweepOrder, SweepOutcome};
+use controller::{Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{Definition, World, mesh_tags};
+use report::SweepOutcome;
 use serde_json::{Value, json};
 
 use crate::{environment::Environment, sweep::swept, time::Fixed};

@@ -1,7 +1,8 @@
 //! A Consul whose ACLs are off: services are cleared, and no token is asked for.
 
-use controller::{Deadline, SweepOrder, SweepOutcome};
+use controller::{Deadline, SweepOrder};
 use local_stack::{consul::Consul, world::World};
+use report::SweepOutcome;
 use serde_json::json;
 use test_harness::recorder::{Answer, RecordedRequest};
 

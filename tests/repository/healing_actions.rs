@@ -88,23 +88,3 @@ fn each_action_has_the_metric_on_the_page() {
     let on_page: BTreeMap<&String, &String> = rows.iter().map(|[action, metric, _]| (action, metric)).collect();
     assert_eq!(on_page, in_code);
 }
-
-/// The names of planned actions in a source file.
-fn planned(source: &str) -> impl Iterator<Item = String> {
-    let names = source.split("\"action\": \"").skip(1).filter_map(|rest| rest.split('"').next());
-    names.map(str::to_owned)
-}
-
-#[test]
-fn the_command_line_has_words_for_every_planned_action() {
-    let sources = [
-        include_str!("../../crates/controller/src/sweep/planned.rs"),
-        include_str!("../../crates/controller/src/repair/found.rs"),
-    ];
-    let names: BTreeSet<String> = sources.into_iter().flat_map(planned).collect();
-    assert!(names.len() > 12, "{names:?}");
-    let words = include_str!("../../crates/cli/src/planned_action.rs");
-    for name in names {
-        assert!(words.contains(&format!("\"{name}\" => ")), "{name}");
-    }
-}

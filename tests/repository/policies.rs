@@ -187,6 +187,19 @@ fn tokens_of_services_are_in_reach_unless_tasks_log_in() {
     }
 }
 
+/// IAM decides about a creation by the name without a suffix. So it would not create what looks like a suffix already.
+#[test]
+fn a_name_whose_creation_is_denied_is_refused_by_the_function() {
+    let [(_, auto), ..] = stacks(&arn("own-AbCdEf"), "");
+    for name in reserved() {
+        for (end, is_denied) in [("server", true), ("a-bcde", true), ("app", false), ("gateway", false)] {
+            let secret = format!("{PREFIX}-{name}-{end}");
+            assert_eq!(may(&auto, "TaskEventsRole", &Request::create(&arn(&secret))), !is_denied, "{secret}");
+            assert_eq!(check(&secret, &format!("{PREFIX}-")).is_err(), is_denied, "{secret}");
+        }
+    }
+}
+
 /// IAM decides about a creation by the name without a suffix, which most denials do not match: the function's refusal protects.
 #[test]
 fn a_reserved_name_is_refused_by_the_function_before_it_is_created() {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use audit::document::Node;
 use controller::settings::Settings;
 use mesh::field::InvalidField;
 use serde_json::json;
 
-use crate::resolved::{Stack, resource, resources};
+use crate::resolved::{Stack, TEMPLATE as TREE, resource, resources};
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
@@ -139,6 +140,54 @@ fn servers_in_tasks_are_reached_with_tls_only() {
     ] {
         assert!(!jsonschema::is_valid(&schema, &json!(address)), "{address}");
     }
+}
+
+/// Sweeps run in `reconcile`, and their second looks in `task-events`.
+#[test]
+fn both_functions_that_remove_have_the_limit_of_the_guard() {
+    let stack = Stack::new(&[("MaxDeletePercent", "40")]);
+    let globals = TREE.get("Globals").and_then(|globals| globals.get("Function")).unwrap();
+    for function in ["TaskEventsFunction", "ReconcileFunction"] {
+        let variables =
+            |properties: &Node| stack.value(properties.get("Environment").unwrap()).unwrap()["Variables"].clone();
+        let (own, all) = (variables(resource(function).get("Properties").unwrap()), variables(globals));
+        let limit = own.get("MAX_DELETE_PERCENT").unwrap_or(&all["MAX_DELETE_PERCENT"]);
+        assert_eq!(limit, "40", "{function}");
+    }
+}
+
+/// The alarms about metrics of AWS: namespace, metric, and the resource in the dimension.
+#[test]
+fn each_alarm_on_a_metric_of_aws_is_about_its_resource() {
+    let stack = Stack::new(&[("Audit", "true")]);
+    let triple = |(_, alarm): (_, &Node)| {
+        let properties = stack.value(alarm.get("Properties").unwrap()).unwrap();
+        let [namespace, metric, resource] =
+            [&properties["Namespace"], &properties["MetricName"], &properties["Dimensions"][0]["Value"]]
+                .map(|value| value.as_str().unwrap().to_owned());
+        namespace.starts_with("AWS/").then_some((namespace, metric, resource))
+    };
+    let found: BTreeSet<_> = resources("AWS::CloudWatch::Alarm").filter_map(triple).collect();
+    let lambda = |metric, function| ("AWS/Lambda", metric, function);
+    let rule = |name| ("AWS/Events", "FailedInvocations", name);
+    let queue = |metric, name| ("AWS/SQS", metric, name);
+    let expected = [
+        lambda("Errors", "TaskEventsFunction"),
+        lambda("Errors", "ReconcileFunction"),
+        lambda("Errors", "AuditFunction"),
+        lambda("Throttles", "TaskEventsFunction"),
+        lambda("Throttles", "ReconcileFunction"),
+        lambda("AsyncEventsDropped", "ReconcileFunction"),
+        lambda("AsyncEventsDropped", "AuditFunction"),
+        rule("SweepRule"),
+        rule("UnusedSecretsRule"),
+        rule("ClusterDeletedRule"),
+        queue("ApproximateNumberOfMessagesVisible", "FailedEventsQueue.QueueName"),
+        queue("ApproximateNumberOfMessagesVisible", "UndeliveredEventsQueue.QueueName"),
+        queue("ApproximateAgeOfOldestMessage", "TaskEventsQueue.QueueName"),
+    ];
+    let expected = expected.map(|(namespace, metric, name)| (namespace.to_owned(), metric.to_owned(), name.to_owned()));
+    assert_eq!(found, BTreeSet::from(expected));
 }
 
 /// `sam deploy --guided` asks for the parameters in this order.

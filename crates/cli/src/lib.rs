@@ -32,7 +32,6 @@ mod inventory_text;
 mod live;
 mod man;
 mod output;
-mod planned_action;
 mod progress;
 mod reading;
 mod reconcile;

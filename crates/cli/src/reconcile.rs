@@ -2,9 +2,10 @@
 
 use aws::stack::{AwsStack, Stack, StackError};
 use mesh::arn::ClusterArn;
+use report::SweepReport;
 use serde_json::{Value, json};
 
-use crate::{exit::Failure, progress::Progress, sweep_summary::Summary};
+use crate::{exit::Failure, progress::Progress, sweep_summary};
 
 /// The function in the template.
 const RECONCILE: &str = "ReconcileFunction";
@@ -30,13 +31,13 @@ impl<'a> Reconcile<'a> {
     }
 
     /// What a sweep of these clusters would do; of all clusters of the stack, if there are none.
-    pub(super) async fn plan(&self, clusters: &[ClusterArn], force: bool) -> Result<(Summary, Value), Failure> {
+    pub(super) async fn plan(&self, clusters: &[ClusterArn], force: bool) -> Result<(SweepReport, Value), Failure> {
         self.progress.say("planning the sweep");
         self.invoke(clusters, force, true).await
     }
 
     /// Sweeps these clusters; all clusters of the stack, if there are none.
-    pub(super) async fn sweep(&self, clusters: &[ClusterArn], force: bool) -> Result<(Summary, Value), Failure> {
+    pub(super) async fn sweep(&self, clusters: &[ClusterArn], force: bool) -> Result<(SweepReport, Value), Failure> {
         self.progress.say("sweeping");
         self.invoke(clusters, force, false).await
     }
@@ -46,11 +47,11 @@ impl<'a> Reconcile<'a> {
         clusters: &[ClusterArn],
         force: bool,
         is_dry_run: bool,
-    ) -> Result<(Summary, Value), Failure> {
+    ) -> Result<(SweepReport, Value), Failure> {
         let clusters: Vec<&str> = clusters.iter().map(ClusterArn::as_str).collect();
         let order = json!({ "clusters": clusters, "dryRun": is_dry_run, "force": force });
         let answer = self.progress.during(self.stack.invoke(&self.function, &order)).await;
-        Summary::read(answer.map_err(|error| failed(&error))?)
+        sweep_summary::read(answer.map_err(|error| failed(&error))?)
     }
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use diagnosis::{Observed, Reader, StatusReport, status};
 use jiff::Timestamp;
 use mesh::arn::ClusterArn;
+use report::SweepReport;
 use serde_json::Value;
 
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
     reconcile::Reconcile,
     status_text,
     streams::Streams,
-    sweep_summary::Summary,
     sweep_text,
 };
 
@@ -87,7 +87,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 }
 
 /// What the next sweep would do: of the clusters that were asked for, or of all clusters of the stack.
-async fn plan(arguments: &Arguments, clusters: &[ClusterArn], sdk: &SdkConfig) -> Result<(Summary, Value), Failure> {
+async fn plan(
+    arguments: &Arguments,
+    clusters: &[ClusterArn],
+    sdk: &SdkConfig,
+) -> Result<(SweepReport, Value), Failure> {
     let (progress, stack) = (Progress::new()?, AwsStack::new(sdk));
     let clusters = if arguments.cluster.is_empty() { &[] } else { clusters };
     Reconcile::of(&arguments.stack.stack, &stack, &progress).await?.plan(clusters, false).await
@@ -139,7 +143,7 @@ fn show(
     arguments: &Arguments,
     report: &StatusReport,
     installation: &Installation,
-    plan: Option<&(Summary, Value)>,
+    plan: Option<&(SweepReport, Value)>,
     streams: &mut Streams<'_>,
 ) -> Result<(), Failure> {
     match arguments.output.output {
@@ -166,7 +170,7 @@ fn show(
             }
             if let Some((plan, _)) = plan {
                 let text = sweep_text::plan(plan, medium);
-                streams.print(&format!("\nWhat a sweep would do now (Mode={}):\n\n{text}", plan.mode))?;
+                streams.print(&format!("\nWhat a sweep would do now (Mode={}):\n\n{text}", plan.mode.as_str()))?;
             }
             streams.problems(&report.problems);
             Ok(())

@@ -3,6 +3,7 @@
 use aws::{ecs::AwsEcs, stack::AwsStack};
 use clap::Args;
 use mesh::arn::ClusterArn;
+use report::{SweepOutcome, SweepReport};
 use serde_json::Value;
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     reconcile::Reconcile,
     sheet::Medium,
     streams::Streams,
-    sweep_summary::Summary,
+    sweep_summary::{deletions, has_actions, has_changes},
     sweep_text,
 };
 
@@ -35,7 +36,8 @@ pub(super) struct Arguments {
     /// Only show what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Also delete what the guard holds back (`MaxDeletePercent`), and what belongs to clusters that ECS does not know
+    /// Also delete and correct what the guard holds back (`MaxDeletePercent`), and delete what belongs to clusters that ECS does
+    /// not know
     #[arg(long)]
     force: bool,
     /// Do not ask
@@ -81,11 +83,10 @@ struct Sweeper<'a> {
 impl Sweeper<'_> {
     async fn run(&self, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
         let (plan, document) = self.reconcile.plan(&self.clusters, self.arguments.force).await?;
-        if self.arguments.dry_run || plan.outcome == "incomplete" || plan.only_observes() {
+        if self.arguments.dry_run || plan.outcome == SweepOutcome::Incomplete || !plan.mode.acts() {
             self.show(&plan, &document, sweep_text::plan, streams)?;
             if !self.arguments.dry_run {
-                let why =
-                    if plan.only_observes() { "the Mode of the stack is observe" } else { "the plan is incomplete" };
+                let why = if plan.mode.acts() { "the plan is incomplete" } else { "the Mode of the stack is observe" };
                 streams.diagnostic(&format!("Nothing was changed, because {why}"));
             }
             return Ok(exit(&plan));
@@ -93,13 +94,13 @@ impl Sweeper<'_> {
         if self.arguments.output.output == Output::Text {
             streams.print(&sweep_text::plan(&plan, streams.medium()))?;
         }
-        let question = format!("Sweep, with {}?", counted(plan.deletions(), "deletion", "deletions"));
-        if plan.deletions() > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
+        let question = format!("Sweep, with {}?", counted(deletions(&plan), "deletion", "deletions"));
+        if deletions(&plan) > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
             return Ok(Exit::Findings);
         }
         // Also if nothing is planned: a sweep sets up in Consul what is missing, which is no part of a plan.
         let (done, document) = self.reconcile.sweep(&self.clusters, self.arguments.force).await?;
-        if self.arguments.output.output == Output::Json || plan.has_actions() || done.has_changes() {
+        if self.arguments.output.output == Output::Json || has_actions(&plan) || has_changes(&done) {
             self.show(&done, &document, sweep_text::done, streams)?;
         }
         Ok(exit(&done))
@@ -107,24 +108,24 @@ impl Sweeper<'_> {
 
     fn show(
         &self,
-        summary: &Summary,
+        report: &SweepReport,
         document: &Value,
-        text: fn(&Summary, Medium) -> String,
+        text: fn(&SweepReport, Medium) -> String,
         streams: &mut Streams<'_>,
     ) -> Result<(), Failure> {
         match self.arguments.output.output {
             Output::Json => streams.print(&output::json(document))?,
-            Output::Text => streams.print(&text(summary, streams.medium()))?,
+            Output::Text => streams.print(&text(report, streams.medium()))?,
         }
-        streams.problems(summary.problems.iter().map(|problem| &problem.reason));
+        streams.problems(report.problems.iter().map(|problem| &problem.reason));
         Ok(())
     }
 }
 
-fn exit(summary: &Summary) -> Exit {
-    match summary.outcome.as_str() {
-        "incomplete" => Exit::Unusable,
-        _ if summary.is_held_back() => Exit::Findings,
+fn exit(report: &SweepReport) -> Exit {
+    match report.outcome {
+        SweepOutcome::Incomplete => Exit::Unusable,
+        _ if report.is_held_back() => Exit::Findings,
         _ => Exit::Clean,
     }
 }

@@ -2,20 +2,16 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use report::{CheckStatus, ClusterReport, ClusterStatus, PlannedAction, SweepReport};
 
-use crate::{
-    planned_action::{deletes, described},
-    sheet::{Cell, Medium, Sheet, Tone, wrapped},
-    sweep_summary::{ClusterSummary, Summary},
-};
+use crate::sheet::{Cell, Medium, Sheet, Tone, wrapped};
 
 /// What a sweep would do.
-pub(super) fn plan(summary: &Summary, medium: Medium) -> String {
+pub(super) fn plan(summary: &SweepReport, medium: Medium) -> String {
     let mut out = String::new();
     for cluster in summary.clusters.iter().filter(|cluster| !cluster.planned.is_empty()) {
-        let planned =
-            actions(&cluster.planned, ["action", "on", "because"], |planned| described(planned)[2].clone(), medium);
+        let planned = cluster.planned.iter().map(|action| (action, described(action)[2].clone()));
+        let planned = actions(planned, ["action", "on", "because"], medium);
         let _ = writeln!(out, "{}{planned}", heading(cluster, medium));
     }
     if out.is_empty() {
@@ -31,32 +27,70 @@ pub(super) fn plan(summary: &Summary, medium: Medium) -> String {
 }
 
 /// What waits, and what was refused.
-fn not_now(cluster: &ClusterSummary, medium: Medium) -> String {
-    let text = |field: &'static str| move |action: &Value| action[field].as_str().map(str::to_owned);
-    let until = |action: &Value| {
-        text("until")(action).map_or_else(|| text("waitsFor")(action), |at| Some(format!("until {at}")))
-    };
-    let waiting = actions(&cluster.waiting, ["waiting", "on", "for"], |it| until(it).unwrap_or_default(), medium);
-    let reason = |it: &Value| text("reason")(it).unwrap_or_default();
-    waiting + &actions(&cluster.blocked, ["blocked", "on", "because"], reason, medium)
+fn not_now(cluster: &ClusterReport, medium: Medium) -> String {
+    let waiting = cluster.waiting.iter().map(|it| {
+        let until = it.until.as_ref().map(|until| format!("until {until}"));
+        (&it.action, until.or_else(|| it.waits_for.clone()).unwrap_or_default())
+    });
+    let blocked = cluster.blocked.iter().map(|it| (&it.action, it.reason.clone()));
+    actions(waiting, ["waiting", "on", "for"], medium) + &actions(blocked, ["blocked", "on", "because"], medium)
 }
 
 /// A sheet of actions, with a remark on each; empty if there are none.
-fn actions(all: &[Value], columns: [&'static str; 3], remark: impl Fn(&Value) -> String, medium: Medium) -> String {
-    if all.is_empty() {
+fn actions<'a>(
+    all: impl Iterator<Item = (&'a PlannedAction, String)>,
+    columns: [&'static str; 3],
+    medium: Medium,
+) -> String {
+    let mut all = all.peekable();
+    if all.peek().is_none() {
         return String::new();
     }
     let mut sheet = Sheet::new(&columns);
-    for action in all {
+    for (action, remark) in all {
         let [what, object, _] = described(action);
-        let tone = if deletes(action) { Tone::Bad } else { Tone::Plain };
-        sheet.add(vec![Cell::new(what, tone), Cell::plain(object), Cell::plain(remark(action))]);
+        let tone = if action.deletes() { Tone::Bad } else { Tone::Plain };
+        sheet.add(vec![Cell::new(what, tone), Cell::plain(object), Cell::plain(remark)]);
     }
     sheet.text(medium)
 }
 
+/// What is planned, with what, and why.
+fn described(planned: &PlannedAction) -> [String; 3] {
+    use PlannedAction as A;
+    let row = |what: &str, object: &str, why: &str| [what.to_owned(), object.to_owned(), why.to_owned()];
+    let of_stopped = |task: &str| format!("its task {task} has stopped");
+    match planned {
+        A::Provision { holder } => row("create or update token", holder, "a task reads it"),
+        A::CreateNode { node } => row("create node", node, "tasks register on it"),
+        A::ShowOrphan { holder, .. } => row("restore token", holder, "its secret does not show it"),
+        A::MarkCritical { service_id, reason } => row("drain", service_id, reason),
+        A::DeleteLoginToken { accessor_id, task_id } => {
+            row("delete login token", accessor_id, &of_stopped(task_id.as_deref().unwrap_or_default()))
+        }
+        A::Deregister { service_id, task_id } => row("deregister", service_id, &of_stopped(task_id)),
+        A::ForceLeave { node } => row("remove agent", node, "its task has stopped"),
+        A::DeregisterNode { node } => row("deregister node", node, "its cluster was deleted"),
+        A::HideToken { holder, .. } => row("hide token", holder, "no task uses it; it is deleted later"),
+        A::Revoke { holder, .. } => row("delete token", holder, "no task uses it"),
+        A::DeleteOrphan { accessor_id, .. } => row("delete token", accessor_id, "no secret has it"),
+        A::Repair { task_id, instances, checks } => {
+            let lost: Vec<&str> = instances.iter().chain(checks).map(String::as_str).collect();
+            row("register again", &format!("task {task_id}"), &format!("Consul has lost {}", lost.join(", ")))
+        }
+        A::CorrectHealth { task_id, checks } => {
+            let status = |check: &CheckStatus| format!("{} is {}", check.check_id, check.status);
+            let statuses: Vec<String> = checks.iter().map(status).collect();
+            row("correct status", &format!("task {task_id}"), &statuses.join(", "))
+        }
+        A::Other(newer) => {
+            row(newer["action"].as_str().unwrap_or("an action of a newer function"), &newer.to_string(), "")
+        }
+    }
+}
+
 /// What a sweep has done.
-pub(super) fn done(summary: &Summary, medium: Medium) -> String {
+pub(super) fn done(summary: &SweepReport, medium: Medium) -> String {
     let mut sheet =
         Sheet::new(&["cluster", "created", "hidden", "deleted", "drained", "repaired", "corrected", "left"]);
     for cluster in &summary.clusters {
@@ -83,18 +117,23 @@ pub(super) fn done(summary: &Summary, medium: Medium) -> String {
     out
 }
 
-fn heading(cluster: &ClusterSummary, medium: Medium) -> String {
-    let status = if cluster.status == "active" { String::new() } else { format!(" ({})", cluster.status) };
+fn heading(cluster: &ClusterReport, medium: Medium) -> String {
+    let status = match cluster.status {
+        ClusterStatus::Active => "",
+        ClusterStatus::Deleted => " (deleted)",
+        ClusterStatus::Unread => " (unread)",
+        ClusterStatus::Other => " (in a status that this command does not know)",
+    };
     wrapped(&Cell::new(format!("Cluster {}{status}", cluster.name()), Tone::Strong), medium) + "\n"
 }
 
-fn held_back(cluster: &ClusterSummary, medium: Medium) -> String {
+fn held_back(cluster: &ClusterReport, medium: Medium) -> String {
     let held = |reason: &String| format!("Held back without --force: {reason}");
     let text = cluster.guard.as_ref().map(held);
     text.map(|text| wrapped(&Cell::new(text, Tone::Pending), medium) + "\n").unwrap_or_default()
 }
 
-fn skipped(cluster: &ClusterSummary, medium: Medium) -> String {
+fn skipped(cluster: &ClusterReport, medium: Medium) -> String {
     if cluster.skipped.is_empty() {
         return String::new();
     }
@@ -105,7 +144,7 @@ fn skipped(cluster: &ClusterSummary, medium: Medium) -> String {
     sheet.text(medium)
 }
 
-fn clusters(summary: &Summary) -> String {
+fn clusters(summary: &SweepReport) -> String {
     match summary.clusters.as_slice() {
         [one] => format!("cluster {}", one.name()),
         several => format!("{} clusters", several.len()),

@@ -32,9 +32,7 @@ impl ConsulAddresses {
             Self::Ecs(servers) => servers.scheme == "https",
         }
     }
-}
 
-impl ConsulAddresses {
     /// The hosts of the URLs, in lower case; none of servers in ECS tasks.
     pub fn hosts(&self) -> impl Iterator<Item = String> {
         let urls = match self {
@@ -64,7 +62,7 @@ pub struct ConsulUrls(Vec<Url>);
 
 impl ConsulUrls {
     const EXPECTED: &'static str = "http://host:port or https://host:port, several separated by commas, \
-         or ecs://cluster/family-or-service:port";
+         or ecs://cluster/family-or-service:port?scheme=https";
 
     /// The addresses: at least one.
     pub fn urls(&self) -> &[Url] {
@@ -99,8 +97,8 @@ pub struct EcsServers {
 
 impl EcsServers {
     const PREFIX: &'static str = "ecs://";
-    const EXPECTED: &'static str = "ecs://cluster/family-or-service:port, with ?scheme=https for TLS: alone, and both \
-         names of 1 to 255 letters, digits, '-' and '_'";
+    const EXPECTED: &'static str = "ecs://cluster/family-or-service:port?scheme=https: alone, and both names of 1 to 255 \
+         letters, digits, '-' and '_'";
 
     /// The name of the cluster.
     pub fn cluster(&self) -> &str {

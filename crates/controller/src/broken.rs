@@ -1,10 +1,10 @@
 //! Reports running tasks that cannot be repaired from outside. Only a person can replace them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use mesh::{
-    arn::{ClusterArn, TaskId},
-    broken::Broken,
+    arn::TaskArn,
+    broken::{Broken, LoginTokens},
     catalog::{DrainReason, HealthCheck},
     observed::Observed,
     repair::TaskFacts,
@@ -18,39 +18,23 @@ use crate::{
     survey::{RunningTask, Survey},
 };
 
-/// How many login tokens of each task Consul lists.
-struct Logins<'a> {
-    tokens: BTreeMap<&'a TaskId, usize>,
-    /// The clusters of those tasks. The tokens of other clusters may be in another datacenter.
-    clusters: BTreeSet<&'a ClusterArn>,
-}
-
-impl<'a> Logins<'a> {
-    fn of(survey: &'a Survey) -> Self {
-        let mut tokens: BTreeMap<&TaskId, usize> = BTreeMap::new();
-        for login in survey.observed.tokens.iter().filter_map(|token| token.login.as_ref()) {
-            *tokens.entry(&login.task).or_default() += 1;
-        }
-        let of_listed = survey.running.iter().filter(|running| tokens.contains_key(running.task.arn.id()));
-        let clusters = of_listed.map(|running| &running.cluster).collect();
-        Self { tokens, clusters }
-    }
-
-    /// The number of tokens of a task; `None` if that is not known.
-    fn of_task(&self, cluster: &ClusterArn, task: &TaskId) -> Option<usize> {
-        self.clusters.contains(cluster).then(|| self.tokens.get(task).copied().unwrap_or_default())
-    }
-}
-
 /// The broken ones among the running tasks of clusters of which everything was read. Each is announced, unless there is no
-/// `announcer`.
-pub(crate) fn report_broken(survey: &Survey, scope: &Scope, announcer: Option<&Announcer>) -> Vec<Unrepaired> {
-    let logins = Logins::of(survey);
+/// `announcer`. A task that is `proven_by_role` uses this Consul, so its tokens are gone if Consul lists none.
+pub(crate) fn report_broken(
+    survey: &Survey,
+    scope: &Scope,
+    proven_by_role: &BTreeSet<TaskArn>,
+    announcer: Option<&Announcer>,
+) -> Vec<Unrepaired> {
+    let running = survey.running.iter().map(|running| (&running.cluster, running.task.arn.id()));
+    let logins = LoginTokens::new(&survey.observed.tokens, running);
     let read = survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster));
     let broken = read.filter_map(|running| {
         let RunningTask { cluster, task, definition } = running;
         let facts = TaskFacts { cluster, task, definition, is_enterprise: scope.is_enterprise() };
-        let broken = facts.broken(logins.of_task(cluster, task.arn.id()), survey.began)?;
+        let is_known = proven_by_role.contains(&task.arn);
+        let tokens = logins.of_running(cluster, task.arn.id()).or_else(|| is_known.then_some(0));
+        let broken = facts.broken(tokens, survey.began)?;
         let why = format!("{broken}; {}", facts.replacement());
         if let Some(announcer) = announcer {
             announcer.healed(healing(running, broken, &why, &survey.observed));

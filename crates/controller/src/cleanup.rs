@@ -29,7 +29,6 @@ use crate::{
     deadline::Deadline,
     error::ControllerError,
     outcome::{Basis, Effect, Outcome},
-    problem::ProblemReport,
     survey::{Survey, Surveyor, SweepOrder},
     tasks::TaskReader,
     tokens::{Case, Tokens},
@@ -49,7 +48,7 @@ pub struct CleanupReport {
     /// The number of synthetic nodes and failed client agents.
     pub nodes: usize,
     /// What could not be read or removed.
-    pub problems: Vec<ProblemReport>,
+    pub problems: Vec<report::Problem>,
 }
 
 /// Removes the objects that the controller owns.
@@ -94,7 +93,7 @@ impl Cleanup {
         let statuses = self.tasks.cluster_statuses(&[], deadline).await;
         let survey = self.surveyor.survey(&order, began, &statuses, deadline).await;
         let problems = survey.problems.iter();
-        report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
+        report.problems.extend(problems.map(|p| p.error.problem(p.cluster.as_ref())));
         for skipped in &survey.skipped {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
@@ -111,7 +110,7 @@ impl Cleanup {
                 (Ok(_), Action::Deregister(_)) => report.services += 1,
                 (Ok(_), _) => report.nodes += 1,
                 (Err(error), _) => {
-                    report.problems.push(ProblemReport::new(None, &error));
+                    report.problems.push(error.problem(None));
                     continue;
                 }
             }
@@ -127,12 +126,12 @@ impl Cleanup {
                 Err(error) if self.tokens.is_out_of_reach(&error) => {
                     warn!(action = "clean_up", outcome = "left", %holder, reason = %error);
                 }
-                Err(error) => report.problems.push(ProblemReport::new(None, &error)),
+                Err(error) => report.problems.push(error.problem(None)),
             }
         }
         for partition in &survey.partitions {
             if let Err(error) = deadline.run(self.remove_client_policy(partition)).await {
-                report.problems.push(ProblemReport::new(None, &error));
+                report.problems.push(error.problem(None));
             }
         }
         effect

@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use mesh::{arn::ClusterArn, mode::Mode};
+use report::{CheckReport, SweepReport};
 
 use crate::{
     announcer::Announcer,
     apply::Applier,
     bootstrap::{Bootstrap, BootstrapReport},
-    check::{CheckReport, InstallationCheck},
+    check::{InstallationCheck, add_sweep},
     cleanup::{Cleanup, CleanupReport},
     deadline::Deadline,
     edges::Edges,
@@ -19,7 +20,7 @@ use crate::{
     repair::Repairs,
     scope::Scope,
     survey::{Surveyor, SweepOrder},
-    sweep::{Sweep, SweepReport},
+    sweep::Sweep,
     tasks::TaskReader,
     timestamp_cache::TimestampCache,
     tokens::Tokens,
@@ -145,7 +146,7 @@ impl Controller {
         let mut report = self.check.run(&self.preflight, deadline).await;
         if report.consul.is_none() {
             let order = SweepOrder { dry_run: true, ..SweepOrder::default() };
-            report.add_sweep(self.sweep.run(&order, deadline).await);
+            add_sweep(&mut report, self.sweep.run(&order, deadline).await);
         }
         report
     }

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use aws::{ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError};
 use consul::ConsulError;
-use mesh::{arn::TaskArn, field::InvalidField};
+use mesh::{
+    arn::{ClusterArn, TaskArn},
+    field::InvalidField,
+};
 
 /// The error of each task that failed.
 pub(crate) type Failures = BTreeMap<TaskArn, Arc<ControllerError>>;
@@ -58,6 +61,12 @@ pub enum ControllerError {
 }
 
 impl ControllerError {
+    /// The error in a report; of a cluster, if it concerns one.
+    pub(crate) fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
+        let (label, reason) = (self.label().to_owned(), self.to_string());
+        report::Problem { cluster_arn: cluster.map(ToString::to_string), label, reason }
+    }
+
     /// Whether a retry cannot help.
     pub fn is_permanent(&self) -> bool {
         match self {

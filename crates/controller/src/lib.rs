@@ -38,7 +38,6 @@ mod observe;
 mod observing;
 mod outcome;
 mod preflight;
-mod problem;
 mod repair;
 mod scope;
 pub mod settings;
@@ -51,7 +50,6 @@ mod unused_secrets;
 
 pub use self::{
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
-    check::{CheckReport, SetUpReport, TokenReport},
     cleanup::CleanupReport,
     clock::{Clock, SystemClock},
     controller::Controller,
@@ -61,9 +59,7 @@ pub use self::{
     error::ControllerError,
     events::{BatchReport, Delivery, Failure},
     preflight::{MissingPermission, PreflightError},
-    problem::ProblemReport,
     scope::Scope,
-    survey::SweepOrder,
-    sweep::{ClusterReport, Counts, SweepOutcome, SweepReport},
+    survey::{SweepOrder, Waited},
     unused_secrets::{UnusedSecretsOrder, UnusedSecretsReport},
 };

@@ -58,7 +58,7 @@ pub(crate) struct SecondLook {
     /// The clusters of the sweep; empty: all.
     pub(crate) clusters: Vec<ClusterArn>,
     pub(crate) tasks: BTreeSet<TaskArn>,
-    /// Whether an operator forced the sweep.
+    /// Whether an operator forced the sweep, and so the removal of `tasks`; of nothing else, because a message may come late.
     pub(crate) force: bool,
 }
 

@@ -6,13 +6,13 @@ use std::{sync::Arc, time::Duration};
 use aws::secrets::{OwnSecret, SecretsError};
 use jiff::Timestamp;
 use mesh::{secret::SecretState, time::elapsed, token_mode::TokenMode};
+use report::Problem;
 use serde::Serialize;
 use tokio::time::sleep;
 use tracing::{error, info};
 
 use crate::{
-    deadline::Deadline, edges::Secrets, error::ControllerError, outcome::concurrently_in_order, problem::ProblemReport,
-    tasks::TaskReader,
+    deadline::Deadline, edges::Secrets, error::ControllerError, outcome::concurrently_in_order, tasks::TaskReader,
 };
 
 /// How long the deletion of one secret may take, which is not interrupted: four calls and the lag of reads.
@@ -41,14 +41,14 @@ pub struct UnusedSecretsReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
     /// What could not be read or deleted.
-    pub problems: Vec<ProblemReport>,
+    pub problems: Vec<Problem>,
 }
 
 impl UnusedSecretsReport {
     fn add(&mut self, error: &ControllerError) {
         match error {
             ControllerError::OutOfTime => self.left = Some("time ran out; the next run begins again".to_owned()),
-            error => self.problems.push(ProblemReport::new(None, error)),
+            error => self.problems.push(error.problem(None)),
         }
     }
 }

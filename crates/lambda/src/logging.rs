@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The crates of this workspace that run in functions: their lines follow the level.
-pub const OWN: [&str; 10] = [
+pub const OWN: [&str; 11] = [
     "audit",
     "audit_function",
     "audit_live",
@@ -17,6 +17,7 @@ pub const OWN: [&str; 10] = [
     "ecs_mesh_controller",
     "lambda",
     "mesh",
+    "report",
     "telemetry",
 ];
 

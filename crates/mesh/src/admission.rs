@@ -346,8 +346,8 @@ impl Claim<'_> {
             let (tag, service) = (tag(SERVICE_NAME_ENTITY_TAG).to_owned(), self.service.to_owned());
             return Err(RoleGap::OtherService { role: role.clone(), tag, service });
         }
-        let namespace = self.tenancy.namespace().map(TenancyName::as_str);
-        if namespace.is_some_and(|own| method.namespace_of(tag(NAMESPACE_ENTITY_TAG)) != Some(own)) {
+        let namespace = self.tenancy.namespace().map_or("default", TenancyName::as_str);
+        if method.namespace_of(tag(NAMESPACE_ENTITY_TAG)) != Some(namespace) {
             return Err(RoleGap::OtherNamespace(role.clone()));
         }
         Ok(())

@@ -1,15 +1,20 @@
 //! Running tasks that cannot be repaired from outside.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 
 use crate::{
+    arn::{ClusterArn, TaskId},
     definition::DATAPLANE,
     program::Registrar,
     repair::TaskFacts,
     task::{ContainerHealth, TaskContainer},
     time::elapsed,
+    token::ListedToken,
 };
 
 /// How long after the start of its containers a task has logged in.
@@ -27,6 +32,44 @@ pub enum Broken {
     /// Its proxy or its health-sync does not work.
     #[error("Consul has only one of its two login tokens, so that its proxy or its health-sync does not work")]
     OneToken,
+}
+
+/// The login tokens that Consul lists, by the task that each names.
+#[derive(Debug, Clone)]
+pub struct LoginTokens<'a> {
+    of_tasks: BTreeMap<&'a TaskId, Vec<&'a ListedToken>>,
+    /// The clusters with a running task that has one. The tokens of other clusters may be in another datacenter.
+    clusters: BTreeSet<&'a ClusterArn>,
+}
+
+impl<'a> LoginTokens<'a> {
+    /// The login tokens among `tokens`, with the `running` tasks.
+    pub fn new(
+        tokens: impl IntoIterator<Item = &'a ListedToken>,
+        running: impl IntoIterator<Item = (&'a ClusterArn, &'a TaskId)>,
+    ) -> Self {
+        let mut of_tasks: BTreeMap<&TaskId, Vec<&ListedToken>> = BTreeMap::new();
+        for token in tokens {
+            if let Some(login) = token.login.as_ref().filter(|_| token.auth_method.is_some()) {
+                of_tasks.entry(&login.task).or_default().push(token);
+            }
+        }
+        let mut logins = Self { of_tasks, clusters: BTreeSet::new() };
+        let with_token = running.into_iter().filter(|(cluster, task)| logins.listed(cluster, task) > 0);
+        logins.clusters = with_token.map(|(cluster, _)| cluster).collect();
+        logins
+    }
+
+    /// How many login tokens of a task Consul lists.
+    pub fn listed(&self, cluster: &ClusterArn, task: &TaskId) -> usize {
+        let tokens = self.of_tasks.get(task).into_iter().flatten();
+        tokens.filter(|token| token.is_login_of(task, cluster)).count()
+    }
+
+    /// How many login tokens a running task has; `None` if that is not known.
+    pub fn of_running(&self, cluster: &ClusterArn, task: &TaskId) -> Option<usize> {
+        self.clusters.contains(cluster).then(|| self.listed(cluster, task))
+    }
 }
 
 impl TaskFacts<'_> {
@@ -75,13 +118,16 @@ mod tests {
     use crate::{
         arn::TaskArn,
         definition::TaskDefinition,
-        examples::{cluster, task_id},
+        examples::{cluster, login, task_id},
         phase::TaskPhase,
         program::{Programs, RegistrarContainer},
         tags::Tags,
         task::{DescribedTask, Placement},
+        tenancy::Tenancy,
         time::later,
+        token::{AccessorId, Grants},
     };
+    use uuid::Uuid;
 
     fn definition(registrar: Registrar) -> TaskDefinition {
         let config = r#"{"service":{"port":80},"proxy":{},"consulLogin":{"enabled":true}}"#;
@@ -138,6 +184,37 @@ mod tests {
         let with_control_plane = definition(Registrar::ControlPlane);
         assert_eq!(broken(&task(), &with_control_plane, Some(1)), None);
         assert_eq!(broken(&task(), &with_control_plane, Some(0)), Some(Broken::NoTokens));
+    }
+
+    /// A token whose description names a task of the cluster `prod`.
+    fn token(number: u8, auth_method: Option<&str>) -> ListedToken {
+        ListedToken {
+            accessor: AccessorId::new(Uuid::from_u128(number.into())),
+            description: String::new(),
+            login: Some(login("prod", number)),
+            auth_method: auth_method.map(str::to_owned),
+            is_local: true,
+            grants: Grants::default(),
+            created_at: None,
+            tenancy: Tenancy::Community,
+        }
+    }
+
+    #[test]
+    fn only_tokens_of_a_login_count_as_login_tokens() {
+        let (prod, other) = (cluster("prod"), cluster("other"));
+        let tasks = [1, 2, 3].map(task_id);
+        let running = || tasks.iter().map(|task| (&prod, task));
+        // Given a task with two logins, and another one that a token names which no auth method has created
+        let method = Some("iam-ecs-service-token");
+        let tokens = [token(1, method), token(1, method), token(2, None)];
+        let logins = LoginTokens::new(&tokens, running());
+        assert_eq!(tasks.each_ref().map(|task| logins.of_running(&prod, task)), [Some(2), Some(0), Some(0)]);
+        // The token of a task of the same ID in another cluster is not its
+        assert_eq!((logins.listed(&other, &tasks[0]), logins.of_running(&other, &tasks[0])), (0, None));
+        // Where no running task has logged in, the tokens may be in another datacenter
+        let tokens = [token(1, None), token(9, method)];
+        assert_eq!(LoginTokens::new(&tokens, running()).of_running(&prod, &tasks[0]), None);
     }
 
     #[test]

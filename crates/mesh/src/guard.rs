@@ -40,6 +40,8 @@ pub struct Guard<'a> {
     pub now: Timestamp,
     /// In a second look, the tasks that ECS did not know `ecs-lag` ago.
     pub waited: Option<&'a BTreeSet<TaskArn>>,
+    /// Whether an operator forced the sweep before this second look: then no share holds the tasks in `waited`.
+    pub is_forced: bool,
 }
 
 /// The plan of a sweep, as the guard divides it.
@@ -66,7 +68,8 @@ impl Guard<'_> {
                 Some(wait) => waiting.push((planned, wait)),
             }
         }
-        let shares = Shares::new(self.limit, observed, &due);
+        let forced = self.waited.filter(|_| self.is_forced);
+        let shares = Shares::new(self.limit, observed, &due, forced);
         let (held_back, allowed) = due.into_iter().partition(|planned| shares.hold(planned));
         Divided { allowed, waiting, held_back, alarms: shares.alarms() }
     }

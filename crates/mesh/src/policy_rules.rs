@@ -14,8 +14,17 @@ enum Part<'a> {
     Equals,
 }
 
-/// The rules of a policy that grant more than the controller needs, each as in the policy.
-pub fn exceeding(policy: &str, mode: Mode) -> Vec<String> {
+/// What the controller needs beyond reads.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    writes: bool,
+    operator: bool,
+}
+
+/// The rules of a policy that grant more than the controller needs, each as in the policy. Without `needs_operator`, the
+/// controller needs no rule for [`OPERATOR`](crate::permission::OPERATOR).
+pub fn exceeding(policy: &str, mode: Mode, needs_operator: bool) -> Vec<String> {
+    let needs = Needs { writes: mode.acts(), operator: needs_operator };
     let mut blocks: Vec<(&str, &str)> = Vec::new();
     let mut found = Vec::new();
     let mut before = (Part::Close, Part::Close);
@@ -24,7 +33,7 @@ pub fn exceeding(policy: &str, mode: Mode) -> Vec<String> {
             ((Part::Word(resource), Part::Quoted(name)), Part::Open) => blocks.push((resource, name)),
             (_, Part::Open) => blocks.push(("", "")),
             (_, Part::Close) => drop(blocks.pop()),
-            ((Part::Word(key), Part::Equals), Part::Quoted(access)) => found.extend(rule(&blocks, key, access, mode)),
+            ((Part::Word(key), Part::Equals), Part::Quoted(access)) => found.extend(rule(&blocks, key, access, needs)),
             _ => {}
         }
         before = (before.1, part);
@@ -33,7 +42,7 @@ pub fn exceeding(policy: &str, mode: Mode) -> Vec<String> {
 }
 
 /// The rule, if the controller does not need it. `key` is a resource, or a field of the innermost block.
-fn rule(blocks: &[(&str, &str)], key: &str, access: &str, mode: Mode) -> Option<String> {
+fn rule(blocks: &[(&str, &str)], key: &str, access: &str, needs: Needs) -> Option<String> {
     let (resource, name, is_policy) = match blocks.last() {
         Some((block, _)) if key != "policy" && is_tenancy(block) => (key, None, true),
         Some((block, name)) => (*block, Some(*name), key == "policy"),
@@ -41,11 +50,16 @@ fn rule(blocks: &[(&str, &str)], key: &str, access: &str, mode: Mode) -> Option<
     };
     let kind = resource.strip_suffix("_prefix").unwrap_or(resource);
     let writes = match (kind, name) {
-        ("acl" | "operator" | "service" | "namespace" | "partition", _) => mode.acts(),
-        ("node", Some(name)) => mode.acts() && name.starts_with("arn:"),
+        ("acl" | "service" | "namespace" | "partition", _) => needs.writes,
+        ("operator", _) => needs.writes && needs.operator,
+        ("node", Some(name)) => needs.writes && name.starts_with("arn:"),
         _ => false,
     };
-    let reads = matches!(kind, "acl" | "agent" | "node" | "operator" | "service" | "namespace" | "partition");
+    let reads = match kind {
+        "acl" | "agent" | "node" | "service" | "namespace" | "partition" => true,
+        "operator" => needs.operator,
+        _ => false,
+    };
     let is_needed = is_policy && (writes || (reads && access != "write"));
     let text = match name {
         Some(name) => format!("{resource} \"{name}\" {{ {key} = \"{access}\" }}"),
@@ -95,11 +109,12 @@ mod tests {
     fn documented_policies_grant_nothing_more() {
         for page in [include_str!("../../../docs/deploy.md"), include_str!("../../../docs/permissions.md")] {
             let policy = page.split("```hcl\n").nth(1).unwrap().split("```").next().unwrap();
-            assert_eq!(exceeding(policy, Mode::Act), [""; 0]);
+            assert_eq!(exceeding(policy, Mode::Act, true), [""; 0]);
+            assert_eq!(exceeding(policy, Mode::Act, false), ["operator = \"write\""], "optional");
         }
         let page = include_str!("../../../docs/observe.md");
         let policy = page.split("```hcl\n").nth(1).unwrap().split("```").next().unwrap();
-        assert_eq!(exceeding(policy, Mode::Observe), [""; 0]);
+        assert_eq!(exceeding(policy, Mode::Observe, false), [""; 0]);
     }
 
     #[test]
@@ -117,18 +132,20 @@ mod tests {
             "mesh = \"write\"",
             "query_prefix \"\" { policy = \"read\" }",
         ];
-        assert_eq!(exceeding(policy, Mode::Act), expected);
+        assert_eq!(exceeding(policy, Mode::Act, true), expected);
     }
 
     #[test]
     fn writes_are_too_much_for_observing() {
-        assert_eq!(exceeding("acl = \"write\"\noperator = \"read\"", Mode::Observe), ["acl = \"write\""]);
+        let policy = "acl = \"write\"\noperator = \"read\"";
+        assert_eq!(exceeding(policy, Mode::Observe, true), ["acl = \"write\""]);
+        assert_eq!(exceeding(policy, Mode::Observe, false), ["acl = \"write\"", "operator = \"read\""]);
     }
 
     proptest! {
         #[test]
         fn any_text_is_read(policy in "([a-z_]{1,4}|[\"{}=#/* \n]|é){0,60}") {
-            let _ = exceeding(&policy, Mode::Act);
+            let _ = exceeding(&policy, Mode::Act, true);
         }
     }
 }

@@ -45,7 +45,8 @@ pub struct Programs {
     pub health_sync: Option<String>,
     /// The release, if the tag of the image tells it.
     pub release: Option<Release>,
-    /// Whether a container gets a Consul token of its own (`CONSUL_HTTP_TOKEN`): consul-ecs 0.7 to 0.10 then skip the login.
+    /// Whether a container gets a Consul token of its own (`CONSUL_HTTP_TOKEN`), or may get one from an environment file:
+    /// consul-ecs 0.7 to 0.10 then skip the login.
     pub sets_token: bool,
     /// The name of the container that runs the controller of consul-ecs: it manages the mesh, and is no task of it.
     pub controller: Option<String>,

@@ -7,7 +7,12 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::{
-    arn::ClusterArn, family::Family, field::InvalidField, identity::MeshService, login::LoginMark, tenancy::Tenancy,
+    arn::{ClusterArn, TaskId},
+    family::Family,
+    field::InvalidField,
+    identity::MeshService,
+    login::LoginMark,
+    tenancy::Tenancy,
 };
 
 /// The accessor ID of an ACL token, which is not secret.
@@ -196,6 +201,11 @@ pub struct ListedToken {
 }
 
 impl ListedToken {
+    /// Whether a login created it, and its description names `task` of `cluster`.
+    pub fn is_login_of(&self, task: &TaskId, cluster: &ClusterArn) -> bool {
+        self.auth_method.is_some() && self.login.as_ref().is_some_and(|login| login.is_of(task, cluster))
+    }
+
     /// The ACL roles that it links, in its own tenancy.
     pub fn linked_roles(&self) -> impl Iterator<Item = (Tenancy, String)> {
         self.grants.roles.iter().map(|role| (self.tenancy.clone(), role.clone()))

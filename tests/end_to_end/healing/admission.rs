@@ -57,6 +57,24 @@ async fn a_token_that_was_not_created_by_a_login_proves_nothing() {
 }
 
 #[tokio::test]
+async fn a_task_of_another_consul_in_the_same_cluster_is_not_registered() {
+    let world = &world("two-consuls").await;
+    // Given a service with a task that has logged in here
+    let mut service = DataplaneService::of(world, Release::V0_10);
+    let member = service.run(world).await;
+    let _health_sync = member.settle().await;
+    // And a task of the same service, which has logged in at another Consul
+    service.config["consulLogin"] = json!({ "enabled": true });
+    service.config["consulServers"]["hosts"] = json!("consul.other.internal");
+    service.task_role = Some("arn:aws:iam::000000000000:role/consul-ecs/two-consuls".to_owned());
+    let elsewhere = claiming(&service, world).await;
+    // Then a sweep leaves it to that Consul
+    assert_not_registered(&elsewhere, "no login token").await;
+    assert_not_registered(&elsewhere, "its consulServers.hosts is not known to be the Consul of this controller").await;
+    assert!(world.service_ids().await.contains(&member.instance()));
+}
+
+#[tokio::test]
 async fn a_role_of_iam_is_read_with_its_tags() {
     let world = world("iam-role").await;
     let client = aws_sdk_iam::Client::new(&world.aws.sdk());

@@ -26,7 +26,7 @@ use tokio::sync::OnceCell;
 use crate::fixture::controller_token;
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 28] = [
+const CLUSTERS: [&str; 29] = [
     "announced",
     "node-gone",
     "service-gone",
@@ -55,6 +55,7 @@ const CLUSTERS: [&str; 28] = [
     "impostor",
     "misdescribed",
     "iam-role",
+    "two-consuls",
 ];
 
 /// A cluster of the deployment.

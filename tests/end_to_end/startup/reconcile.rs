@@ -65,6 +65,17 @@ async fn a_failed_start_is_retried() {
     assert!(aws.operations().contains(&"ListSecrets".to_owned()), "{:?}", aws.operations());
 }
 
+/// The alarm about missing sweeps takes its period from this answer (`Fn::GetAtt`).
+#[tokio::test]
+async fn an_update_answers_how_often_it_sweeps() {
+    let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+    let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
+    let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
+    let _running = start(&runtime, &aws, &[("RECONCILE_RATE", "rate(20 minutes)")]);
+    let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+    assert_eq!(answers[0]["Data"], json!({ "SweepSeconds": "1200" }), "{answers:?}");
+}
+
 #[tokio::test]
 async fn an_update_names_its_wrong_setting() {
     for (setting, value, named) in [

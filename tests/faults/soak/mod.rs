@@ -15,9 +15,10 @@ use std::{
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use consul::RetryPolicy;
-use controller::{Controller, Deadline, Delivery, SweepOrder, SweepOutcome, SweepReport, settings::Settings};
+use controller::{Controller, Deadline, Delivery, SweepOrder, settings::Settings};
 use ecs_mesh_controller::wiring;
 use local_stack::consul::Consul;
+use report::{SweepOutcome, SweepReport};
 use serde_json::{Value, json};
 use test_harness::{jwt::JwtAuthMethod, proxy::seed, recorder::Recorder};
 

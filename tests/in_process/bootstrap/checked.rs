@@ -1,6 +1,7 @@
 //! The check of an installation: it finds what is missing, and writes nothing.
 
-use controller::{CheckReport, Controller, Deadline, SweepOrder};
+use controller::{Controller, Deadline, SweepOrder};
+use report::CheckReport;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
@@ -25,9 +26,9 @@ fn permissions(seen: &RecordedRequest, denied: &[&str]) -> Answer {
             let policies = json!([{ "ID": "1", "Name": "ours" }]);
             Answer::ok(json!({ "AccessorID": "1-2", "SecretID": "own", "Policies": policies }).to_string())
         }
-        "/v1/acl/policy/name/ours" => {
-            Answer::ok(json!({ "Name": "ours", "Rules": "acl = \"write\" keyring = \"read\"" }).to_string())
-        }
+        "/v1/acl/policy/name/ours" => Answer::ok(
+            json!({ "Name": "ours", "Rules": "acl = \"write\" operator = \"write\" keyring = \"read\"" }).to_string(),
+        ),
         _ => Answer::Forward,
     }
 }
@@ -94,10 +95,21 @@ async fn a_missing_permission_is_named_with_the_token_s_policies_and_without_its
 }
 
 #[tokio::test]
+async fn operator_is_more_than_needed_without_client_agents() {
+    let upstream = Fake::new().start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &[])).await;
+    let [operator, keyring] = ["operator = \"write\"", "keyring = \"read\""];
+    for (extent, excess) in [("dataplane", &[operator, keyring][..]), ("full", &[keyring])] {
+        let controller = controller(&consul.url, "own", &[("BOOTSTRAP", extent)]).await;
+        assert_eq!(check(&controller).await.token.unwrap().excess, excess, "Bootstrap={extent}");
+    }
+}
+
+#[tokio::test]
 async fn consul_that_cannot_be_asked_is_named_and_nothing_else_is_known() {
     let consul = Recorder::start(|_, _| Answer::status(503, "no leader")).await;
     let controller = controller(&consul.url, "own", &[]).await;
     let report = check(&controller).await;
-    assert_eq!(report.consul.map(|problem| problem.label), Some("consul_unavailable"));
+    assert_eq!(report.consul.unwrap().label, "consul_unavailable");
     assert!(report.problems.is_empty() && report.token.is_none());
 }

@@ -5,7 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use controller::{Controller, Deadline, SweepOrder, SweepReport};
+use controller::{Controller, Deadline, SweepOrder};
+use report::SweepReport;
 use serde_json::Value;
 
 use crate::{

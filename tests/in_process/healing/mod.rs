@@ -8,8 +8,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use controller::{Deadline, SweepOrder, SweepReport};
+use controller::{Deadline, SweepOrder};
 use local_stack::{wait::eventually, world::World};
+use report::SweepReport;
 use serde_json::Value;
 use test_harness::{
     ecs_agent::DataplaneTask,

@@ -1,12 +1,13 @@
 //! Only tasks are registered that this Consul has admitted, or would admit.
 
-use controller::{SweepOrder, SweepOutcome};
+use controller::SweepOrder;
+use report::{PlannedAction, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
 
 /// The start of the ARNs of the tasks' roles.
-const ROLES: &str = "arn:aws:iam::123456789012:role/consul-ecs";
+pub(super) const ROLES: &str = "arn:aws:iam::123456789012:role/consul-ecs";
 
 /// A task that logs in at the Consul of these hosts, with this role.
 fn logging_in(number: usize, hosts: &str, role: &str) -> FakeTask {
@@ -24,13 +25,18 @@ fn logging_in(number: usize, hosts: &str, role: &str) -> FakeTask {
 async fn without_tokens(tasks: Vec<FakeTask>) -> Mesh {
     let mesh = Mesh::forgotten(tasks).await;
     mesh.set_logins(Vec::new());
+    answer_as_recorded(&mesh);
+    mesh
+}
+
+/// Consul has the auth method and the binding rules that consul-ecs 0.10 has set up.
+pub(super) fn answer_as_recorded(mesh: &Mesh) {
     let recorded: Value = serde_json::from_str(include_str!("../../recordings/login-tokens.json")).unwrap();
     let account = |value: &Value| -> Value {
         serde_json::from_str(&value.to_string().replace("000000000000", "123456789012")).unwrap()
     };
     mesh.answer("acl/auth-method", account(&recorded["setup"]["auth-method"]["iam-ecs-service-token"]));
     mesh.answer("acl/binding-rules", account(&recorded["setup"]["binding-rules"]));
-    mesh
 }
 
 #[tokio::test]
@@ -48,8 +54,8 @@ async fn a_task_that_only_claims_a_service_is_not_registered() {
     // And a plan has it among what is blocked, with the reason
     let plan = mesh.sweep_with(&SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
     let [blocked] = plan.clusters[0].blocked.as_slice() else { panic!("{plan:?}") };
-    assert_eq!((&blocked["action"], &blocked["taskId"]), (&json!("repair"), &json!(task.id())));
-    assert!(blocked["reason"].as_str().is_some_and(|reason| reason.contains("no login token")), "{blocked}");
+    let PlannedAction::Repair { task_id, .. } = &blocked.action else { panic!("{blocked:?}") };
+    assert!(task_id == task.id() && blocked.reason.contains("no login token"), "{blocked:?}");
     assert_eq!((plan.clusters[0].planned.len(), plan.clusters[0].waiting.len()), (0, 0), "{plan:?}");
 }
 
@@ -72,7 +78,7 @@ async fn the_iam_role_of_tasks_proves_them_with_one_read_each() {
     // Given three tasks whose login tokens are gone, two of them with one role
     let hosts = "127.0.0.1";
     let tasks = vec![logging_in(1, hosts, "web"), logging_in(2, hosts, "web"), logging_in(3, hosts, "web-blue")];
-    let mesh = without_tokens(tasks).await;
+    let mesh = without_tokens(tasks.clone()).await;
     mesh.create_role(&format!("{ROLES}/web"), "web");
     mesh.create_role(&format!("{ROLES}/web-blue"), "web");
     // When a sweep finds them unregistered
@@ -84,6 +90,30 @@ async fn the_iam_role_of_tasks_proves_them_with_one_read_each() {
         assert_eq!(calls[call], 1, "{call}");
     }
     assert_eq!(mesh.aws.operations().iter().filter(|operation| *operation == "GetRole").count(), 2);
+    // And each is reported with the command that replaces it, because it has no login token
+    for task in &tasks {
+        let why = why_skipped(&report, task).unwrap();
+        let command = format!("aws ecs stop-task --region us-east-1 --cluster shop --task {}", task.id());
+        assert!(why.contains("works until its proxy reconnects") && why.ends_with(&command), "{why}");
+    }
+    assert_eq!(mesh.published().iter().filter(|kind| *kind == "ECS Mesh Task Broken").count(), 3);
+}
+
+#[tokio::test]
+async fn the_checks_of_a_registered_instance_need_no_proof() {
+    // Given a registered task without a proof, whose sidecar proxy Consul has forgotten, and whose app has failed since
+    let mesh = Mesh::forgotten(vec![FakeTask::new(1), FakeTask::new(2)]).await;
+    mesh.sweep().await;
+    mesh.set_logins(Vec::new());
+    let task = mesh.change(0, |task| task.unhealthy = ["app"].into());
+    mesh.forget(&format!("web-{}-sidecar-proxy", task.id()));
+    // When a sweep looks twice
+    let report = mesh.sweep().await;
+    // Then the sidecar proxy is refused, and the checks of the service are corrected
+    assert_eq!(mesh.registered(), Vec::<Value>::new());
+    assert!(why_skipped(&report, &task).unwrap().contains("not proven to be web"), "{report:?}");
+    assert_eq!(report.clusters[0].corrected, 2, "{report:?}");
+    assert_eq!(mesh.statuses(&task)["web-*-app"], "critical");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use controller::SweepOutcome;
+use report::SweepOutcome;
 
 use super::mesh_of_tasks::{FakeTask, Mesh};
 

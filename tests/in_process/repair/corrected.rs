@@ -1,6 +1,8 @@
 //! Which statuses a sweep corrects, and which it leaves.
 
-use controller::{SweepOrder, SweepOutcome, SweepReport};
+use controller::SweepOrder;
+use report::{PlannedAction, SweepOutcome, SweepReport};
+use serde_json::json;
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
 use crate::counted::{Counters, counts};
@@ -43,6 +45,29 @@ async fn a_passing_check_of_a_container_with_unknown_health_is_left_and_reported
 }
 
 #[tokio::test]
+async fn a_container_with_unknown_health_is_reported_also_with_what_is_missing_or_wrong() {
+    // Given a task of which ECS does not know the app, while its worker's check is missing and its dataplane has failed
+    let mut with_worker = FakeTask::new(1);
+    let config = with_worker.registrar["environment"][0]["value"].as_str().unwrap();
+    with_worker.registrar["environment"][0]["value"] = json!(config.replace(r#"["app"]"#, r#"["app","worker"]"#));
+    let mesh = Mesh::forgotten(vec![with_worker, FakeTask::new(2)]).await;
+    mesh.sweep().await;
+    let task = mesh.change(0, |task| {
+        (task.unknown, task.unhealthy) = (["app"].into(), ["consul-dataplane"].into());
+    });
+    mesh.forget_check(&format!("web-{}-worker", task.id()));
+    // When a sweep repairs and corrects it
+    let report = mesh.sweep().await;
+    assert_eq!((report.clusters[0].repaired, corrected(&report)), (1, 2), "{report:?}");
+    // Then it is reported, once
+    let what = format!("task {}", task.id());
+    let why: Vec<_> = report.clusters[0].skipped.iter().filter(|it| it.what == what).collect();
+    assert_eq!(why.len(), 1, "{report:?}");
+    assert!(why_skipped(&report, &task).unwrap().starts_with("ECS health status of container app: UNKNOWN"));
+    assert_eq!(mesh.statuses(&task)["web-*-app"], "passing");
+}
+
+#[tokio::test]
 async fn corrections_that_take_a_large_share_of_a_service_wait_for_force() {
     let mesh = registered(12).await;
     let failed = fail(&mesh, 4);
@@ -53,7 +78,7 @@ async fn corrections_that_take_a_large_share_of_a_service_wait_for_force() {
     assert_eq!((report.outcome, corrected(&report)), (SweepOutcome::GuardTripped, 0), "{report:?}");
     let cluster = &report.clusters[0];
     assert!(cluster.guard.as_ref().unwrap().contains("4 of 12 passing instances of web"), "{cluster:?}");
-    assert_eq!(cluster.blocked.iter().filter(|planned| planned["action"] == "correct_health").count(), 4);
+    assert_eq!(cluster.blocked.iter().filter(|it| matches!(it.action, PlannedAction::CorrectHealth { .. })).count(), 4);
     assert_eq!(counters.take(), counts(&[("FullSweeps", 1), ("GuardTripped", 1)]));
     assert_eq!(mesh.published(), ["ECS Mesh Guard Tripped"]);
     assert!(failed.iter().all(|task| is_passing(&mesh, task)));

@@ -1,6 +1,7 @@
 //! Registered tasks that ECS does not know: they wait for a second look, which the guard judges.
 
-use controller::{SweepOrder, SweepOutcome};
+use controller::SweepOrder;
+use report::SweepOutcome;
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{CLUSTER, FakeTask, Mesh};
@@ -37,7 +38,10 @@ async fn only_a_look_that_was_to_delete_raises_the_alarm() {
     // Then the plan says what waits, and nothing else does
     assert_eq!(report.outcome, SweepOutcome::DryRun, "{report:?}");
     let waiting = &report.clusters[0].waiting;
-    assert!(waiting.iter().all(|action| action["waitsFor"] == "a second look at the task in ECS"), "{waiting:?}");
+    assert!(
+        waiting.iter().all(|it| it.waits_for.as_deref() == Some("a second look at the task in ECS")),
+        "{waiting:?}"
+    );
     assert_eq!((waiting.len(), report.clusters[0].planned.len()), (22, 0), "each task has an instance and a proxy");
     assert_eq!((counters.take(), mesh.published().len()), (counts(&[]), 0));
     assert!(mesh.asked("SendMessageBatch").is_empty());
@@ -94,6 +98,27 @@ async fn a_task_that_ecs_describes_later_keeps_its_instances() {
     mesh.consul.forget();
     mesh.handle(&message).await;
     assert_eq!(deregistrations(&mesh), 0);
+}
+
+#[tokio::test]
+async fn a_forged_second_look_deletes_nothing_of_living_tasks() {
+    // Given tasks that run, and more of them that ECS does not list than the guard lets a sweep remove
+    let mesh = registered_tasks().await;
+    let look = |tasks: &[&str]| {
+        let detail = json!({ "clusters": [], "tasks": tasks, "force": true });
+        json!({ "source": "ecs-mesh-controller", "detail-type": "Unknown Task Second Look", "detail": detail })
+    };
+    // When a message that no sweep has sent names all of them
+    let named: Vec<FakeTask> = (1..=11).map(FakeTask::new).collect();
+    let named: Vec<&str> = named.iter().map(|task| task.arn.as_str()).collect();
+    mesh.consul.forget();
+    mesh.handle(&look(&named)).await;
+    assert_eq!(deregistrations(&mesh), 0, "ECS describes them");
+    // And when ECS does not describe them, and the message names none of them
+    mesh.lose_tasks();
+    mesh.consul.forget();
+    mesh.handle(&look(&[])).await;
+    assert_eq!(deregistrations(&mesh), 0, "force is for the tasks in the message");
 }
 
 #[tokio::test]

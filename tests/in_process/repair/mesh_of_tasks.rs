@@ -5,7 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use controller::{Controller, Deadline, Delivery, SweepOrder, SweepReport, settings::Settings};
+use controller::{Controller, Deadline, Delivery, SweepOrder, settings::Settings};
+use report::SweepReport;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
@@ -158,6 +159,8 @@ struct Catalog {
     admission: BTreeMap<&'static str, Value>,
     /// Whether ACLs are off.
     has_no_acls: bool,
+    /// With Consul Enterprise: the partition of the login tokens, which link the role `web`. All else is in the partition `team`.
+    logins_in: Option<&'static str>,
     index: u64,
 }
 
@@ -259,6 +262,11 @@ impl Mesh {
         change(&mut self.catalog.lock().unwrap().services);
     }
 
+    /// Consul is Enterprise, and the login tokens are in this partition, each by the role `web`. All else is in the partition `team`.
+    pub(super) fn divide(&self, logins_in: &'static str) {
+        self.catalog.lock().unwrap().logins_in = Some(logins_in);
+    }
+
     /// ACLs are off in Consul.
     pub(super) fn turn_acls_off(&self) {
         self.catalog.lock().unwrap().has_no_acls = true;
@@ -315,6 +323,11 @@ impl Mesh {
         catalog.checks.retain(|_, check| check["ServiceID"] != id);
     }
 
+    /// Forgets a check.
+    pub(super) fn forget_check(&self, id: &str) {
+        self.catalog.lock().unwrap().checks.remove(id).expect("a registered check");
+    }
+
     /// The requests to Consul, by method and kind, with their numbers.
     pub(super) fn consul_calls(&self) -> BTreeMap<String, usize> {
         let mut calls = BTreeMap::new();
@@ -331,6 +344,30 @@ impl Catalog {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
         if self.has_no_acls && path.first() == Some(&"acl") {
             return Answer::status(401, "ACL support disabled");
+        }
+        if let Some(logins_in) = self.logins_in {
+            match (path.join("/").as_str(), seen.uri.split(['?', '&']).find_map(|it| it.strip_prefix("partition="))) {
+                ("partitions", _) => {
+                    let names = ["default", "team", "team-b"].map(|name| json!({ "Name": name }));
+                    return Answer::ok(json!(names).to_string());
+                }
+                ("acl/tokens", Some(asked)) if asked == logins_in => {
+                    let linked = self.logins.iter().enumerate().map(|(number, login)| {
+                        let mut token = login_token(number, login);
+                        token["ServiceIdentities"].take();
+                        token["Roles"] = json!([{ "ID": "r", "Name": "web" }]);
+                        token
+                    });
+                    return Answer::ok(linked.collect::<Value>().to_string());
+                }
+                ("acl/tokens", _) => return Answer::ok("[]"),
+                ("catalog/node-services", Some("default" | "team-b")) => return Answer::ok("null"),
+                ("acl/role", Some(asked)) if asked != logins_in => return Answer::status(404, ""),
+                ("acl/auth-method" | "acl/binding-rules", Some("default" | "team-b")) => {
+                    return Answer::status(404, "");
+                }
+                _ => {}
+            }
         }
         Answer::ok(
             match path.join("/").as_str() {
@@ -399,8 +436,8 @@ fn get_role(roles: &BTreeMap<String, String>, seen: &RecordedRequest) -> Answer 
 /// The reason with which a sweep's summary mentions a task.
 pub(super) fn why_skipped(report: &SweepReport, task: &FakeTask) -> Option<String> {
     let skipped = report.clusters[0].skipped.iter();
-    let of_task = skipped.filter(|entry| entry["what"] == format!("task {}", task.id()));
-    of_task.map(|entry| entry["why"].as_str().unwrap().to_owned()).next()
+    let of_task = skipped.filter(|entry| entry.what == format!("task {}", task.id()));
+    of_task.map(|entry| entry.why.clone()).next()
 }
 
 /// The answer of AWS.

@@ -7,6 +7,7 @@ mod guarded;
 mod half_dead;
 mod mesh_of_tasks;
 mod observed;
+mod partitions;
 mod read_back;
 mod recorded;
 mod recordings;

@@ -1,5 +1,6 @@
 //! Half-dead tasks in mode `observe`: what would be done is decided, reported and announced, and nothing is written.
 
+use mesh::mode::Mode;
 use std::time::Duration;
 
 use controller::{Deadline, SweepOrder};
@@ -64,7 +65,7 @@ async fn sweeps_say_what_they_would_do_and_do_nothing() {
     for _ in 0..2 {
         let report = mesh.sweep().await;
         // Then the report says what they would do, every time
-        assert_eq!((report.mode, report.outcome.as_str()), ("observe", "observed"), "{report:?}");
+        assert_eq!((report.mode, report.outcome.as_str()), (Mode::Observe, "observed"), "{report:?}");
         let cluster = &report.clusters[0];
         assert_eq!((cluster.drained, cluster.repaired), (2, 1), "{cluster:?}");
         assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "observe".to_owned())));
@@ -74,7 +75,7 @@ async fn sweeps_say_what_they_would_do_and_do_nothing() {
     // And with the mode act, which needs nothing else, a sweep does that
     let mesh = mesh.with_settings(&ACT).await;
     let report = mesh.sweep().await;
-    assert_eq!((report.mode, report.outcome.as_str()), ("act", "done"), "{report:?}");
+    assert_eq!((report.mode, report.outcome.as_str()), (Mode::Act, "done"), "{report:?}");
     let cluster = &report.clusters[0];
     assert_eq!((cluster.drained, cluster.repaired), (2, 1), "{cluster:?}");
     assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "act".to_owned())));

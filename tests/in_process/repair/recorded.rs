@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use controller::SweepOutcome;
+use report::SweepOutcome;
 use serde_json::{Map, Value};
 
 use super::{

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use controller::{SweepOrder, SweepOutcome};
+use controller::SweepOrder;
+use report::{PlannedAction, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::{environment, forward, swept};
@@ -86,8 +87,8 @@ async fn a_refused_force_leave_is_reported_with_the_rule_that_permits_it() {
     assert_eq!((report.outcome, leaves(&environment)), (SweepOutcome::Done, 1), "{report:?}");
     for report in [plan, report] {
         let [blocked] = report.clusters[0].blocked.as_slice() else { panic!("{report:?}") };
-        assert_eq!((&blocked["action"], &blocked["node"]), (&json!("force_leave"), &json!(NODE)));
-        assert!(blocked["reason"].as_str().unwrap().contains("add operator = \"write\" to its policy"), "{blocked}");
+        assert_eq!(blocked.action, PlannedAction::ForceLeave { node: NODE.to_owned() });
+        assert!(blocked.reason.contains("add operator = \"write\" to its policy"), "{blocked:?}");
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use controller::{Edges, SweepOrder, SweepOutcome};
+use controller::{Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::World;
+use report::SweepOutcome;
 use serde_json::json;
 use test_harness::recorder::Answer;
 
@@ -36,23 +37,45 @@ async fn only_a_sweep_that_has_read_all_clusters_counts() {
     assert_eq!(counters.take().get("FullSweeps"), None);
 }
 
+/// The edges at this time.
+fn at(time: Timestamp) -> impl FnOnce(Edges) -> Edges {
+    move |edges| Edges { clock: Arc::new(Fixed(time)), ..edges }
+}
+
 #[tokio::test]
-async fn a_task_that_stopped_long_ago_shows_that_events_are_missed() {
+async fn a_task_that_stopped_a_minute_ago_shows_that_events_are_missed() {
     let world = World::without_deployment("missed-events").await;
     let counters = Counters::start();
-    let later = |minutes| {
-        let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_mins(minutes)));
-        move |edges| Edges { clock, ..edges }
-    };
-    for (minutes, order, missed) in [(1, SCHEDULED, None), (6, SCHEDULED, Some(&1)), (6, SweepOrder::default(), None)] {
+    for (seconds, order, missed) in
+        [(10, SCHEDULED, None), (60, SCHEDULED, Some(&1)), (60, SweepOrder::default(), None)]
+    {
         stopped_task_with_services(&world).await;
-        let environment = environment(&world, forward, forward, &[], later(minutes)).await;
+        let later = at(Timestamp::now() + SignedDuration::from_secs(seconds));
+        let environment = environment(&world, forward, forward, &[], later).await;
         assert_eq!(swept(&environment, &order).await.clusters[0].deleted["services"], 2);
-        assert_eq!(counters.take().get("EventsMissed"), missed, "{minutes} minutes, {order:?}");
+        assert_eq!(counters.take().get("EventsMissed"), missed, "{seconds} seconds, {order:?}");
         // What a restored Consul brings back is found once
         swept(&environment, &SCHEDULED).await;
         assert_eq!(counters.take().get("EventsMissed"), None);
     }
+}
+
+#[tokio::test]
+async fn a_stop_between_two_sweeps_shows_that_its_event_is_missed() {
+    let world = World::without_deployment("between-sweeps").await;
+    let counters = Counters::start();
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    // Given a sweep before the task has stopped
+    let first = Timestamp::now();
+    swept(&environment(&world, forward, forward, &[], at(first)).await, &SCHEDULED).await;
+    assert_eq!((world.service_ids().await.len(), counters.take().get("EventsMissed")), (2, None));
+    // When the task stops, and the next sweep comes after the default ReconcileRate
+    world.stop(&task).await;
+    let next = environment(&world, forward, forward, &[], at(first + SignedDuration::from_mins(5))).await;
+    // Then that sweep removes its instances, and counts it
+    assert_eq!(swept(&next, &SCHEDULED).await.clusters[0].deleted["services"], 2);
+    assert_eq!(counters.take().get("EventsMissed"), Some(&1));
 }
 
 /// With `TokenMode=auth-method`, the role may only read secrets with the controller's tag.

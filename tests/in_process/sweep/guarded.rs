@@ -79,7 +79,7 @@ async fn a_young_task_keeps_its_token_and_its_instances() {
     let waiting = &report.clusters[0].waiting;
     assert_eq!((report.outcome, waiting.len()), (SweepOutcome::Done, 3), "{report:?}");
     assert!(
-        waiting.iter().all(|action| action["waitsFor"] == "ECS may not describe the young task yet"),
+        waiting.iter().all(|it| it.waits_for.as_deref() == Some("ECS may not describe the young task yet")),
         "{waiting:?}"
     );
     assert!(world.is_valid(&login).await && world.service_ids().await.len() == 2);

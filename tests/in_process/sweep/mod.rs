@@ -6,6 +6,7 @@ mod counted;
 mod guarded;
 mod pages;
 mod patterns;
+mod planned;
 mod pre_provisioned;
 mod rotation;
 
@@ -18,9 +19,10 @@ use crate::{
     environment::{self, Environment},
     time::{Fixed, LONG, over_when},
 };
-use controller::{Deadline, Edges, SweepOrder, SweepOutcome, SweepReport};
+use controller::{Deadline, Edges, SweepOrder, Waited};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
+use report::{ClusterStatus, SweepOutcome, SweepReport};
 use serde_json::json;
 use test_harness::{
     fleet::Fleet,
@@ -73,7 +75,8 @@ pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> Swee
 /// A second look at tasks that ECS did not know.
 pub(crate) fn second_look<'a>(tasks: impl IntoIterator<Item = &'a str>) -> SweepOrder {
     let tasks = tasks.into_iter().map(|task| task.parse().expect("a task's ARN"));
-    SweepOrder { waited: Some(tasks.collect()), ..SweepOrder::default() }
+    let waited = Waited { tasks: tasks.collect(), is_forced: false };
+    SweepOrder { waited: Some(waited), ..SweepOrder::default() }
 }
 
 /// `count` registered tasks of a service.
@@ -112,8 +115,8 @@ async fn an_unreadable_cluster_is_not_judged() {
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
     assert!(report.problems.iter().any(|problem| problem.reason.contains("unreadable")), "{:?}", report.problems);
-    let status: Vec<&str> = report.clusters.iter().map(|cluster| cluster.status).collect();
-    assert_eq!(status, ["active", "unread"], "in the order of their ARNs");
+    let status: Vec<ClusterStatus> = report.clusters.iter().map(|cluster| cluster.status).collect();
+    assert_eq!(status, [ClusterStatus::Active, ClusterStatus::Unread], "in the order of their ARNs");
     assert_eq!(unreadable.service_ids().await.len(), 2);
     assert_eq!(readable.service_ids().await, Vec::<String>::new());
     assert!(readable.is_valid(&idle.token).await, "a task of it may run in the cluster that could not be read");
@@ -131,7 +134,10 @@ async fn unlisted_tokens_are_not_judged() {
     };
     let environment = environment(&world, consul, forward, &[], |e| e).await;
     let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
+    assert_eq!(
+        (report.outcome, report.problems[0].label.as_str()),
+        (SweepOutcome::Incomplete, "consul_permission_denied")
+    );
     assert_eq!(world.service_ids().await, Vec::<String>::new());
     assert!(world.is_valid(&login.secret_id).await);
 }
@@ -174,7 +180,10 @@ async fn a_bad_credential_deletes_nothing() {
     };
     let environment = environment(&world, consul, forward, &[], |e| e).await;
     let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
-    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_credential_rejected"));
+    assert_eq!(
+        (report.outcome, report.problems[0].label.as_str()),
+        (SweepOutcome::Incomplete, "consul_credential_rejected")
+    );
     assert_eq!(world.service_ids().await.len(), 2);
 }
 
@@ -196,7 +205,7 @@ async fn an_inactive_cluster_is_swept_entirely() {
     let environment = environment(&world, forward, aws, &[], |e| e).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(report.clusters[0].status, "deleted");
+    assert_eq!(report.clusters[0].status, ClusterStatus::Deleted);
     let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&world.cluster()), "{nodes}");
     // And events of other services are not affected

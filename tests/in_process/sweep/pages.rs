@@ -1,6 +1,7 @@
 //! Pages of ECS's answers that are missing or incomplete.
 
-use controller::{SweepOrder, SweepOutcome};
+use controller::SweepOrder;
+use report::{ClusterStatus, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::{
@@ -87,7 +88,11 @@ async fn a_missing_page_leaves_the_cluster_unjudged() {
         let mode = [("TOKEN_MODE", "auth-method")];
         let environment = start(world, forward, fault, &mode, an_hour_later).await;
         let report = swept(&environment, &order).await;
-        assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"), "{missing}");
+        assert_eq!(
+            (report.outcome, report.clusters[0].status),
+            (SweepOutcome::Incomplete, ClusterStatus::Unread),
+            "{missing}"
+        );
         assert_eq!(report.problems.len(), 1, "{missing}: {:?}", report.problems);
         assert!(report.problems[0].reason.contains("cluster/pages"), "{missing}: {:?}", report.problems);
         assert_eq!(report.problems[0].cluster_arn, Some(world.cluster()));
@@ -135,7 +140,7 @@ async fn an_undescribed_task_keeps_its_token() {
     let pair = world.consul_ecs_controller_token(&world.service()).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"));
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, ClusterStatus::Unread));
     assert!(report.problems[0].reason.contains("does not describe it"), "{:?}", report.problems);
     // And the message of an event returns to the queue
     let looked = environment.handle(&[idle_check(&world.service())]).await;

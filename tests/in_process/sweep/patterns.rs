@@ -1,7 +1,8 @@
 //! Sweeps of clusters that a pattern selects.
 
-use controller::{SweepOrder, SweepOutcome};
+use controller::SweepOrder;
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
+use report::{ClusterStatus, SweepOutcome};
 use serde_json::json;
 use test_harness::{
     jwt::JwtAuthMethod,
@@ -44,7 +45,7 @@ async fn a_deleted_cluster_of_a_pattern_is_found_in_consul() {
     // When the clusters of the pattern are swept
     let report = swept(&environment, &SweepOrder::default()).await;
     // Then nothing of it is left
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, "deleted"), "{report:?}");
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Deleted), "{report:?}");
     let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&world.cluster()), "{nodes}");
     assert!(!world.is_valid(&login.secret_id).await);
@@ -115,7 +116,7 @@ async fn a_cluster_that_ecs_does_not_know_fails_no_sweep() {
     // And when it is swept with force, it counts as deleted
     let order = SweepOrder { force: true, clusters: vec![world.cluster().parse().unwrap()], ..SweepOrder::default() };
     let report = swept(&environment, &order).await;
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, "deleted"), "{report:?}");
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Deleted), "{report:?}");
     assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 

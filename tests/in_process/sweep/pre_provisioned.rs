@@ -1,7 +1,8 @@
 //! Pre-provisioned tokens: how long they wait for their service's first task.
 
-use controller::{SweepOrder, SweepOutcome};
+use controller::SweepOrder;
 use jiff::{SignedDuration, Timestamp};
+use report::SweepOutcome;
 use serde_json::{Value, json};
 
 use crate::{

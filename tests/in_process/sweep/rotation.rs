@@ -8,7 +8,8 @@ use std::{
     },
 };
 
-use controller::{Deadline, Edges, Entropy, SweepOrder, SweepOutcome, SystemEntropy};
+use controller::{Deadline, Edges, Entropy, SweepOrder, SystemEntropy};
+use report::SweepOutcome;
 use secrecy::SecretString;
 use serde_json::json;
 use uuid::Uuid;

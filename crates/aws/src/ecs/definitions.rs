@@ -121,9 +121,11 @@ fn read_programs(containers: &[ContainerDefinition]) -> Programs {
     programs
 }
 
-/// Whether the container gets a Consul token from its definition. A file may set any variable.
+/// Whether the container gets a Consul token from its definition, or may get one: an environment file, which is not read, may
+/// set any variable.
 fn sets_token(container: &ContainerDefinition) -> bool {
-    container.environment().iter().any(|variable| variable.name() == Some(TOKEN_VARIABLE))
+    !container.environment_files().is_empty()
+        || container.environment().iter().any(|variable| variable.name() == Some(TOKEN_VARIABLE))
         || container.secrets().iter().any(|secret| secret.name() == TOKEN_VARIABLE)
 }
 
@@ -147,4 +149,24 @@ fn secrets_of(containers: &[ContainerDefinition]) -> Vec<SecretReference> {
     let secrets = containers.iter().flat_map(ContainerDefinition::secrets);
     let secrets: BTreeSet<_> = secrets.filter_map(|secret| SecretReference::parse(secret.value_from())).collect();
     secrets.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_ecs::types::{EnvironmentFile, EnvironmentFileType, KeyValuePair};
+
+    use super::*;
+
+    #[test]
+    fn container_that_may_get_a_token_of_its_own_is_told_by_its_definition() {
+        let sets = |container: ContainerDefinition| read_programs(&[container]).sets_token;
+        let variable = |name: &str| KeyValuePair::builder().name(name).value("x").build();
+        let secret = |name: &str| Secret::builder().name(name).value_from("mesh-web").build().unwrap();
+        let file = EnvironmentFile::builder().r#type(EnvironmentFileType::S3).value("arn:aws:s3:::b/e.env").build();
+        let container = ContainerDefinition::builder;
+        assert!(sets(container().environment(variable(TOKEN_VARIABLE)).build()));
+        assert!(sets(container().secrets(secret(TOKEN_VARIABLE)).build()));
+        assert!(sets(container().environment_files(file.unwrap()).build()), "a file may set any variable");
+        assert!(!sets(container().environment(variable("A")).secrets(secret("B")).build()));
+    }
 }

@@ -22,6 +22,7 @@ fn other_formats_are_rejected() {
     for text in ["", "10.0.0.1:8500", "ftp://a:1", "http://a:1/v1", "http://a:1,", "http://a:99999", "http://a?x=1"] {
         let error = text.parse::<ConsulAddresses>().unwrap_err();
         assert!(error.to_string().contains("expected http://host:port"), "{error}");
+        assert!(error.to_string().ends_with("ecs://cluster/family-or-service:port?scheme=https"), "{error}");
     }
 }
 
@@ -84,7 +85,10 @@ fn malformed_ecs_addresses_are_rejected() {
         "http://ecs://infra/consul:8500",
     ] {
         let error = text.parse::<ConsulAddresses>().unwrap_err();
-        assert!(error.to_string().contains("expected ecs://cluster/family-or-service:port"), "{text}: {error}");
+        assert!(
+            error.to_string().contains("expected ecs://cluster/family-or-service:port?scheme=https"),
+            "{text}: {error}"
+        );
     }
     let too_long = format!("ecs://infra/{}:8500", "x".repeat(256));
     assert!(too_long.parse::<ConsulAddresses>().is_err());

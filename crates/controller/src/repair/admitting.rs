@@ -15,11 +15,12 @@ use mesh::{
     tenancy::Tenancy,
     token::ListedToken,
 };
+use report::Blocked;
 
 use super::{
     Repairs,
     found::{Found, facts},
-    report::{RepairReport, Unrepaired, blocked},
+    report::{RepairReport, Unrepaired},
 };
 use crate::{
     deadline::Deadline,
@@ -85,15 +86,14 @@ impl Candidate {
         claim.proven_by_token(logins.of_task(claim.task), facts, uses_this_consul)
     }
 
-    /// Reports what is missing of its instances, with what would prove it. What is missing of the checks of its registered
-    /// instances is left.
+    /// Reports what is missing of its instances, with what would prove it. The checks of its registered instances need no proof.
     fn refuse(mut self, token: TokenGap, role: RoleGap, report: &mut RepairReport) -> Option<Found> {
         let why = Unproven { service: self.found.service(), token, role };
         report.unrepaired.push(Unrepaired::of(&self.found.running, &why));
-        let refused = self.found.repair().map(|(cluster, repair)| (cluster, blocked(repair, &why.to_string())));
-        report.blocked.extend(refused);
+        let refused = |action| Blocked { action, reason: why.to_string() };
+        report.blocked.extend(self.found.repair().map(|(cluster, repair)| (cluster, refused(repair))));
         self.found.difference.instances.clear();
-        Some(self.found).filter(|found| !found.difference.is_empty())
+        Some(self.found).filter(|found| !found.difference.is_empty() || !found.wrong.is_empty())
     }
 }
 
@@ -129,8 +129,8 @@ impl RoleProofs<'_> {
 }
 
 impl Repairs {
-    /// Those of `found` of which nothing is registered without a proof. A task without one keeps what is missing of the checks of
-    /// its registered instances; its missing instances are reported with what would prove them.
+    /// Those of `found` of which nothing is registered without a proof. A task without one keeps what is missing or wrong of the
+    /// checks of its registered instances; its missing instances are reported with what would prove them.
     pub(super) async fn admitted(
         &self,
         found: Vec<Found>,
@@ -173,7 +173,10 @@ impl Repairs {
         let proofs = self.role_proofs(candidates, hosts, &tokens.datacenter, deadline, report).await;
         for (candidate, token) in unproven {
             match proofs.judge(&candidate) {
-                Ok(()) => admitted.push(candidate.found),
+                Ok(()) => {
+                    report.proven_by_role.insert(candidate.found.running.task.arn.clone());
+                    admitted.push(candidate.found);
+                }
                 Err(role) => admitted.extend(candidate.refuse(token, role, report)),
             }
         }

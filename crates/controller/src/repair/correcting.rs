@@ -8,11 +8,12 @@ use mesh::{
     guard::corrections::{Corrections, HeldBack},
     repair::Catalog,
 };
+use report::{Blocked, Waiting};
 
 use super::{
     Repairs,
     found::{Found, correction, facts},
-    report::{RepairReport, Unrepaired, blocked, with},
+    report::{RepairReport, Unrepaired},
 };
 use crate::{
     deadline::Deadline,
@@ -72,7 +73,9 @@ impl RepairReport {
             if scope.losses(&running.task, &running.definition).health_sync {
                 self.planned.extend(correction);
             } else {
-                self.waiting.extend(correction.map(|(cluster, it)| (cluster, with(it, "waitsFor", SECOND_LOOK))));
+                let waits_for = Some(SECOND_LOOK.to_owned());
+                let waiting = |action| Waiting { action, until: None, waits_for };
+                self.waiting.extend(correction.map(|(cluster, action)| (cluster, waiting(action))));
             }
         }
     }
@@ -95,7 +98,8 @@ impl RepairReport {
                 Some(why @ HeldBack::TooMany { .. }) => {
                     self.alarms.insert((running.cluster.clone(), why.to_string()));
                     let held = correction(running, &held);
-                    self.blocked.extend(held.map(|(cluster, it)| (cluster, blocked(it, &why.to_string()))));
+                    self.blocked
+                        .extend(held.map(|(cluster, action)| (cluster, Blocked { action, reason: why.to_string() })));
                 }
                 Some(why @ HeldBack::LastPassing { .. }) => self.unrepaired.push(Unrepaired::of(running, why)),
                 None => {}

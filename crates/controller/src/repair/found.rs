@@ -7,7 +7,7 @@ use mesh::{
     registration::Registration,
     repair::{Catalog, Difference, NotRepaired, Statuses, TaskFacts},
 };
-use serde_json::{Value, json};
+use report::{CheckStatus, PlannedAction};
 
 use super::report::Unrepaired;
 use crate::{scope::Scope, survey::RunningTask};
@@ -20,6 +20,8 @@ pub(crate) struct Found {
     pub(crate) difference: Difference,
     /// Its checks with another status than in ECS, as they should be.
     pub(crate) wrong: Vec<HealthCheck>,
+    /// A check that passes in Consul, and of which ECS does not tell that it should: in words.
+    unconfirmed: Option<String>,
 }
 
 impl Found {
@@ -34,12 +36,19 @@ impl Found {
     }
 
     /// The registration of what is missing, if something is.
-    pub(super) fn repair(&self) -> Option<(ClusterArn, Value)> {
-        let (difference, task_id) = (&self.difference, self.running.task.arn.id().as_str());
-        let instances: Vec<&str> = difference.instances.iter().map(|it| it.id.as_str()).collect();
-        let checks: Vec<&str> = difference.checks.iter().map(|check| check.id.as_str()).collect();
-        let repair = json!({ "action": "repair", "taskId": task_id, "instances": instances, "checks": checks });
-        (!difference.is_empty()).then(|| (self.running.cluster.clone(), repair))
+    pub(super) fn repair(&self) -> Option<(ClusterArn, PlannedAction)> {
+        let difference = &self.difference;
+        let repair = || PlannedAction::Repair {
+            task_id: self.running.task.arn.id().to_string(),
+            instances: difference.instances.iter().map(|it| it.id.clone()).collect(),
+            checks: difference.checks.iter().map(|check| check.id.clone()).collect(),
+        };
+        (!difference.is_empty()).then(|| (self.running.cluster.clone(), repair()))
+    }
+
+    /// The report of a check that is left as it is.
+    pub(super) fn unconfirmed(&self) -> Option<Unrepaired> {
+        Some(Unrepaired::of(&self.running, self.unconfirmed.as_ref()?))
     }
 
     /// What is missing in Consul.
@@ -51,11 +60,11 @@ impl Found {
 }
 
 /// The planned correction of checks of a task.
-pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Option<(ClusterArn, Value)> {
-    let check = |check: &HealthCheck| json!({ "checkId": check.id, "status": check.status.as_str() });
-    let all: Vec<Value> = checks.iter().map(check).collect();
-    let task_id = running.task.arn.id().as_str();
-    let planned = json!({ "action": "correct_health", "taskId": task_id, "checks": all });
+pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Option<(ClusterArn, PlannedAction)> {
+    let check =
+        |check: &HealthCheck| CheckStatus { check_id: check.id.clone(), status: check.status.as_str().to_owned() };
+    let task_id = running.task.arn.id().to_string();
+    let planned = PlannedAction::CorrectHealth { task_id, checks: checks.iter().map(check).collect() };
     (!checks.is_empty()).then(|| (running.cluster.clone(), planned))
 }
 
@@ -79,7 +88,7 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Sc
                 let Statuses { wrong, unconfirmed } =
                     facts(&running, scope.is_enterprise()).statuses(&expected, catalog);
                 if !difference.is_empty() || !wrong.is_empty() {
-                    compared.found.push(Found { running, expected, difference, wrong });
+                    compared.found.push(Found { running, expected, difference, wrong, unconfirmed });
                 } else if let Some(why) = unconfirmed {
                     compared.unrepaired.push(Unrepaired::of(&running, &why));
                 }

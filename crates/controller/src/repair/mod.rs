@@ -32,7 +32,7 @@ use mesh::{
 use tokio::time::Instant;
 
 use self::found::{Found, compare};
-pub(crate) use self::report::{RepairReport, Unrepaired, blocked, with};
+pub(crate) use self::report::{RepairReport, Unrepaired};
 use crate::{
     announcer::Announcer,
     deadline::Deadline,
@@ -97,6 +97,7 @@ impl Repairs {
         let running = self.with_current_definitions(running, deadline, &mut report).await;
         let looked_at = Instant::now();
         let again = compare(running, &catalog, scope, survey.began);
+        report.unrepaired.extend(again.found.iter().filter_map(Found::unconfirmed));
         report.unrepaired.extend(again.unrepaired);
         let found = self.without_opted_out(again.found, deadline, &mut report).await;
         let found = self.admitted(found, survey, deadline, &mut report).await;

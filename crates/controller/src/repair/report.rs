@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mesh::arn::ClusterArn;
-use serde_json::Value;
+use mesh::arn::{ClusterArn, TaskArn};
+use report::{Blocked, PlannedAction, Waiting};
 
 use crate::survey::{Problem, RunningTask};
 
@@ -31,30 +31,19 @@ pub(crate) struct Repaired {
     pub(crate) checks: usize,
 }
 
-/// A planned action that is refused, with the reason.
-pub(crate) fn blocked(planned: Value, reason: &str) -> Value {
-    with(planned, "reason", reason)
-}
-
-/// A planned action with one more field.
-pub(crate) fn with(mut planned: Value, field: &str, text: &str) -> Value {
-    if let Value::Object(fields) = &mut planned {
-        fields.insert(field.to_owned(), text.into());
-    }
-    planned
-}
-
 /// The result of the repairs of a sweep.
 #[derive(Default)]
 pub(crate) struct RepairReport {
     pub(crate) repaired: BTreeMap<ClusterArn, Repaired>,
     /// What would be written now.
-    pub(crate) planned: Vec<(ClusterArn, Value)>,
+    pub(crate) planned: Vec<(ClusterArn, PlannedAction)>,
     /// What waits for a time or a second look.
-    pub(crate) waiting: Vec<(ClusterArn, Value)>,
+    pub(crate) waiting: Vec<(ClusterArn, Waiting)>,
     /// What is refused, with its `reason`.
-    pub(crate) blocked: Vec<(ClusterArn, Value)>,
+    pub(crate) blocked: Vec<(ClusterArn, Blocked)>,
     pub(crate) unrepaired: Vec<Unrepaired>,
+    /// The tasks without a proof among the login tokens whose IAM role proves them.
+    pub(crate) proven_by_role: BTreeSet<TaskArn>,
     pub(crate) problems: Vec<Problem>,
     /// Why the guard holds corrections of a cluster back.
     pub(crate) alarms: BTreeSet<(ClusterArn, String)>,

@@ -9,7 +9,7 @@ mod surveyor;
 mod uncertain_tokens;
 mod unlisted_clusters;
 
-pub use self::order::SweepOrder;
+pub use self::order::{SweepOrder, Waited};
 pub(crate) use self::{
     findings::{Problem, Reading, RunningTask, Survey},
     surveyor::Surveyor,

@@ -23,8 +23,17 @@ pub struct SweepOrder {
     pub deleted: Option<ClusterArn>,
     /// Whether the schedule invoked the sweep, and not an operator.
     pub is_scheduled: bool,
-    /// In the second look of an earlier sweep, the tasks that ECS did not know then.
-    pub waited: Option<BTreeSet<TaskArn>>,
+    /// In the second look of an earlier sweep, what it left.
+    pub waited: Option<Waited>,
+}
+
+/// What an earlier sweep left to its second look.
+#[derive(Debug, Clone)]
+pub struct Waited {
+    /// The tasks that ECS did not know then.
+    pub tasks: BTreeSet<TaskArn>,
+    /// Whether an operator forced that sweep: the guard's share does not hold these tasks.
+    pub is_forced: bool,
 }
 
 impl SweepOrder {

@@ -1,8 +1,8 @@
 //! The sweep: observes, plans and applies as for events, but over whole clusters. It repairs what events missed.
 
 mod planned;
-mod report;
 mod second_look;
+mod swept;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,12 +16,12 @@ use mesh::{
     secret::Trigger,
     tenancy::Tenancy,
 };
+use report::SweepReport;
 use telemetry::Counted;
 use tokio::time::Instant;
 use tracing::{error, info};
 
-pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
-use self::{planned::missing_node, report::Swept};
+use self::{planned::missing_node, swept::Swept};
 use crate::{
     announcement::Announcement,
     announcer::Announcer,
@@ -71,7 +71,9 @@ impl Sweep {
             let mut survey = self.surveyor.survey(order, began, &statuses, deadline).await;
             if sets_up {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
-                swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
+                if self.tasks.scope.repair == RepairMode::On {
+                    swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
+                }
             }
             let mut divided = self.plan_sweep(&survey, order);
             if order.dry_run {
@@ -105,7 +107,7 @@ impl Sweep {
         count(operation, Counted::Drift, swept.drift());
         let is_second_look = order.waited.is_some();
         if order.trigger() == Trigger::Sweep && !is_second_look {
-            count(operation, Counted::EventsMissed, swept.missed_events());
+            count(operation, Counted::EventsMissed, swept.missed_events(self.tasks.scope.sweep_interval));
         }
         let is_full = swept.is_full();
         let report = swept.report(order, &self.tasks.scope);
@@ -127,7 +129,8 @@ impl Sweep {
         let (mut report, look) = self.repairs.register(survey, order, deadline).await;
         self.repairs.look_again(look, survey, deadline, &mut report).await;
         let announcer = (!order.dry_run).then_some(self.announcer.as_ref());
-        report.unrepaired.extend(report_broken(survey, &self.tasks.scope, announcer));
+        let broken = report_broken(survey, &self.tasks.scope, &report.proven_by_role, announcer);
+        report.unrepaired.extend(broken);
         report
     }
 
@@ -139,7 +142,7 @@ impl Sweep {
     /// The nodes of existing clusters that Consul does not have.
     fn forgotten_nodes(&self, survey: &Survey) -> Vec<(ClusterArn, Tenancy)> {
         let scope = &self.tasks.scope;
-        if scope.repair != RepairMode::On || !self.bootstrap.creates_nodes() {
+        if !self.bootstrap.creates_nodes() {
             return Vec::new();
         }
         let missing = survey.nodes.iter().filter(|node| !node.exists && !survey.is_deleted(&node.cluster));
@@ -160,7 +163,8 @@ impl Sweep {
             limit: if order.force { MaxDeletePercent::NO_LIMIT } else { scope.max_delete },
             bounds: &scope.bounds,
             now: survey.began,
-            waited: order.waited.as_ref(),
+            waited: order.waited.as_ref().map(|waited| &waited.tasks),
+            is_forced: order.waited.as_ref().is_some_and(|waited| waited.is_forced),
         };
         guard.divide(planned, &survey.observed)
     }

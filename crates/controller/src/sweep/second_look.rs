@@ -16,7 +16,7 @@ use crate::{
     deadline::Deadline,
     error::ControllerError,
     message::{Message, SecondLook},
-    survey::{Survey, SweepOrder},
+    survey::{Survey, SweepOrder, Waited},
 };
 
 /// The most tasks that one message names, of 256 KiB. The next sweep names the others.
@@ -59,9 +59,8 @@ impl Sweep {
         }
         let order = SweepOrder {
             clusters,
-            force: look.force,
             is_scheduled: true,
-            waited: Some(look.tasks.clone()),
+            waited: Some(Waited { tasks: look.tasks.clone(), is_forced: look.force }),
             ..SweepOrder::default()
         };
         let problems = self.run(&order, deadline).await.problems;

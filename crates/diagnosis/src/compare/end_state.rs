@@ -7,7 +7,7 @@ use super::{planned::Planned, report::Kind};
 use crate::{
     admission::Tokens,
     observed::{CatalogReading, Member, Observed, ObservedCluster},
-    status::{MAINTENANCE, OnNode, TaskVerdict, verdict},
+    status::{MAINTENANCE, OnNode, TaskVerdict, facts, verdict},
 };
 
 /// What ECS runs and what Consul has.
@@ -40,16 +40,15 @@ impl EndState<'_> {
                 Some(is_registered && catalog.checks.iter().all(|check| check.id != subject))
             }
             Kind::TasksRepaired => {
-                let catalog = self.catalog(planned)?;
-                let is_missing = |member: &Member| {
-                    catalog.instances.iter().all(|instance| instance.task != *member.state.task.arn.id())
-                };
+                let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
+                let is_missing = |member: &Member| !on_node.is_registered(&facts(member, cluster));
                 self.is_active_and(planned, is_missing)
             }
             Kind::TasksCorrected => {
                 let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
+                let tokens = self.tokens.map(|tokens| tokens.of_cluster(cluster));
                 let is_wrong = |member: &Member| {
-                    let verdict = verdict(member, cluster, Some(&on_node), self.tokens, self.now);
+                    let verdict = verdict(member, cluster, Some(&on_node), tokens.as_ref(), self.now);
                     matches!(verdict, TaskVerdict::NotPassing(_) | TaskVerdict::Broken(_))
                 };
                 self.is_active_and(planned, is_wrong)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use report::{ClusterStatus, SweepReport};
 
 use crate::log_line::Line;
 
@@ -11,19 +11,6 @@ use crate::log_line::Line;
 struct Sweep {
     at: Timestamp,
     clusters: BTreeSet<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Summary {
-    clusters: Vec<Cluster>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Cluster {
-    cluster_arn: String,
-    status: String,
 }
 
 /// Sweeps, oldest first.
@@ -62,7 +49,7 @@ impl Sweeps {
 }
 
 fn sweep(line: &Line) -> Option<Sweep> {
-    let summary: Summary = serde_json::from_str(line.summary.as_deref()?).ok()?;
-    let read = summary.clusters.into_iter().filter(|cluster| cluster.status != "unread");
+    let report: SweepReport = serde_json::from_str(line.summary.as_deref()?).ok()?;
+    let read = report.clusters.into_iter().filter(|cluster| cluster.status != ClusterStatus::Unread);
     Some(Sweep { at: line.at, clusters: read.map(|cluster| cluster.cluster_arn).collect() })
 }

@@ -1,8 +1,10 @@
 //! Examples: what was observed, and what is so now.
 
+use ::report::{ClusterReport, SweepOutcome, SweepReport};
 use aws::logs::LogLine;
 use jiff::SignedDuration;
 use mesh::{
+    mode::Mode,
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken},
 };
@@ -24,8 +26,10 @@ fn line(minutes: i64, action: &str, mut fields: Value) -> Line {
 }
 
 fn sweep(minutes: i64, clusters: &[&str]) -> Line {
-    let clusters: Vec<Value> = clusters.iter().map(|arn| json!({ "clusterArn": arn, "status": "active" })).collect();
-    line(minutes, "sweep", json!({ "summary": json!({ "clusters": clusters }).to_string() }))
+    let of_cluster = |arn: &&str| ClusterReport { cluster_arn: (*arn).to_owned(), ..ClusterReport::default() };
+    let clusters = clusters.iter().map(of_cluster).collect();
+    let report = SweepReport { mode: Mode::Observe, outcome: SweepOutcome::Observed, clusters, problems: Vec::new() };
+    line(minutes, "sweep", json!({ "summary": serde_json::to_string(&report).unwrap() }))
 }
 
 fn deregistration(minutes: i64, instance: &str) -> Line {

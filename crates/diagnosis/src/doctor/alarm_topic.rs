@@ -14,10 +14,10 @@ const NAME: &str = "alarm-topic";
 const PUBLISHER: &str = "cloudwatch.amazonaws.com";
 const NEEDED: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
 
-/// Whether `CloudWatch` may publish to the topic; `None` if the alarms notify none.
+/// Whether `CloudWatch` may publish to the topic; `None` if `AlarmTopicArn` is not set.
 pub(super) fn check(topic: Option<(&str, Read<Option<TopicKey>>)>, commands: &Commands) -> Check {
     let Some((topic, key)) = topic else {
-        return Check::ok(NAME, "AlarmTopicArn is not set: the alarms notify nobody");
+        return Check::ok(NAME, "AlarmTopicArn is not set, so the alarms send no notification");
     };
     match key {
         Err(why) => Check::unknown(NAME, why),

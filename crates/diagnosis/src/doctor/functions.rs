@@ -1,5 +1,6 @@
 //! The checks that the functions make from where they run: Consul, the controller's token, the set-up, their roles, a sweep.
 
+use ::report::{CheckReport, Problem};
 use aws::installation::{DeployedStack, Resources};
 use mesh::{
     mode::Mode,
@@ -7,7 +8,7 @@ use mesh::{
 };
 
 use super::{
-    answer::{Answer, NoAnswer, Problem},
+    answer::NoAnswer,
     commands::{Commands, word},
     consul_from_here::has_no_logins,
     policy,
@@ -20,6 +21,9 @@ const TOKEN: &str = "consul-token";
 const SET_UP: &str = "consul-set-up";
 const ROLES: &str = "roles";
 const SWEEP: &str = "sweep";
+/// [`mesh::permission::OPERATOR`] is optional where client agents may exist.
+const KEEP_OPERATOR: &str =
+    ". Keep operator = \"write\" if tasks run client agents: without it, the nodes of dead agents stay";
 
 /// What the checks are about.
 pub(super) struct Subject<'a> {
@@ -46,8 +50,10 @@ impl Subject<'_> {
         let has_partitions =
             ["ConsulPartition", "ClusterPartitions"].iter().any(|it| !parameter(self.stack, it).is_empty());
         let selection = clusters(self.stack, self.clusters).ok().filter(|_| !has_partitions)?;
+        let has_agents =
+            parameter(self.stack, "Bootstrap") == "full" || parameter(self.stack, "TokenMode") == "secrets-manager";
         Some(if mode(self.stack).acts() {
-            required(&selection, selection.patterns(), true)
+            required(&selection, selection.patterns(), has_agents)
         } else {
             required_to_observe()
         })
@@ -59,7 +65,7 @@ impl Subject<'_> {
 }
 
 /// The checks of what the functions say, or why they do not.
-pub(super) fn checks(answer: &Result<Answer, NoAnswer>, subject: &Subject<'_>) -> Vec<Check> {
+pub(super) fn checks(answer: &Result<CheckReport, NoAnswer>, subject: &Subject<'_>) -> Vec<Check> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(why) => {
@@ -84,7 +90,7 @@ pub(super) fn checks(answer: &Result<Answer, NoAnswer>, subject: &Subject<'_>) -
 }
 
 /// Whether the functions reach Consul.
-fn reach(answer: &Answer, subject: &Subject<'_>) -> Check {
+fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let address = parameter(subject.stack, "ConsulHttpAddr");
     match &answer.consul {
         None => {
@@ -110,7 +116,7 @@ fn reach(answer: &Answer, subject: &Subject<'_>) -> Check {
 }
 
 /// Whether the controller's token is known, and has all permissions.
-fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
+fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let secret = parameter(subject.stack, "ConsulHttpTokenSecretArn");
     match &answer.consul {
         Some(problem) if problem.label == "consul_credential_rejected" => {
@@ -141,7 +147,10 @@ fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
         let excess = answer.token.as_ref().map(|token| token.excess.join("; ")).unwrap_or_default();
         return match named {
             Some(named) if !excess.is_empty() => {
-                let seen = format!("{named} has more than Mode={} needs: {excess}", mode_of(subject));
+                let mut seen = format!("{named} has more than Mode={} needs: {excess}", mode_of(subject));
+                if excess.contains("operator = ") && mode(subject.stack).acts() {
+                    seen.push_str(KEEP_OPERATOR);
+                }
                 let mend =
                     has_own_policy(answer, subject).then(|| policy::update(&subject.stack.name, &subject.rules()));
                 Check::warning(TOKEN, seen).mended_by(mend)
@@ -174,12 +183,12 @@ fn mode_of(subject: &Subject<'_>) -> &'static str {
 
 /// Whether the token has a policy with the name of the stack. Only that one belongs to this stack: others may be builtin, or those of
 /// another stack's token.
-fn has_own_policy(answer: &Answer, subject: &Subject<'_>) -> bool {
+fn has_own_policy(answer: &CheckReport, subject: &Subject<'_>) -> bool {
     answer.token.as_ref().is_some_and(|token| token.policies.contains(&subject.stack.name))
 }
 
 /// The commands that give the token its permissions.
-fn policy_update(answer: &Answer, subject: &Subject<'_>) -> Vec<String> {
+fn policy_update(answer: &CheckReport, subject: &Subject<'_>) -> Vec<String> {
     let (name, rules) = (&subject.stack.name, subject.rules());
     if has_own_policy(answer, subject) {
         return vec![policy::update(name, &rules)];
@@ -192,7 +201,7 @@ fn policy_update(answer: &Answer, subject: &Subject<'_>) -> Vec<String> {
 const LOGINS: [&str; 2] = ["auth method ", "binding rule "];
 
 /// Whether Consul has what tasks need to log in.
-fn set_up(answer: &Answer, subject: &Subject<'_>) -> Check {
+fn set_up(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let set_up = &answer.set_up;
     if parameter(subject.stack, "Bootstrap") == "none" {
         return Check::ok(SET_UP, "Bootstrap=none: you set Consul up yourself");
@@ -234,7 +243,7 @@ fn is_denied(problem: &Problem) -> bool {
 }
 
 /// Whether the role of the function suffices for a sweep.
-fn roles(answer: &Answer, subject: &Subject<'_>) -> Check {
+fn roles(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let denied: Vec<&str> = answer.problems.iter().filter(|it| is_denied(it)).map(|it| it.reason.as_str()).collect();
     if denied.is_empty() {
         return Check::ok(ROLES, "AWS has refused nothing that a sweep reads");
@@ -258,7 +267,7 @@ fn role_commands(subject: &Subject<'_>) -> [String; 3] {
 }
 
 /// Whether a sweep could do everything.
-fn sweep(answer: &Answer, subject: &Subject<'_>) -> Check {
+fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let others: Vec<&str> = answer.problems.iter().filter(|it| !is_denied(it)).map(|it| it.reason.as_str()).collect();
     if !others.is_empty() {
         let seen = format!("a dry run could not read everything: {}", others.join("; "));

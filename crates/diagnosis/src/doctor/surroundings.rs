@@ -1,5 +1,6 @@
 //! Reads an installation and what is around it, and makes the checks.
 
+use ::report::CheckReport;
 use aws::{
     failed_messages::FailedMessages,
     installation::{DeployedStack, Identity, Resources, Stacks, Topics, Trails, Triggers},
@@ -10,7 +11,7 @@ use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::req
 
 use super::{
     Read, account, alarm_topic,
-    answer::{self, Answer, NoAnswer},
+    answer::{self, NoAnswer},
     commands::Commands,
     consul_from_here::{self, ConsulFromHere},
     controllers,
@@ -164,7 +165,7 @@ impl Doctor<'_> {
         checks.push(dead_letters::undelivered(&self.letters(subject.id("UndeliveredEventsQueue")).await, subject));
     }
 
-    async fn ask(&self, subject: &Subject<'_>) -> Result<Answer, NoAnswer> {
+    async fn ask(&self, subject: &Subject<'_>) -> Result<CheckReport, NoAnswer> {
         let invoked = self.sources.functions.invoke(subject.id("ReconcileFunction"), &answer::question()).await;
         answer::read(said(invoked).map_err(NoAnswer::Unasked)?)
     }

@@ -40,5 +40,6 @@ fn of_cluster(cluster: &ObservedCluster, tokens: Option<&Tokens>, now: Timestamp
     let mut all: BTreeSet<MeshService> = of_services.chain(of_tasks).collect();
     all.extend(leftovers.iter().map(|leftover| leftover.service.clone()));
     let rows = all.into_iter().map(|service| Row::new(cluster, service, on_node.as_ref(), &leftovers));
-    rows.filter_map(|row| row.status(tokens, now)).collect()
+    let tokens = tokens.map(|tokens| tokens.of_cluster(cluster));
+    rows.filter_map(|row| row.status(tokens.as_ref(), now)).collect()
 }

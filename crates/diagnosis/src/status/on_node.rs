@@ -11,7 +11,9 @@ use mesh::{
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
     identity::MeshService,
     phase::TaskPhase,
-    repair::Catalog,
+    registration::{InstanceKind, Registration},
+    repair::{Catalog, NodeReading, TaskFacts, task_of},
+    tenancy::Tenancy,
     time::elapsed,
 };
 
@@ -25,7 +27,8 @@ pub(crate) const TIME_TO_DEREGISTER: Duration = Duration::from_secs(60);
 /// The instances and checks of a reading, by task.
 pub(crate) struct OnNode<'a> {
     /// As the sweep compares it.
-    pub(super) catalog: Catalog<'a>,
+    catalog: Catalog<'a>,
+    nodes: &'a [NodeReading],
     instances: BTreeMap<&'a TaskId, Vec<&'a ServiceInstance>>,
     /// By the ID of their instance.
     checks: BTreeMap<&'a str, Vec<&'a HealthCheck>>,
@@ -48,12 +51,36 @@ impl<'a> OnNode<'a> {
             checks.entry(check.service_id.as_str()).or_insert_with(Vec::new).push(check);
         }
         let catalog = Catalog::new(&reading.nodes, &reading.instances, &reading.checks);
-        Self { catalog, instances, checks }
+        Self { catalog, nodes: &reading.nodes, instances, checks }
     }
 
     /// The instance of a task, with its sidecar proxy.
     pub(crate) fn instances_of(&self, task: &TaskId) -> &[&'a ServiceInstance] {
         self.instances.get(task).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The names and places of the services and gateways that are registered for a task, also of those whose metadata does not
+    /// name it. A sidecar proxy comes with its service.
+    pub(super) fn services_of(&self, task: &TaskId) -> impl Iterator<Item = (&'a str, &'a Tenancy)> {
+        let marked = self.instances_of(task).iter().map(|it| (it.name.as_str(), it.kind.as_str(), &it.tenancy));
+        let others = self.nodes.iter().flat_map(|node| &node.others).filter(|it| task_of(&it.id) == task.as_str());
+        let others = others.map(|it| (it.name.as_str(), it.kind.as_str(), &it.tenancy));
+        let is_sidecar = |kind: &str| InstanceKind::ConnectProxy.as_str() == Some(kind);
+        marked.chain(others).filter(move |(_, kind, _)| !is_sidecar(kind)).map(|(name, _, tenancy)| (name, tenancy))
+    }
+
+    /// Whether Consul has all instances of a task, each by its ID, name and kind. Where it is not known what they are, an instance
+    /// whose metadata names the task is enough.
+    pub(crate) fn is_registered(&self, facts: &TaskFacts<'_>) -> bool {
+        match facts.expected().ok().and_then(|expected| self.missing(&expected)) {
+            Some(missing) => missing.is_empty(),
+            None => !self.instances_of(facts.task.arn.id()).is_empty(),
+        }
+    }
+
+    /// Those of the expected instances of a task that Consul does not have; `None` if that is not known.
+    pub(crate) fn missing(&self, expected: &[Registration]) -> Option<Vec<Registration>> {
+        Some(self.catalog.difference(expected)?.instances)
     }
 
     /// The checks of a task that do not pass, those of its node included: Consul gives no traffic to the instances of a critical

@@ -8,10 +8,10 @@ use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tena
 use super::{
     on_node::{Leftover, OnNode},
     report::{Change, ChangeKind, ServiceStatus, State, TaskStatus},
-    task::{TaskVerdict, gap, verdict},
+    task::{TaskVerdict, facts, gap, verdict},
 };
 use crate::{
-    admission::Tokens,
+    admission::ClusterTokens,
     observed::{Member, MemberService, ObservedCluster},
     versions::Versions,
 };
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
     }
 
     /// The status; `None` if only tasks are left that were run by hand and have stopped.
-    pub(super) fn status(&self, tokens: Option<&Tokens>, now: Timestamp) -> Option<ServiceStatus> {
+    pub(super) fn status(&self, tokens: Option<&ClusterTokens<'_>>, now: Timestamp) -> Option<ServiceStatus> {
         let living: Vec<&Member> = self.tasks.iter().copied().filter(|it| it.state.task.phase.is_living()).collect();
         if living.is_empty() && self.ecs_services.is_empty() && self.leftovers.is_empty() {
             return None;
@@ -88,9 +88,9 @@ impl<'a> Row<'a> {
 
     /// How many instances Consul has, and how many of them pass.
     fn registered(&self, on_node: &OnNode<'_>, living: &[&Member]) -> (usize, usize) {
-        let ids =
-            living.iter().map(|member| member.state.task.arn.id()).chain(self.leftovers.iter().map(|it| &it.task));
-        let ids: Vec<_> = ids.filter(|id| !on_node.instances_of(id).is_empty()).collect();
+        let registered = living.iter().filter(|member| on_node.is_registered(&facts(member, self.cluster)));
+        let ids = registered.map(|member| member.state.task.arn.id());
+        let ids: Vec<_> = ids.chain(self.leftovers.iter().map(|it| &it.task)).collect();
         (ids.len(), ids.iter().filter(|id| on_node.failing(id).is_empty()).count())
     }
 
@@ -195,18 +195,17 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn task_rows(&self, verdicts: &[(&Member, TaskVerdict)], tokens: Option<&Tokens>) -> Vec<TaskStatus> {
+    fn task_rows(&self, verdicts: &[(&Member, TaskVerdict)], tokens: Option<&ClusterTokens<'_>>) -> Vec<TaskStatus> {
         let of_tasks = verdicts.iter().map(|(member, verdict)| {
             let task = &member.state.task;
-            let is_registered = self.on_node.map(|on_node| !on_node.instances_of(task.arn.id()).is_empty());
-            let gap = || tokens.and_then(|tokens| gap(member, self.cluster, tokens));
+            let gap = self.on_node.zip(tokens).and_then(|(on_node, it)| gap(member, self.cluster, on_node, it.all));
             TaskStatus {
                 id: task.arn.id().to_string(),
                 revision: Some(revision(&task.definition)),
                 last_status: Some(member.state.last_status.clone()),
                 started_at: task.placement.started_at,
-                is_registered,
-                unproven: is_registered.filter(|it| *it).and_then(|_| gap()).map(|gap| gap.to_string()),
+                is_registered: self.on_node.map(|on_node| on_node.is_registered(&facts(member, self.cluster))),
+                unproven: gap.map(|gap| gap.to_string()),
                 state: verdict.state(),
                 verdict: verdict.to_string(),
             }

@@ -4,10 +4,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 use mesh::{
-    admission::TokenGap,
+    admission::{Claim, TokenGap},
     catalog::HealthCheck,
     definition::DATAPLANE,
-    login::LoginMark,
     mark::HolderMark,
     phase::TaskPhase,
     repair::{NotRepaired, TaskFacts},
@@ -16,7 +15,7 @@ use mesh::{
 
 use super::{on_node::OnNode, report::State};
 use crate::{
-    admission::Tokens,
+    admission::{ClusterTokens, Tokens},
     observed::{Member, ObservedCluster},
     token_source::TokenSource,
 };
@@ -83,7 +82,7 @@ pub(crate) fn verdict(
     member: &Member,
     cluster: &ObservedCluster,
     on_node: Option<&OnNode<'_>>,
-    tokens: Option<&Tokens>,
+    tokens: Option<&ClusterTokens<'_>>,
     now: Timestamp,
 ) -> TaskVerdict {
     let task = &member.state.task;
@@ -106,7 +105,13 @@ pub(crate) fn verdict(
     if !task.placement.is_running && is_new {
         return TaskVerdict::Starting(format!("ECS reports {}", member.state.last_status));
     }
-    if on_node.instances_of(task.arn.id()).is_empty() {
+    let expected = expected.ok();
+    let missing_of = expected.as_ref().and_then(|expected| Some((on_node.missing(expected)?, expected.len())));
+    let has_none = match &missing_of {
+        Some((missing, all)) => missing.len() == *all,
+        None => on_node.instances_of(task.arn.id()).is_empty(),
+    };
+    if has_none {
         return missing(&facts, tokens, is_new);
     }
     let failing = on_node.failing(task.arn.id());
@@ -116,8 +121,7 @@ pub(crate) fn verdict(
     if !failing.is_empty() {
         return not_passing(member, &failing, is_new);
     }
-    let difference = expected.ok().and_then(|expected| on_node.catalog.difference(&expected));
-    if let Some(registration) = difference.as_ref().and_then(|difference| difference.instances.first()) {
+    if let Some(registration) = missing_of.as_ref().and_then(|(missing, _)| missing.first()) {
         return TaskVerdict::NotRegistered(format!("Consul has no {}", registration.name));
     }
     match task.containers.iter().find(|it| it.health == ContainerHealth::Unhealthy && !it.is_stopped) {
@@ -135,18 +139,32 @@ pub(crate) fn facts<'a>(member: &'a Member, cluster: &'a ObservedCluster) -> Tas
     }
 }
 
-/// Why no login token proves the admission of a task that the sweep would register.
-pub(super) fn gap(member: &Member, cluster: &ObservedCluster, tokens: &Tokens) -> Option<TokenGap> {
+/// Why no login token proves the admission of a task as what it is registered. An earlier version may have registered it for its
+/// word alone, except with a client agent, which registers the task itself.
+pub(super) fn gap(
+    member: &Member,
+    cluster: &ObservedCluster,
+    on_node: &OnNode<'_>,
+    tokens: &Tokens,
+) -> Option<TokenGap> {
     let facts = facts(member, cluster);
-    tokens.gap(&facts, &facts.expected().ok()?)
+    let task = facts.task.arn.id();
+    let mut services = on_node.services_of(task).filter(|_| !facts.definition.runs_client_agent());
+    services
+        .find_map(|(service, tenancy)| tokens.gap(&facts, &Claim { cluster: facts.cluster, task, service, tenancy }))
 }
 
 /// Why only another task can take the place of a running one.
-fn broken(member: &Member, facts: &TaskFacts<'_>, tokens: Option<&Tokens>, now: Timestamp) -> Option<String> {
+fn broken(
+    member: &Member,
+    facts: &TaskFacts<'_>,
+    tokens: Option<&ClusterTokens<'_>>,
+    now: Timestamp,
+) -> Option<String> {
     if let Some(broken) = facts.broken(login_tokens(facts, tokens), now) {
         return Some(broken.to_string());
     }
-    if is_service_token_gone(member, tokens) {
+    if is_service_token_gone(member, tokens.map(|tokens| tokens.all)) {
         return Some(format!("Consul does not have the token of the service {}", member.service.name));
     }
     let reporter = facts.definition.programs.health_reporter()?;
@@ -154,12 +172,9 @@ fn broken(member: &Member, facts: &TaskFacts<'_>, tokens: Option<&Tokens>, now: 
     is_lost.then(|| format!("its container {reporter} has stopped, so that it does not report its health"))
 }
 
-/// How many login tokens Consul has of a task; `None` if that is not known. If Consul lists no login token of the whole
-/// cluster, they may be in another datacenter.
-pub(crate) fn login_tokens(facts: &TaskFacts<'_>, tokens: Option<&Tokens>) -> Option<usize> {
-    let logins: Vec<&LoginMark> = tokens?.listed.iter().filter_map(|token| token.login.as_ref()).collect();
-    let are_listed = logins.iter().any(|login| facts.cluster.is_named_by(&login.cluster));
-    are_listed.then(|| logins.iter().filter(|login| login.is_of(facts.task.arn.id(), facts.cluster)).count())
+/// How many login tokens Consul has of a task; `None` if that is not known.
+pub(crate) fn login_tokens(facts: &TaskFacts<'_>, tokens: Option<&ClusterTokens<'_>>) -> Option<usize> {
+    tokens?.logins.of_running(facts.cluster, facts.task.arn.id())
 }
 
 /// Whether Consul certainly lacks the token that a running task has read from Secrets Manager.
@@ -172,7 +187,7 @@ pub(crate) fn is_service_token_gone(member: &Member, tokens: Option<&Tokens>) ->
 }
 
 /// A task without an instance.
-fn missing(facts: &TaskFacts<'_>, tokens: Option<&Tokens>, is_new: bool) -> TaskVerdict {
+fn missing(facts: &TaskFacts<'_>, tokens: Option<&ClusterTokens<'_>>, is_new: bool) -> TaskVerdict {
     match facts.expected() {
         Err(NotRepaired::Starting(container)) if is_new => {
             TaskVerdict::Starting(format!("{container} has not registered it yet"))
@@ -182,7 +197,7 @@ fn missing(facts: &TaskFacts<'_>, tokens: Option<&Tokens>, is_new: bool) -> Task
         }
         Err(why) => TaskVerdict::NotRegistered(why.to_string()),
         Ok(expected) => {
-            let gap = tokens.and_then(|tokens| tokens.gap(facts, &expected));
+            let gap = tokens.zip(facts.claim(&expected)).and_then(|(tokens, claim)| tokens.all.gap(facts, &claim));
             TaskVerdict::NotRegistered(format!("Consul has lost it; {}", remedy(gap.as_ref())))
         }
     }

@@ -1,8 +1,11 @@
 //! Examples: what is read of a service with two tasks, and the verdict.
 
+use std::sync::Arc;
+
 use mesh::{
-    catalog::{CheckStatus, DrainReason, HealthCheck},
+    catalog::{CheckStatus, DrainReason, HealthCheck, OtherService, ServiceInstance},
     phase::TaskPhase,
+    tags::REPAIR_TAG,
     task::{ContainerHealth, TaskContainer},
 };
 
@@ -78,6 +81,66 @@ fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
     tokens.facts = Err("Consul refused the token".to_owned());
     assert_eq!(unproven(&tokens), [None, None]);
     assert_eq!(status(&observed, Some(&tokens), now()).admission_unknown.as_deref(), Some("Consul refused the token"));
+}
+
+#[test]
+fn a_registered_task_cannot_take_itself_off_that_list() {
+    // Given a registered task that has logged in as another service
+    let mut other = login_token(2);
+    other.grants.services[0].service = "team-a".to_owned();
+    let tokens = tokens(vec![login_token(1), login_token(1), other.clone(), other]);
+    let unproven_after = |change: fn(&mut ObservedCluster)| {
+        let mut cluster = healthy();
+        change(&mut cluster);
+        let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+        status(&observed, Some(&tokens), now()).services.remove(0).tasks.remove(1).unproven
+    };
+    let listed = Some("its login token is that of team-a".to_owned());
+    // When nothing of it is to be repaired, because its own tag says so, or ECS does not see it
+    let off = |cluster: &mut ObservedCluster| {
+        cluster.tasks[1].state.task.tags = [(REPAIR_TAG, "off")].into_iter().collect();
+    };
+    assert_eq!(unproven_after(off), listed);
+    assert_eq!(unproven_after(|cluster| cluster.tasks[1].state.task.placement.is_disconnected = true), listed);
+    // Or the metadata of its instances does not name it
+    let unmarked = |cluster: &mut ObservedCluster| {
+        let catalog = catalog(cluster);
+        let (its, others) = catalog.instances.drain(..).partition(|instance| instance.task == id(2));
+        catalog.instances = others;
+        let its: Vec<ServiceInstance> = its;
+        let unmarked =
+            its.into_iter().map(|it| OtherService { id: it.id, name: it.name, kind: it.kind, tenancy: it.tenancy });
+        catalog.nodes[0].others.extend(unmarked);
+    };
+    assert_eq!(unproven_after(unmarked), listed);
+    // Then it is listed; but not if its client agent registers it, because no sweep has
+    let with_agent = |cluster: &mut ObservedCluster| {
+        let state = Arc::make_mut(&mut cluster.tasks[1].definition);
+        Arc::make_mut(&mut state.definition).containers.push("consul-client".to_owned());
+    };
+    assert_eq!(unproven_after(with_agent), None);
+}
+
+#[test]
+fn an_instance_of_another_name_is_not_the_task_s() {
+    // Given a service and its sidecar proxy with the ID of a task, and other names
+    let rename = |cluster: &mut ObservedCluster, is_of: fn(&ServiceInstance) -> bool| {
+        let its = catalog(cluster).instances.iter_mut().filter(|it| it.task == id(1) && is_of(it));
+        its.for_each(|instance| instance.name = "other".to_owned());
+    };
+    let mut cluster = healthy();
+    rename(&mut cluster, |_| true);
+    let row_of_both = row(cluster);
+    assert_eq!((row_of_both.instances, row_of_both.passing_instances), (Some(1), Some(1)));
+    assert_eq!(row_of_both.tasks[0].is_registered, Some(false));
+    let lost = "not registered: Consul has lost it; with Repair=on, the next sweep registers it again";
+    assert_eq!(row_of_both.tasks[0].verdict, lost);
+    // And one of them is not enough
+    let mut cluster = healthy();
+    rename(&mut cluster, |instance| instance.kind.is_empty());
+    let row_of_one = row(cluster);
+    assert_eq!(row_of_one.tasks[0].is_registered, Some(false));
+    assert_eq!(row_of_one.tasks[0].verdict, "not registered: Consul has no web");
 }
 
 #[test]

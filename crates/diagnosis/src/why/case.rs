@@ -10,12 +10,11 @@ use mesh::{
     repair::TaskFacts,
     task::{ContainerHealth, TaskContainer},
     task_end::TaskEnd,
-    token::ListedToken,
 };
 
 use super::further::Further;
 use crate::{
-    admission::Tokens,
+    admission::ClusterTokens,
     log_line::Line,
     observed::{Member, MemberService, ObservedCluster},
     status::{OnNode, TaskVerdict, facts, verdict},
@@ -36,6 +35,8 @@ pub(crate) struct Case<'a> {
     /// The task, if it is in the mesh.
     pub(crate) member: Option<&'a Member>,
     pub(crate) on_node: Option<OnNode<'a>>,
+    /// The tokens in Consul; `None` if they could not be read.
+    pub(crate) tokens: Option<ClusterTokens<'a>>,
     /// How it has stopped, or why it is stopping.
     pub(crate) end: Option<TaskEnd>,
 }
@@ -59,6 +60,7 @@ impl<'a> Case<'a> {
             cluster,
             member,
             on_node: cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new),
+            tokens: cluster.zip(further.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster)),
             end: in_ecs.or_else(|| if member.is_none() { in_log() } else { None }),
         }
     }
@@ -106,9 +108,14 @@ impl<'a> Case<'a> {
         self.member.filter(|member| member.state.task.phase == TaskPhase::Active)
     }
 
-    /// Whether Consul has an instance of the task; `None` if Consul could not be read.
+    /// Whether the task is registered in Consul; `None` if Consul could not be read. Of a task that is not meant to run, one instance
+    /// is enough.
     pub(crate) fn is_registered(&self) -> Option<bool> {
-        self.on_node.as_ref().map(|on_node| !on_node.instances_of(self.id).is_empty())
+        let on_node = self.on_node.as_ref()?;
+        Some(match self.facts().filter(|facts| facts.task.phase == TaskPhase::Active) {
+            Some(facts) => on_node.is_registered(&facts),
+            None => !on_node.instances_of(self.id).is_empty(),
+        })
     }
 
     /// What the controller takes into account for a repair.
@@ -118,7 +125,7 @@ impl<'a> Case<'a> {
 
     /// What `status` says of it, if it is meant to run.
     pub(crate) fn verdict(&self) -> Option<TaskVerdict> {
-        Some(verdict(self.active()?, self.cluster?, self.on_node.as_ref(), self.tokens(), self.now))
+        Some(verdict(self.active()?, self.cluster?, self.on_node.as_ref(), self.tokens.as_ref(), self.now))
     }
 
     /// The container of the program that registers the task.
@@ -151,17 +158,9 @@ impl<'a> Case<'a> {
         self.cluster?.services.iter().find(|service| service.state.name == *name)
     }
 
-    /// The tokens in Consul; `None` if they could not be read.
-    pub(crate) fn tokens(&self) -> Option<&'a Tokens> {
-        self.further.tokens.as_ref()
-    }
-
     /// The login tokens of the task; `None` if Consul's tokens could not be read.
     pub(crate) fn login_tokens(&self) -> Option<usize> {
-        let tokens = self.further.tokens.as_ref()?;
-        let cluster = &self.cluster?.arn;
-        let is_its = |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(self.id, cluster));
-        Some(tokens.listed.iter().filter(is_its).count())
+        Some(self.tokens.as_ref()?.logins.listed(&self.cluster?.arn, self.id))
     }
 
     /// Where the log of a container of the task is.

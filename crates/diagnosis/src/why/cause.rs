@@ -12,7 +12,7 @@ pub enum Cause {
     NotInTheMesh,
     /// It has stopped, and Consul still has its instances.
     LeftInConsul,
-    /// So, because a guard held deletions back.
+    /// It is still in Consul, and the guard held back deletions or corrections in its cluster.
     HeldBackByTheGuard,
     /// So, because the controller only observes.
     OnlyObserved,

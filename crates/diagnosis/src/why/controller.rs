@@ -9,7 +9,7 @@ pub(super) fn said(line: &Line) -> Option<String> {
     }
     let what = match line.outcome.as_str() {
         "failed" => return Some(failed(line)),
-        "guard_tripped" => return Some(format!("a guard held deletions back: {}", reason(line))),
+        "guard_tripped" => return Some(format!("the guard held back deletions or corrections: {}", reason(line))),
         "observed" => format!("would have done, and did not (Mode=observe): {}", done(line)),
         "done" | "seen" | "" => done(line),
         other => format!("{} ({other})", done(line)),

@@ -6,7 +6,6 @@ use mesh::{
     catalog::CheckStatus,
     task::TaskContainer,
     task_end::{ContainerEnd, TaskEnd},
-    token::ListedToken,
 };
 
 use super::{
@@ -117,8 +116,7 @@ fn audit(timeline: &mut Timeline, case: &Case<'_>, member: &Member) {
 
 fn login_tokens(timeline: &mut Timeline, case: &Case<'_>) {
     let (Some(tokens), Some(cluster)) = (&case.further.tokens, case.cluster) else { return };
-    let is_its = |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(case.id, &cluster.arn));
-    for token in tokens.listed.iter().filter(is_its) {
+    for token in tokens.listed.iter().filter(|token| token.is_login_of(case.id, &cluster.arn)) {
         timeline.add(token.created_at, Who::Consul, format!("the task logged in: token {}", token.accessor));
     }
 }

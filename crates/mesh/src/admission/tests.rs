@@ -210,4 +210,10 @@ fn namespace_is_that_of_the_tag_by_the_rule_of_consul_ecs() {
     assert_eq!(by_rule(Some("shop"), "default", &rule), elsewhere);
     assert_eq!(by_rule(Some("shop"), "shop", &[]), elsewhere);
     assert_eq!(by_rule(Some("shop"), "shop", &[("", "shop")]), elsewhere, "a rule that consul-ecs does not create");
+    // And a configuration without a namespace is of the namespace default
+    let without = by_role(|login| {
+        login.method.namespace_rules = vec![(selector.clone(), name.clone())];
+        login.iam.as_mut().unwrap().tags.insert(NAMESPACE_ENTITY_TAG.to_owned(), "shop".to_owned());
+    });
+    assert_eq!(without, elsewhere);
 }

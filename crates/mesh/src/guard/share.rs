@@ -28,15 +28,23 @@ pub(super) struct Shares<'a> {
     clusters: Vec<Share<'a>>,
     /// The clusters whose services would lose the tokens of too many.
     tokens: Vec<(ClusterArn, Alarm)>,
-    unknown: &'a BTreeSet<TaskArn>,
+    /// The tasks that ECS does not know, and whose removal is not `forced`.
+    unknown: BTreeSet<&'a TaskArn>,
 }
 
 impl<'a> Shares<'a> {
     /// Counts the removals in `due`.
-    pub(super) fn new(limit: MaxDeletePercent, observed: &'a Observed, due: &[Planned]) -> Self {
+    pub(super) fn new(
+        limit: MaxDeletePercent,
+        observed: &'a Observed,
+        due: &[Planned],
+        forced: Option<&BTreeSet<TaskArn>>,
+    ) -> Self {
         let incomplete = observed.counts.iter().filter(|(_, counts)| counts.counted > 0 && !counts.is_complete());
         let removed: BTreeSet<&TaskArn> = due.iter().flat_map(|planned| &planned.tasks).collect();
-        let removed = || observed.unknown.iter().filter(|task| removed.contains(task));
+        let is_judged = |task: &&TaskArn| forced.is_none_or(|forced| !forced.contains(*task));
+        let unknown: BTreeSet<&TaskArn> = observed.unknown.iter().filter(is_judged).collect();
+        let removed = || unknown.iter().copied().filter(|task| removed.contains(task));
         let clusters = incomplete.map(|(cluster, counts)| Share::new(limit, *counts, cluster, observed, removed()));
         Self {
             clusters: clusters.collect(),
@@ -45,7 +53,7 @@ impl<'a> Shares<'a> {
                 .keys()
                 .filter_map(|it| Some((it.clone(), tokens(limit, observed, due, it)?)))
                 .collect(),
-            unknown: &observed.unknown,
+            unknown,
         }
     }
 
@@ -61,8 +69,12 @@ impl<'a> Shares<'a> {
     pub(super) fn hold(&self, planned: &Planned) -> bool {
         let is_unknown = || planned.tasks.iter().any(|task| self.unknown.contains(task));
         match &planned.action {
-            Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) => {
-                !self.tokens.is_empty() || self.clusters.iter().any(|share| share.rest.is_some())
+            Action::Hide(holder, _) | Action::Revoke(holder, _) | Action::DeleteOrphan(holder, ..) => {
+                let is_held = |share: &Share<'_>| {
+                    share.rest.is_some()
+                        || holder.service().is_some_and(|it| share.services.contains_key(it.name.as_str()))
+                };
+                !self.tokens.is_empty() || self.clusters.iter().any(is_held)
             }
             Action::DeleteLoginToken(token) if is_unknown() => self.clusters.iter().any(|share| {
                 token.login.as_ref().is_some_and(|login| {
@@ -166,8 +178,9 @@ fn entries<'a>(observed: &'a Observed, cluster: &'a ClusterArn) -> impl Iterator
     let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str());
     let of_agents = observed.agents.iter().flat_map(|agent| instances_of(agent, cluster));
     let instances = on_the_node.chain(of_agents).map(|it| (&it.task, Some(service(&it.name))));
-    let logins = observed.tokens.iter().filter_map(|token| token.login.as_ref());
-    let logins = logins.filter(|login| cluster.is_named_by(&login.cluster)).map(|login| (&login.task, None));
+    let logins = observed.tokens.iter().filter_map(|token| Some((token.login.as_ref()?, services(token))));
+    let logins = logins.filter(|(login, _)| cluster.is_named_by(&login.cluster));
+    let logins = logins.flat_map(|(login, services)| services.into_iter().map(|service| (&login.task, service)));
     // The nodes of client agents in running tasks are not read.
     let has_agent = |task: &&MeshTask| task.runs_client_agent && task.cluster == *cluster;
     let with_agents = observed
@@ -176,6 +189,13 @@ fn entries<'a>(observed: &'a Observed, cluster: &'a ClusterArn) -> impl Iterator
         .filter(has_agent)
         .map(|task| (task.arn.id(), task.identity.as_ref().map(|identity| identity.service.name.as_str())));
     instances.chain(logins).chain(with_agents)
+}
+
+/// The services that Consul let a login act as; none by name for other tokens, whose task is counted by its cluster only.
+fn services(token: &ListedToken) -> Vec<Option<&str>> {
+    let granted = token.auth_method.iter().flat_map(|_| &token.grants.services);
+    let services: Vec<Option<&str>> = granted.map(|grant| Some(grant.service.as_str())).collect();
+    if services.is_empty() { vec![None] } else { services }
 }
 
 /// Why the tokens of services are kept, if too many of those of the cluster would lose theirs. A hidden token counts as

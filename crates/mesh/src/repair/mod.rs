@@ -126,7 +126,7 @@ impl<'a> Catalog<'a> {
 
 /// The task's ID in the ID of an instance that consul-ecs has registered: `<name>-<task id>`, with `-sidecar-proxy` for a
 /// sidecar proxy.
-fn task_of(id: &str) -> &str {
+pub fn task_of(id: &str) -> &str {
     let id = id.strip_suffix("-sidecar-proxy").unwrap_or(id);
     id.rsplit_once('-').map_or(id, |(_, task)| task)
 }

@@ -14,6 +14,8 @@ pub struct DataplaneService {
     pub name: String,
     /// `CONSUL_ECS_CONFIG_JSON`: the recorded one, of this service.
     pub config: Value,
+    /// Its IAM role.
+    pub task_role: Option<String>,
     /// The network mode.
     pub network_mode: &'static str,
     /// The tags of the task definition.
@@ -28,7 +30,7 @@ impl DataplaneService {
     pub fn of(world: &World<'_>, release: Release) -> Self {
         let name = world.service();
         let (config, tags) = (release.config(&name), mesh_tags(&name));
-        Self { release, name, config, network_mode: "awsvpc", tags }
+        Self { release, name, config, task_role: None, network_mode: "awsvpc", tags }
     }
 
     /// Adds a tag to the task definition.
@@ -55,10 +57,13 @@ impl DataplaneService {
             json!({ "name": DATAPLANE, "image": "hashicorp/consul-dataplane:1.3", "essential": false }),
         ];
         containers.extend(SYNCED.map(app));
-        let body = json!({
+        let mut body = json!({
             "family": self.name, "networkMode": self.network_mode, "requiresCompatibilities": [LAUNCH_TYPE],
             "cpu": "256", "memory": "512", "tags": self.tags, "containerDefinitions": containers,
         });
+        if let Some(role) = &self.task_role {
+            body["taskRoleArn"] = json!(role);
+        }
         let answer = world.ecs_call("RegisterTaskDefinition", &body).await;
         Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())
     }

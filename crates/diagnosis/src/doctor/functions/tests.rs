@@ -12,7 +12,7 @@ use crate::doctor::{
 const CLUSTERS: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
 
 /// The answer of a function with which all is well, with these fields instead.
-fn answer(fields: &Value) -> Answer {
+fn answer(fields: &Value) -> CheckReport {
     let mut all = json!({
         "mode": "act", "consul": null, "version": "1.21.4", "missingPermissions": [],
         "token": { "accessorId": "1-2", "policies": ["ours"] }, "aclsDisabled": false,
@@ -94,7 +94,8 @@ fn secret_that_the_functions_cannot_read_is_named() {
 #[test]
 fn missing_permission_is_added_to_the_policy_of_the_stack() {
     let ours = json!({ "accessorId": "1-2", "policies": ["theirs", "mesh"] });
-    let checks = made(&json!({ "missingPermissions": ["operator = \"write\""], "token": ours }), &[]);
+    let missing = json!({ "missingPermissions": ["operator = \"write\""], "token": ours });
+    let checks = made(&missing, &[("Bootstrap", "full")]);
     let token = of(&checks, TOKEN);
     assert_eq!(token.outcome, Failed);
     assert!(token.seen.starts_with("the token 1-2 lacks: operator = \"write\""), "{}", token.seen);
@@ -129,6 +130,22 @@ fn rules_beyond_what_is_needed_are_listed() {
     assert!(made_of_ours.seen.ends_with("needs: keyring = \"read\"; mesh = \"write\""), "{}", made_of_ours.seen);
     assert!(made_of_ours.mend[0].starts_with("consul acl policy update -name mesh -rules "));
     assert!(of(&made(&json!({ "token": token("theirs") }), &[]), TOKEN).mend.is_empty());
+}
+
+#[test]
+fn operator_is_too_much_unless_there_are_client_agents() {
+    let fields = |excess: &[&str], missing: &[&str]| json!({ "token": { "accessorId": "1-2", "policies": ["mesh"], "excess": excess }, "missingPermissions": missing });
+    // Given a policy with the rule, then the command leaves it out, and says when to keep it
+    let checks = made(&fields(&["operator = \"write\""], &[]), &[]);
+    let token = of(&checks, TOKEN);
+    assert_eq!(token.outcome, Warning);
+    assert!(token.seen.contains("Keep operator = \"write\" if tasks run client agents"), "{}", token.seen);
+    assert!(!token.mend[0].contains("operator"), "{}", token.mend[0]);
+    // Given a stack that requires it, then a command for another rule has it
+    for setting in [("Bootstrap", "full"), ("TokenMode", "secrets-manager")] {
+        let checks = made(&fields(&[], &["acl = \"write\""]), &[setting]);
+        assert!(of(&checks, TOKEN).mend[0].contains("\noperator = \"write\"\n"), "{setting:?}");
+    }
 }
 
 #[test]

@@ -27,8 +27,9 @@ pub(super) fn left_by_a_forgotten_task(case: &Case<'_>) -> Option<Conclusion> {
     let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
     let sentence = match (case.guard(case.lately()), case.observed(&["deregister"])) {
         (Some(guard), _) => format!(
-            "ECS does not know it any more, and its instances are still in Consul, because a guard held deletions back at {} ({}): \
-             check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
+            "ECS does not know it any more, and its instances are still in Consul. The guard held back deletions or corrections in \
+             its cluster at {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it \
+             with --force",
             moment(guard.at),
             guard.reason.as_deref().unwrap_or("no reason given")
         ),

@@ -24,8 +24,8 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
     let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
     if let Some(guard) = case.guard(stopped_at.max(case.lately())) {
         let sentence = format!(
-            "It has stopped, and its instances are still in Consul, because a guard held deletions back at {} ({}): check them with \
-             ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
+            "It has stopped, and its instances are still in Consul. The guard held back deletions or corrections in its cluster at \
+             {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
             moment(guard.at),
             guard.reason.as_deref().unwrap_or("no reason given")
         );

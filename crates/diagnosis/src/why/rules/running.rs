@@ -98,6 +98,9 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
     case.active()?;
     let facts = case.facts()?;
     let expected = facts.expected().ok().filter(|_| case.is_registered() == Some(false))?;
+    let missing = case.on_node.as_ref()?.missing(&expected).filter(|missing| missing.len() < expected.len());
+    let ids: Vec<&str> = missing.iter().flatten().map(|registration| registration.id.as_str()).collect();
+    let lost = if ids.is_empty() { "it".to_owned() } else { format!("its instance {}", ids.join(", ")) };
     let by = match case.done("deregister") {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
         None if case.further.history.is_complete => "nobody is known to have deregistered it".to_owned(),
@@ -106,11 +109,13 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
     let what_to_do = if case.observed(&["repair"]).is_some() {
         "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
     } else {
-        let gap = case.tokens().and_then(|tokens| tokens.gap(&facts, &expected));
+        let tokens = case.further.tokens.as_ref();
+        let gap = tokens.zip(facts.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(&facts, &claim));
         format!("{}. To sweep now: ecs-mesh sweep --cluster {}", remedy(gap.as_ref()), facts.cluster.name())
     };
     let failed = case.failure(case.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
-    let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}{failed}: {what_to_do}");
+    let sentence =
+        format!("Consul has lost {lost}: it was registered, and is not any more; {by}{failed}: {what_to_do}");
     Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
 }
 

@@ -28,7 +28,7 @@ fn who(case: &Case<'_>, line: Option<&Line>) -> String {
 pub(super) fn login_tokens_gone(case: &Case<'_>) -> Option<Conclusion> {
     case.active()?;
     let facts = case.facts()?;
-    let sentence = match facts.broken(login_tokens(&facts, case.tokens()), case.now)? {
+    let sentence = match facts.broken(login_tokens(&facts, case.tokens.as_ref()), case.now)? {
         Broken::NoTokens => format!(
             "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
             who(case, case.done("delete_login_token"))
@@ -41,7 +41,7 @@ pub(super) fn login_tokens_gone(case: &Case<'_>) -> Option<Conclusion> {
 
 /// The token of its service is gone, which it has read from Secrets Manager.
 pub(super) fn service_token_gone(case: &Case<'_>) -> Option<Conclusion> {
-    let member = case.active().filter(|member| is_service_token_gone(member, case.tokens()))?;
+    let member = case.active().filter(|member| is_service_token_gone(member, case.further.tokens.as_ref()))?;
     let TokenSource::SecretsManager { secrets } = &member.token else { return None };
     let name = &member.service.name;
     let is_revocation =

@@ -175,7 +175,7 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     assert_eq!(cause, Cause::HeldBackByTheGuard);
     assert!(
         sentence
-            .contains("a guard held deletions back at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
+            .contains("held back deletions or corrections in its cluster at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
         "{sentence}"
     );
     let (cause, sentence) = because(|cluster, further| {

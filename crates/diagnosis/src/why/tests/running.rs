@@ -99,6 +99,12 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     assert!(sentence.contains("the controller deleted it at 2026-11-23 11:59:00"), "{sentence}");
     let (_, sentence) = without_tokens(|further| further.history.is_complete = false);
     assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
+    // A token that no login has created is none
+    let (cause, _) = without_tokens(|further| {
+        let described = ListedToken { auth_method: None, ..login_token(1) };
+        further.tokens = Some(tokens(vec![login_token(2), described.clone(), described]));
+    });
+    assert_eq!(cause, Cause::TokenDeleted);
     // They may be in another datacenter, if there is none at all; and what could not be read is not absent
     assert_eq!(because(|_, further| further.tokens = Some(tokens(Vec::new()))).0, Cause::Healthy);
     assert_eq!(because(|_, further| further.tokens = None).0, Cause::Healthy);
@@ -195,6 +201,13 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
             && sentence.ends_with("registers it again. To sweep now: ecs-mesh sweep --cluster prod"),
         "{sentence}"
     );
+    // An instance with its ID and another name is not its own
+    let (cause, sentence) = because(|cluster, _| {
+        let mut instances = cluster.catalog.as_mut().unwrap().instances.iter_mut();
+        instances.find(|it| it.task == id(1) && it.kind.is_empty()).unwrap().name = "other".to_owned();
+    });
+    let lost = format!("Consul has lost its instance web-{}: it was registered", id(1));
+    assert!(cause == Cause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
     // Without a login token it takes another proof
     let (_, sentence) = because(|cluster, further| {
         deregister(cluster);

@@ -80,8 +80,30 @@ fn service_and_its_proxy_count_as_one() {
 fn login_tokens_count_by_their_task() {
     let tokens = |count| incomplete().living("web", 100..110).gone_login("web", 0..count).gone_login("web", 0..count);
     assert_eq!(tokens(4).alarms(30), [], "4 of 14 tasks, with two tokens each");
-    assert_eq!(tokens(5).alarms(30), [unknown("tasks", 5, 15, 30, INCOMPLETE)]);
+    assert_eq!(tokens(5).alarms(30), [unknown("tasks of service web", 5, 15, 30, INCOMPLETE)]);
     assert_eq!(tokens(5).second_look(30).held_back.len(), 10);
+}
+
+#[test]
+fn made_up_logins_block_no_other_service() {
+    // Given a service that logs in two hundred times with the IDs of made-up tasks, and registers none of them
+    let prod = incomplete().living("web", 0..6).unknown("web", 6..8).gone_login("evil", 50..250);
+    let divided = prod.second_look(30);
+    // Then only its own tokens are held back
+    assert_eq!(divided.allowed, prod.planned[..2]);
+    assert_eq!(divided.alarms, [(cluster("prod"), unknown("tasks of service evil", 200, 200, 30, INCOMPLETE))]);
+}
+
+#[test]
+fn a_forced_second_look_removes_the_tasks_that_it_names_and_no_others() {
+    let prod = incomplete().unknown("web", 0..24);
+    let divided = prod.forced_look(30, 12);
+    assert_eq!(divided.allowed, prod.planned[..12]);
+    assert_eq!((divided.waiting.len(), divided.held_back.len()), (12, 0), "the others have not waited");
+    // Old logins need not wait, and are held back
+    let prod = incomplete().unknown("web", 0..12).gone_login("web", 50..80);
+    let divided = prod.forced_look(30, 12);
+    assert_eq!((divided.allowed, divided.held_back), (prod.planned[..12].to_vec(), prod.planned[12..].to_vec()));
 }
 
 #[test]
@@ -90,6 +112,17 @@ fn token_of_a_service_that_is_held_back_stays() {
     let divided = prod.second_look(30);
     assert_eq!(divided.held_back.len(), 24, "twelve instances and their tokens");
     assert_eq!(divided.allowed.len(), 1);
+}
+
+#[test]
+fn service_that_is_held_back_keeps_the_token_in_its_secret() {
+    // Given a service over its share, whose token would be hidden because none of its tasks is known
+    let mut prod = incomplete().unknown("web", 0..12).living("api", 100..112);
+    prod.planned.extend(plan_of([retirement_of("web"), retirement_of("old")]));
+    let divided = prod.second_look(30);
+    // Then its token stays with its instances, and that of another service does not
+    assert_eq!(divided.held_back, prod.planned[..13]);
+    assert_eq!(divided.allowed, prod.planned[13..]);
 }
 
 #[test]

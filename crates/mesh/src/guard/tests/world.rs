@@ -93,7 +93,7 @@ impl Prod {
 
     pub(super) fn judged(&self, percent: u8, waited: Option<&BTreeSet<TaskArn>>) -> Divided {
         let limit = MaxDeletePercent::new(percent).unwrap();
-        let guard = Guard { limit, bounds: &Bounds::DEFAULT, now: now(), waited };
+        let guard = Guard { limit, bounds: &Bounds::DEFAULT, now: now(), waited, is_forced: false };
         guard.divide(self.planned.clone(), &self.observed)
     }
 
@@ -104,6 +104,14 @@ impl Prod {
     /// The second look at all tasks that ECS does not know.
     pub(super) fn second_look(&self, percent: u8) -> Divided {
         self.judged(percent, Some(&self.observed.unknown))
+    }
+
+    /// The second look of a forced sweep, at the first of the tasks that ECS does not know.
+    pub(super) fn forced_look(&self, percent: u8, tasks: usize) -> Divided {
+        let named: BTreeSet<TaskArn> = self.observed.unknown.iter().take(tasks).cloned().collect();
+        let limit = MaxDeletePercent::new(percent).unwrap();
+        let guard = Guard { limit, bounds: &Bounds::DEFAULT, now: now(), waited: Some(&named), is_forced: true };
+        guard.divide(self.planned.clone(), &self.observed)
     }
 
     /// The alarms of `prod` at the second look.

@@ -5,9 +5,6 @@ use std::{
     time::Duration,
 };
 
-use serde::Serialize;
-use serde_json::{Value, json};
-
 use mesh::{
     action::{Action, Planned},
     arn::{ClusterArn, TaskArn},
@@ -20,108 +17,31 @@ use mesh::{
     token::TokenHolder,
 };
 
-use super::planned::{awaiting, describe, describe_waiting};
+use report::{
+    Blocked, ClusterReport, ClusterStatus, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome, SweepReport,
+    Waiting,
+};
+
+use super::planned::{awaiting, describe, waiting_token};
 use crate::{
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport},
     outcome::{Effect, Outcome},
-    problem::ProblemReport,
-    repair::{RepairReport, blocked},
+    repair::RepairReport,
     scope::Scope,
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
-/// How long the event of a stopped task takes at most, while nothing is broken.
-const EVENT_LAG: Duration = Duration::from_mins(5);
+/// How long the event of a stopped task takes, while nothing is broken.
+const EVENT_LAG: Duration = Duration::from_mins(1);
 /// Why an action is held back that the guard stops.
 const HELD_BACK: &str = "the guard holds it back";
 
-/// How a sweep ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SweepOutcome {
-    /// Everything was read and done.
-    Done,
-    /// Everything was read, and nothing was changed, because the mode is `observe`.
-    Observed,
-    /// Nothing was changed, because only the plan was requested.
-    DryRun,
-    /// The guard stopped deletions or corrections.
-    GuardTripped,
-    /// Something could not be read or written.
-    Incomplete,
+/// The age from which a stopped task counts as one whose event was missed: less than the interval of the sweeps, because the
+/// previous sweep has removed what stopped before it.
+fn event_lag(interval: Duration) -> Duration {
+    EVENT_LAG.min(interval / 2)
 }
-
-impl SweepOutcome {
-    /// The value in the summary.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Observed => "observed",
-            Self::DryRun => "dry_run",
-            Self::GuardTripped => "guard_tripped",
-            Self::Incomplete => "incomplete",
-        }
-    }
-}
-
-/// The report of a sweep.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SweepReport {
-    /// `act`; with `observe`, nothing of what it reports was done.
-    pub mode: &'static str,
-    /// How it ended.
-    pub outcome: SweepOutcome,
-    /// One entry for each swept cluster.
-    pub clusters: Vec<ClusterReport>,
-    /// What could not be read or written.
-    pub problems: Vec<ProblemReport>,
-}
-
-/// The observations and changes in a cluster.
-#[derive(Debug, Clone, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ClusterReport {
-    /// The cluster.
-    pub cluster_arn: String,
-    /// `active`, `deleted`, or `unread` if its tasks could not be read, so that nothing of it was deleted.
-    pub status: &'static str,
-    /// The numbers of observed objects.
-    pub found: BTreeMap<&'static str, usize>,
-    /// The number of tokens that were created or written into their secrets.
-    pub created: Counts,
-    /// The number of hidden tokens of idle services, to be deleted later.
-    pub hidden: usize,
-    /// The numbers of deleted objects.
-    pub deleted: Counts,
-    /// The number of drained service instances.
-    pub drained: usize,
-    /// The number of tasks of which something was registered again.
-    pub repaired: usize,
-    /// The number of checks whose status was corrected.
-    pub corrected: usize,
-    /// The number of actions that failed or for which time ran out.
-    pub left: usize,
-    /// Why the guard stopped deletions or corrections.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guard: Option<String>,
-    /// The writes that a sweep would make now: of a dry run, and of repairs that are only reported.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub planned: Vec<Value>,
-    /// What a later sweep or look does, each with the time `until` or with what it `waitsFor`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waiting: Vec<Value>,
-    /// What was refused or is held back, each with its `reason`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub blocked: Vec<Value>,
-    /// The skipped objects, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skipped: Vec<Value>,
-}
-
-/// Numbers by kind.
-pub type Counts = BTreeMap<&'static str, usize>;
 
 /// The results of a sweep so far.
 #[derive(Default)]
@@ -129,8 +49,8 @@ pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
     last: Option<(Survey, Divided)>,
-    planned: Vec<(Option<ClusterArn>, Value)>,
-    waiting: Vec<(Option<ClusterArn>, Value)>,
+    planned: Vec<(Option<ClusterArn>, PlannedAction)>,
+    waiting: Vec<(Option<ClusterArn>, Waiting)>,
     repairs: RepairReport,
 }
 
@@ -154,9 +74,9 @@ impl Swept {
         let owners = Owners::new(survey);
         let (writes, others): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|outcome| matches!(outcome.result, Ok(Effect::Done)));
-        let write = |outcome: &Outcome| (owners.owner(&outcome.planned), describe(&outcome.planned.action));
-        self.planned = writes.iter().map(write).collect();
-        self.waiting = waiting.iter().map(|it| (owners.of_holder(&it.holder), describe_waiting(it))).collect();
+        let write = |outcome: &Outcome| Some((owners.owner(&outcome.planned), describe(&outcome.planned.action)?));
+        self.planned = writes.iter().filter_map(write).collect();
+        self.waiting = waiting.iter().map(|it| (owners.of_holder(&it.holder), waiting_token(it))).collect();
         self.add(others, survey);
     }
 
@@ -190,10 +110,11 @@ impl Swept {
     }
 
     /// How many tasks stopped longer ago than their events take, with entries in Consul that the sweep had to remove.
-    pub(super) fn missed_events(&self) -> usize {
+    /// `interval` is the time between sweeps.
+    pub(super) fn missed_events(&self, interval: Duration) -> usize {
         let Some((survey, _)) = &self.last else { return 0 };
-        let is_late =
-            |task: &&TaskArn| survey.stopped.get(*task).is_some_and(|at| elapsed(*at, survey.began) >= EVENT_LAG);
+        let lag = event_lag(interval);
+        let is_late = |task: &&TaskArn| survey.stopped.get(*task).is_some_and(|at| elapsed(*at, survey.began) >= lag);
         let is_removed = |outcome: &&Outcome| {
             let is_of_event = matches!(outcome.planned.action, Action::DeleteLoginToken(_) | Action::Deregister(_));
             is_of_event && matches!(outcome.result, Ok(Effect::Done))
@@ -219,15 +140,13 @@ impl Swept {
             let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
             report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
             let is_its = |planned: &&Planned| owners.owner(planned).as_ref().is_some_and(belongs);
-            let of_cluster = |all: &[(Option<ClusterArn>, Value)]| -> Vec<Value> {
-                let its = all.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs));
-                its.map(|(_, value)| value.clone()).collect()
-            };
-            (report.planned, report.waiting) = (of_cluster(&planned), of_cluster(&waiting_tokens));
+            report.planned = of_cluster(&planned, |cluster| cluster.as_ref().is_some_and(belongs));
+            report.waiting = of_cluster(&waiting_tokens, |cluster| cluster.as_ref().is_some_and(belongs));
             let waiting = waiting.iter().filter(|(planned, _)| is_its(&planned));
-            report.waiting.extend(waiting.map(|(planned, wait)| awaiting(&planned.action, *wait)));
+            report.waiting.extend(waiting.filter_map(|(planned, wait)| awaiting(&planned.action, *wait)));
             let held_back = held_back.iter().filter(is_its);
-            report.blocked.extend(held_back.map(|planned| blocked(describe(&planned.action), HELD_BACK)));
+            let held_back = held_back.filter_map(|planned| describe(&planned.action));
+            report.blocked.extend(held_back.map(|action| Blocked { action, reason: HELD_BACK.to_owned() }));
             add_repairs(&repairs, report);
         }
         let problems =
@@ -239,7 +158,7 @@ impl Swept {
             () if !scope.operation.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
-        SweepReport { mode: scope.operation.as_str(), outcome, clusters, problems }
+        SweepReport { mode: scope.operation, outcome, clusters, problems }
     }
 }
 
@@ -251,18 +170,17 @@ fn problems<'a>(
     order: &SweepOrder,
     all: &ClusterSelection,
 ) -> Vec<ProblemReport> {
-    let read = read.map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error));
+    let read = read.map(|Problem { cluster, error }| error.problem(cluster.as_ref()));
     let set_up = set_up.iter().map(|failure| ProblemReport {
         cluster_arn: None,
-        label: "bootstrap",
+        label: "bootstrap".to_owned(),
         reason: failure.error.to_string(),
     });
-    let done = outcomes
-        .iter()
-        .filter_map(|(cluster, outcome)| Some(ProblemReport::new(cluster.as_ref(), outcome.result.as_ref().err()?)));
+    let done =
+        outcomes.iter().filter_map(|(cluster, outcome)| Some(outcome.result.as_ref().err()?.problem(cluster.as_ref())));
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
         cluster_arn: Some(cluster.to_string()),
-        label: "invalid",
+        label: "invalid".to_owned(),
         reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept"),
     });
     let mut known = BTreeSet::new();
@@ -274,27 +192,34 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
     let cluster = &reading.cluster;
     let observed = &survey.observed;
     let status = match (reading.is_judged, reading.is_deleted) {
-        (false, _) => "unread",
-        (true, true) => "deleted",
-        (true, false) => "active",
+        (false, _) => ClusterStatus::Unread,
+        (true, true) => ClusterStatus::Deleted,
+        (true, false) => ClusterStatus::Active,
     };
     let logins = observed.tokens.iter().filter_map(|token| token.login.as_ref());
     let services = observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
     let found = BTreeMap::from([
-        ("tasks", reading.listed),
-        ("livingTasks", reading.living),
-        ("loginTokens", logins.filter(|mark| cluster.is_named_by(&mark.cluster)).count()),
-        ("serviceTokens", services.filter(|mark| mark.service.is_some() && cluster.is_named_by(&mark.cluster)).count()),
-        ("services", observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count()),
+        ("tasks".into(), reading.listed),
+        ("livingTasks".into(), reading.living),
+        ("loginTokens".into(), logins.filter(|mark| cluster.is_named_by(&mark.cluster)).count()),
+        (
+            "serviceTokens".into(),
+            services.filter(|mark| mark.service.is_some() && cluster.is_named_by(&mark.cluster)).count(),
+        ),
+        ("services".into(), observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count()),
     ]);
     let skipped = survey.skipped.iter().filter(|skipped| skipped.cluster == *cluster);
     ClusterReport {
         cluster_arn: cluster.to_string(),
         status,
         found,
-        skipped: skipped.map(|skipped| json!({ "what": skipped.what, "why": skipped.why })).collect(),
+        skipped: skipped.map(|it| Skipped { what: it.what.clone(), why: it.why.clone() }).collect(),
         ..ClusterReport::default()
     }
+}
+
+fn of_cluster<C, T: Clone>(all: &[(C, T)], is_its: impl Fn(&C) -> bool) -> Vec<T> {
+    all.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, value)| value.clone()).collect()
 }
 
 /// Adds what was repaired in the report's cluster, and what was not.
@@ -303,21 +228,21 @@ fn add_repairs(repairs: &RepairReport, report: &mut ClusterReport) {
     if let Some((_, repaired)) = repairs.repaired.iter().find(|(cluster, _)| is_its(cluster)) {
         (report.repaired, report.corrected) = (repaired.tasks, repaired.checks);
     }
-    let of_cluster = |all: &[(ClusterArn, Value)]| -> Vec<Value> {
-        all.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, value)| value.clone()).collect()
-    };
-    report.planned.extend(of_cluster(&repairs.planned));
-    report.waiting.extend(of_cluster(&repairs.waiting));
-    report.blocked.extend(of_cluster(&repairs.blocked));
+    let planned = of_cluster(&repairs.planned, is_its);
+    report.planned.extend(planned);
+    let waiting = of_cluster(&repairs.waiting, is_its);
+    report.waiting.extend(waiting);
+    let blocked = of_cluster(&repairs.blocked, is_its);
+    report.blocked.extend(blocked);
     let unrepaired = repairs.unrepaired.iter().filter(|task| is_its(&task.cluster));
-    let skipped = unrepaired.map(|task| json!({ "what": format!("task {}", task.task_id), "why": task.why }));
+    let skipped = unrepaired.map(|task| Skipped { what: format!("task {}", task.task_id), why: task.why.clone() });
     report.skipped.extend(skipped);
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
     let kind = match (&outcome.planned.action, &outcome.result) {
         (action, Ok(Effect::Refused)) => {
-            report.blocked.push(blocked(describe(action), &add_to_policy()));
+            report.blocked.extend(describe(action).map(|action| Blocked { action, reason: add_to_policy() }));
             return;
         }
         (_, Ok(Effect::Unchanged)) => return,
@@ -330,7 +255,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
             return;
         }
         (Action::Provision(_) | Action::ShowOrphan(..), _) => {
-            *report.created.entry("tokens").or_default() += 1;
+            *report.created.entry("tokens".into()).or_default() += 1;
             return;
         }
         (Action::DeleteLoginToken(_), _) => "loginTokens",
@@ -344,7 +269,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
         (Action::Revoke(..) | Action::DeleteOrphan(..), _) => "serviceTokens",
         (Action::AwaitAgent(_) | Action::CheckIdleness(_), _) => return,
     };
-    *report.deleted.entry(kind).or_default() += 1;
+    *report.deleted.entry(kind.into()).or_default() += 1;
 }
 
 /// Finds the cluster that an action concerns.
@@ -382,5 +307,17 @@ impl<'a> Owners<'a> {
         let named: Vec<&str> = marks.map(|mark| mark.cluster.as_str()).collect();
         let found = self.clusters.iter().find(|cluster| named.iter().any(|name| cluster.is_named_by(name)));
         found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_between_two_sweeps_can_be_late_at_every_rate() {
+        for (interval, lag) in [(60, 30), (120, 60), (300, 60), (172_800, 60)] {
+            assert_eq!(event_lag(Duration::from_secs(interval)), Duration::from_secs(lag), "{interval} s");
+        }
     }
 }

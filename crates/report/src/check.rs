@@ -1,0 +1,58 @@
+//! The check of an installation, from where its functions run.
+
+use mesh::mode::Mode;
+use serde::{Deserialize, Serialize};
+
+use crate::Problem;
+
+/// What the functions find out about their installation.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckReport {
+    #[serde(default)]
+    pub mode: Mode,
+    /// Why Consul could not be asked; then nothing else is known.
+    pub consul: Option<Problem>,
+    /// The version of Consul, if its token may read it.
+    pub version: Option<String>,
+    /// The permissions that the controller's token lacks, as the rules that grant them.
+    pub missing_permissions: Vec<String>,
+    /// `None` if ACLs are off in Consul, or if it could not be read.
+    pub token: Option<TokenReport>,
+    #[serde(default)]
+    pub acls_disabled: bool,
+    /// What the bootstrap would do.
+    pub set_up: SetUpReport,
+    /// What a sweep could not read.
+    pub problems: Vec<Problem>,
+    /// The clusters of which a sweep would hold something back, with the reason.
+    pub held_back: Vec<String>,
+}
+
+/// The controller's token, without its secret ID.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenReport {
+    pub accessor_id: String,
+    /// The names of its policies.
+    pub policies: Vec<String>,
+    /// The rules of these policies that the controller does not need.
+    #[serde(default)]
+    pub excess: Vec<String>,
+}
+
+/// What the bootstrap would do.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetUpReport {
+    /// The objects that Consul does not have.
+    pub missing: Vec<String>,
+    /// The objects that it would extend.
+    pub incomplete: Vec<String>,
+    /// The objects that this Consul cannot have.
+    pub skipped: Vec<String>,
+    /// Why objects could not be compared.
+    pub failed: Vec<String>,
+    /// How many objects are as they should be.
+    pub complete: usize,
+}

@@ -1,0 +1,34 @@
+//! What one process writes and another reads: the function `reconcile` writes these values as JSON, into its answer and its log, and
+//! `ecs-mesh` reads them. A command line may be older or newer than its function, so fields that came later have a default, and
+//! enums have a variant for what they do not know.
+//!
+//! ```text
+//!  SweepReport ─▶ ClusterReport ─▶ PlannedAction, Waiting, Blocked, Skipped     {"dryRun": true} and others
+//!  CheckReport ─▶ TokenReport, SetUpReport                                      {"check": true}
+//!       └──────────┴─▶ Problem
+//! ```
+
+mod action;
+mod check;
+mod sweep;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    action::{Blocked, CheckStatus, PlannedAction, Waiting},
+    check::{CheckReport, SetUpReport, TokenReport},
+    sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
+};
+
+/// What could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// The ARN of the cluster, if the problem concerns one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_arn: Option<String>,
+    /// A short label for metrics and log queries.
+    pub label: String,
+    /// The reason, in one sentence.
+    pub reason: String,
+}
