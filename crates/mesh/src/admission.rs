@@ -77,6 +77,16 @@ pub enum TokenGap {
     /// The token is that of another service.
     #[error("its login token is that of {0}")]
     OtherService(String),
+    /// The token is that of a service of this name elsewhere (Enterprise).
+    #[error(
+        "its login token grants this name in partition {partition}, namespace {namespace}, and its registration is elsewhere"
+    )]
+    OtherTenancy {
+        /// The partition of the token.
+        partition: String,
+        /// The namespace of the token.
+        namespace: String,
+    },
 }
 
 impl Claim<'_> {
@@ -100,11 +110,13 @@ impl Claim<'_> {
                 token.grants.roles.iter().filter_map(|role| facts.roles.get(&(token.tenancy.clone(), role.clone())));
             let all: Vec<&Grants> = linked.chain([&token.grants]).collect();
             let is_here = token.tenancy.is_same_place(self.tenancy);
-            if is_here && all.iter().any(|grants| grants.has_service(self.service, &facts.datacenter)) {
-                if token.is_local || uses_this_consul {
-                    return Ok(());
-                }
-                gap = TokenGap::OtherDatacenter;
+            if all.iter().any(|grants| grants.has_service(self.service, &facts.datacenter)) {
+                let [partition, namespace] = token.tenancy.place().map(str::to_owned);
+                gap = match (is_here, token.is_local || uses_this_consul) {
+                    (true, true) => return Ok(()),
+                    (true, false) => TokenGap::OtherDatacenter,
+                    (false, _) => TokenGap::OtherTenancy { partition, namespace },
+                };
                 continue;
             }
             gap = gap.or_of(method, &all, &token.grants.roles);

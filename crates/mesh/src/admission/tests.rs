@@ -56,7 +56,11 @@ fn grant_counts_in_its_own_datacenter_partition_and_namespace() {
     elsewhere.grants.services[0].datacenters = vec!["dc2".to_owned()];
     assert!(by_token(&[elsewhere], &facts()).is_err());
     let team = Tenancy::default_namespace_of("team".parse().unwrap());
-    assert!(by_token_in(&[token("payments")], &facts(), &team, true).is_err());
+    let gap = by_token_in(&[token("payments")], &facts(), &team, true).unwrap_err();
+    assert!(
+        gap.to_string().starts_with("its login token grants this name in partition default, namespace default"),
+        "{gap}"
+    );
     assert_eq!(
         by_token_in(&[ListedToken { tenancy: team.clone(), ..token("payments") }], &facts(), &team, false),
         Ok(())
