@@ -92,6 +92,8 @@ test: setup lint validate ## Run everything: format, lints, dependencies, templa
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
+	cargo build $(all) --bin demo
+	@target/debug/demo > target/test/demo.log 2>&1 || { tail -n 50 target/test/demo.log; exit 1; }
 	@python3 scripts/mutants.py $(some_mutants)
 
 # `make build` unoptimised and without zig: tests that the SAM CLI finds each function's binary. The other tests deploy target/debug/*,
