@@ -60,10 +60,18 @@ impl<'a> LoginTokens<'a> {
         logins
     }
 
+    pub fn all(&self) -> impl Iterator<Item = &'a ListedToken> {
+        self.of_tasks.values().flatten().copied()
+    }
+
+    /// The login tokens that name a task, in any cluster.
+    pub fn of_task(&self, task: &TaskId) -> impl Iterator<Item = &'a ListedToken> {
+        self.of_tasks.get(task).into_iter().flatten().copied()
+    }
+
     /// How many login tokens of a task Consul lists.
     pub fn listed(&self, cluster: &ClusterArn, task: &TaskId) -> usize {
-        let tokens = self.of_tasks.get(task).into_iter().flatten();
-        tokens.filter(|token| token.is_login_of(task, cluster)).count()
+        self.of_task(task).filter(|token| token.is_login_of(task, cluster)).count()
     }
 
     /// How many login tokens a running task has; `None` if that is not known.

@@ -11,7 +11,7 @@ use mesh::{
         AuthMethod, Claim, IamRole, LoginConfig, RoleArn, RoleFacts, RoleGap, RoleReading, TokenFacts, TokenGap,
         Unproven,
     },
-    arn::TaskId,
+    broken::LoginTokens,
     tenancy::Tenancy,
     token::ListedToken,
 };
@@ -30,25 +30,6 @@ use crate::{
 
 /// How many IAM roles are read at once.
 const CONCURRENT_ROLES: usize = 4;
-
-/// The login tokens, by the ID of the task that they name.
-struct Logins<'a>(BTreeMap<&'a TaskId, Vec<&'a ListedToken>>);
-
-impl<'a> Logins<'a> {
-    fn of(tokens: &'a [ListedToken]) -> Self {
-        let mut logins: BTreeMap<&TaskId, Vec<&ListedToken>> = BTreeMap::new();
-        for token in tokens.iter().filter(|token| token.auth_method.is_some()) {
-            if let Some(login) = &token.login {
-                logins.entry(&login.task).or_default().push(token);
-            }
-        }
-        Self(logins)
-    }
-
-    fn of_task(&self, task: &TaskId) -> impl Iterator<Item = &'a ListedToken> {
-        self.0.get(task).into_iter().flatten().copied()
-    }
-}
 
 /// A task whose instance is missing, and what it claims.
 struct Candidate {
@@ -80,7 +61,12 @@ impl Candidate {
         Some((self.found.expected.first()?.tenancy.home(), self.login.as_ref()?.method.clone()))
     }
 
-    fn proven_by_token(&self, logins: &Logins<'_>, facts: &TokenFacts, own: &BTreeSet<String>) -> Result<(), TokenGap> {
+    fn proven_by_token(
+        &self,
+        logins: &LoginTokens<'_>,
+        facts: &TokenFacts,
+        own: &BTreeSet<String>,
+    ) -> Result<(), TokenGap> {
         let claim = self.claim().ok_or(TokenGap::NoToken)?;
         let uses_this_consul = self.login.as_ref().is_some_and(|login| login.uses(own));
         claim.proven_by_token(logins.of_task(claim.task), facts, uses_this_consul)
@@ -156,7 +142,7 @@ impl Repairs {
             }
         };
         let (is_enterprise, own) = (self.tasks.scope.is_enterprise(), &self.tasks.scope.consul_hosts);
-        let logins = Logins::of(&survey.observed.tokens);
+        let logins = LoginTokens::new(&survey.observed.tokens, []);
         let tokens = self.token_facts(datacenter, &logins, deadline, report).await;
         let mut unproven = Vec::new();
         for candidate in lacking.into_iter().map(|found| Candidate::new(found, is_enterprise)) {
@@ -211,12 +197,11 @@ impl Repairs {
     async fn token_facts(
         &self,
         datacenter: String,
-        logins: &Logins<'_>,
+        logins: &LoginTokens<'_>,
         deadline: Deadline,
         report: &mut RepairReport,
     ) -> TokenFacts {
-        let links = logins.0.values().flatten();
-        let linked: BTreeSet<(Tenancy, String)> = links.flat_map(|token| token.linked_roles()).collect();
+        let linked: BTreeSet<(Tenancy, String)> = logins.all().flat_map(ListedToken::linked_roles).collect();
         let reads = linked.into_iter().map(|(tenancy, name)| async move {
             let read = deadline.run(self.consul.role(&tenancy, &name)).await;
             ((tenancy, name), read)
@@ -282,7 +267,7 @@ struct HostsOfServices<'a> {
 impl<'a> HostsOfServices<'a> {
     fn of(
         survey: &Survey,
-        logins: &Logins<'_>,
+        logins: &LoginTokens<'_>,
         tokens: &TokenFacts,
         own: &'a BTreeSet<String>,
         is_enterprise: bool,
