@@ -3,13 +3,15 @@
 use std::{path::Path, sync::Arc};
 
 use audit::{
-    Material, audit,
-    document::{Route, embedded_json, parse_json, parse_yaml, parse_yaml_document, yaml_documents},
-    fix,
+    audit, fix,
     ignore::{Config, sort},
+    timeline::Timeline,
+};
+use audit_read::{
+    Material,
+    document::{Route, embedded_json, parse_json, parse_yaml, parse_yaml_document, yaml_documents},
     input,
     source::SourceFile,
-    timeline::Timeline,
 };
 
 use super::{places, text};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::document::Node;
+use audit_read::document::Node;
 use controller::settings::Settings;
 use mesh::field::InvalidField;
 use serde_json::json;

@@ -17,7 +17,7 @@ use crate::{
     wording,
 };
 use audit::{
-    audit,
+    audit_in,
     deployment::Deployment,
     ignore::{self, Config},
     report::{Report, Threshold},
@@ -91,9 +91,8 @@ impl Auditor {
     }
 
     async fn report(&self, scope: &Scope) -> Report {
-        let mut gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
-        gathered.material.deployment = Some(self.deployment.clone());
-        let found = audit(&gathered.material);
+        let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
+        let found = audit_in(&gathered.material, Some(&self.deployment));
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
         let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());
         Report::new(&gathered, &sorted, threshold)

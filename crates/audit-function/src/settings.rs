@@ -6,8 +6,8 @@ use audit::{
     deployment::Deployment,
     ignore::{Config, ConfigError},
     report::Threshold,
-    source::SourceFile,
 };
+use audit_read::source::SourceFile;
 use mesh::{
     cluster_selection::ClusterSelection,
     field::InvalidField,

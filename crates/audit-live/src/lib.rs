@@ -1,7 +1,7 @@
 //! Reads task definitions of an AWS account for the auditor: the `audit` crate itself does not depend on AWS.
 //!
 //! ```text
-//!  LiveScope ─▶ which revisions (clusters, services, families) ─▶ describe each ─▶ audit::input
+//!  LiveScope ─▶ which revisions (clusters, services, families) ─▶ describe each ─▶ audit_read::input
 //! ```
 
 use std::{
@@ -11,8 +11,8 @@ use std::{
 
 use futures::{StreamExt, stream};
 
-use audit::input::{Gathered, InputProblem, read_source};
-use audit::{
+use audit_read::input::{Gathered, InputProblem, read_source};
+use audit_read::{
     Material,
     definition::{Field, List, Maybe, ServiceUse, TaskDefinition, Text},
     document::Place,

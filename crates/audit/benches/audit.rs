@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use audit::{audit, example::Base, input::gather};
+use audit::{audit, example::Base};
+use audit_read::input::gather;
 
 /// The number of definitions, and the time limit.
 const MANY: usize = 1_000;

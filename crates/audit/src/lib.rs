@@ -1,36 +1,31 @@
 //! The auditor: checks whether a task definition will work in the mesh, what fails otherwise, and how to fix it.
 //!
 //! ```text
-//!  input/  ─▶  definition/  ─▶  subject/  ─▶  rules/  ─▶  finding  ─▶  report/
-//!  files,      every value      which         one file                 text, JSON, SARIF, …
-//!  ECS         knows its place  container     for each                 fix/ edits the files
-//!                               does what     subject
+//!  audit_read   ─▶  subject/  ─▶  rules/  ─▶  finding  ─▶  report/
+//!  definitions,     which         one file                 text, JSON, SARIF, …
+//!  every value      container     for each                 fix/ edits the files
+//!  with its place   does what     subject                  ignore/ exceptions
 //! ```
 //!
 //! It checks a file without access to AWS or Consul. A value that is known only at deployment is unknown, and a rule
 //! that needs an unknown value reports nothing.
 
-pub mod app_mesh;
-pub mod definition;
 pub mod deployment;
-pub mod document;
 pub mod example;
 pub mod finding;
 pub mod fix;
 pub mod ignore;
 pub mod inject;
-pub mod input;
 pub mod report;
 pub mod rule;
 pub mod rules;
-pub mod source;
 pub mod subject;
 pub mod timeline;
 pub mod versions;
 
+use audit_read::{Material, app_mesh::Resources};
+
 use self::{
-    app_mesh::Resources,
-    definition::TaskDefinition,
     deployment::Deployment,
     finding::{Finding, Findings},
     rule::{Applies, Check, Rule},
@@ -38,38 +33,15 @@ use self::{
     subject::{Generation, Subject},
 };
 
-/// The input of one run.
-#[derive(Debug, Default)]
-pub struct Material {
-    pub definitions: Vec<TaskDefinition>,
-    /// Resources of App Mesh.
-    pub resources: Resources,
-    /// The deployment of the controller that the definitions belong to, if it is known.
-    pub deployment: Option<Deployment>,
-}
-
-impl Material {
-    /// The task definitions called `choice`: by family, logical ID or address. All of them if there is no choice.
-    pub fn chosen(&self, choice: Option<&str>) -> Vec<&TaskDefinition> {
-        let is_meant = |definition: &&TaskDefinition| choice.is_none_or(|choice| definition.is_meant_by(choice));
-        self.definitions.iter().filter(is_meant).collect()
-    }
-
-    /// Whether the AWS CDK has synthesised the file called `name`: then an edit of it is lost.
-    pub fn is_synthesised(&self, name: &str) -> bool {
-        let of_definitions = self.definitions.iter().map(|definition| (definition.is_synthesised, &definition.file));
-        let of_resources = self.resources.all.iter().map(|resource| (resource.is_synthesised, &resource.file));
-        of_definitions.chain(of_resources).any(|(is_synthesised, file)| is_synthesised && file.name == name)
-    }
-}
-
 /// Checks everything with every rule. Findings are sorted by file and position.
 pub fn audit(material: &Material) -> Vec<Finding> {
-    let subjects: Vec<Subject<'_>> = material
-        .definitions
-        .iter()
-        .map(|definition| Subject::new(definition).in_deployment(material.deployment.as_ref()))
-        .collect();
+    audit_in(material, None)
+}
+
+/// Like [`audit`], with the deployment of the controller that the definitions belong to, if it is known.
+pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
+    let subjects: Vec<Subject<'_>> =
+        material.definitions.iter().map(|definition| Subject::new(definition).in_deployment(deployment)).collect();
     let mut out = Vec::new();
     for rule in rules() {
         run_rule(rule, &subjects, &material.resources, &mut out);

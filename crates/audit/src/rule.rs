@@ -1,7 +1,8 @@
 //! What a rule is.
 
+use audit_read::app_mesh::{Resource, Resources};
+
 use super::{
-    app_mesh::{Resource, Resources},
     example::Example,
     finding::{Draft, Findings, Severity},
     subject::Subject,

@@ -12,8 +12,8 @@ use crate::{
 use audit::{
     finding::Finding,
     ignore::{Baseline, Origin},
-    source::SourceFile,
 };
+use audit_read::source::SourceFile;
 
 /// The reason that is written without another one.
 pub(super) const REASON: &str = "accepted when ecs-mesh was introduced";

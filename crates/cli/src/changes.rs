@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use similar::TextDiff;
 
-use audit::source::SourceFile;
+use audit_read::source::SourceFile;
 
 /// A text before and after.
 pub(super) struct Change<'c> {

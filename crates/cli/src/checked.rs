@@ -11,10 +11,10 @@ use crate::{
 use audit::{
     audit,
     ignore::{self, Config, Sorted},
-    input::{Gathered, InputProblem, gather},
     report::{Report, Threshold},
     rules::rules as all_rules,
 };
+use audit_read::input::{Gathered, InputProblem, gather};
 
 const LIVE: &str = "AWS";
 const NOTHING_FOUND: &str = "no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \

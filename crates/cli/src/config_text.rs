@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use audit::{
-    document::Position,
     ignore::{Config, IgnoreEntry, PathPattern, Selector, quoted},
     rules::rules,
 };
+use audit_read::document::Position;
 
 use crate::configuration::ConfigurationArguments;
 

@@ -11,8 +11,8 @@ use crate::exit::Failure;
 use audit::{
     ignore::{Config, Selection, Selector},
     report::Threshold,
-    source::SourceFile,
 };
+use audit_read::source::SourceFile;
 
 /// The name of the configuration file.
 pub(super) const NAME: &str = "ecs-mesh.toml";

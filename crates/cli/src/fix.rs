@@ -18,8 +18,8 @@ use crate::{
 use audit::{
     finding::{Finding, Identity},
     fix::{Left, repair},
-    source::SourceFile,
 };
+use audit_read::source::SourceFile;
 
 /// The name of standard input in reports.
 const STANDARD_INPUT: &str = "<stdin>";

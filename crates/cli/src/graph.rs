@@ -8,7 +8,8 @@ use crate::{
     exit::{Exit, Failure},
     streams::Streams,
 };
-use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
+use audit::{report::clean, timeline::Timeline};
+use audit_read::{definition::TaskDefinition, input::gather};
 
 /// Show the order in which containers start and stop
 #[derive(Debug, Args)]

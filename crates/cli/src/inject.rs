@@ -10,14 +10,17 @@ use crate::{
     streams::{self, Streams},
 };
 use audit::{
-    Material, audit,
-    definition::{Dialect, TaskDefinition},
+    audit,
     finding::Severity,
     fix::apply,
     inject::{Images, Options, Target, TokenSecrets, Upstream, inject, log_configuration},
+    versions::Line,
+};
+use audit_read::{
+    Material,
+    definition::{Dialect, TaskDefinition},
     input::{gather, read_source},
     source::SourceFile,
-    versions::Line,
 };
 use mesh::service_name::ServiceName;
 

@@ -1,9 +1,7 @@
 //! `ecs-mesh inventory`
 
-use audit::{
-    input::{Gathered, gather},
-    versions::{InvalidVersion, Line},
-};
+use audit::versions::{InvalidVersion, Line};
+use audit_read::input::{Gathered, gather};
 use clap::{Args, ValueEnum};
 use consul::{HttpConsul, Release};
 use diagnosis::{InventoryReport, UpgradeError, UpgradeReport, inventory, rows_of_files, upgrade};

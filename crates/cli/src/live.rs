@@ -9,8 +9,8 @@ use crate::{
     connect::{AwsArguments, runtime},
     exit::Failure,
 };
-use audit::input::Gathered;
 use audit_live::{LiveScope, gather_live};
+use audit_read::input::Gathered;
 use aws::ecs::AwsEcs;
 
 /// Task definitions of an account and region

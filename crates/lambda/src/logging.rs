@@ -7,10 +7,11 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The crates of this workspace that run in functions: their lines follow the level.
-pub const OWN: [&str; 11] = [
+pub const OWN: [&str; 12] = [
     "audit",
     "audit_function",
     "audit_live",
+    "audit_read",
     "aws",
     "consul",
     "controller",

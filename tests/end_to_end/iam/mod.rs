@@ -6,7 +6,7 @@ mod observe;
 
 use std::collections::BTreeSet;
 
-use audit::document::{Node, parse_yaml};
+use audit_read::document::{Node, parse_yaml};
 
 use test_harness::recorder::RecordedRequest;
 

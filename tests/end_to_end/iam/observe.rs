@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::document::{Node, Value};
+use audit_read::document::{Node, Value};
 
 use super::{granted, granted_by, set, template};
 

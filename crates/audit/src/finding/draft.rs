@@ -1,7 +1,7 @@
 //! A finding as a rule describes it, without the rule, the file and the task definition.
 
 use super::fix::Fix;
-use crate::{definition::Container, document::Span};
+use audit_read::{definition::Container, document::Span};
 
 /// Another relevant part of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{
+use audit_read::{
     definition::List,
     document::{Place, Route},
 };

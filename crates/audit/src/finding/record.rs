@@ -7,7 +7,8 @@ use super::{
     fix::Fix,
     severity::Severity,
 };
-use crate::{app_mesh::Resource, definition::TaskDefinition, document::Span, rule::Rule, source::SourceFile};
+use crate::rule::Rule;
+use audit_read::{app_mesh::Resource, definition::TaskDefinition, document::Span, source::SourceFile};
 
 /// A defect that a rule found.
 #[derive(Debug, Clone)]

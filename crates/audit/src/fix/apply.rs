@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::{
     comment, documents::in_documents, error::EditError, hcl, hcl_part, inline, json, part, read::read, tree, yaml,
 };
-use crate::{
+use crate::finding::{Change, Edit};
+use audit_read::{
     definition::Dialect,
     document::{Node, Step, Value},
-    finding::{Change, Edit},
     input::{Notation, literals},
 };
 

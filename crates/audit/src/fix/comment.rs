@@ -4,10 +4,8 @@ use super::{
     error::{EditError, shown},
     tree,
 };
-use crate::{
-    document::{Node, Span, Step, Value},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{Node, Span, Step, Value};
 
 /// Refuses to replace a list or map that contains comments.
 pub(super) fn refuse_loss(text: &str, node: &Node, steps: &[Step], change: &Change) -> Result<(), EditError> {

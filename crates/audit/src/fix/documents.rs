@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::error::EditError;
-use crate::{
-    document::{Step, yaml_documents},
-    finding::Edit,
-};
+use crate::finding::Edit;
+use audit_read::document::{Step, yaml_documents};
 
 /// Makes `edits` with `apply` in the documents that their routes lead to; in the whole text if the routes name none.
 pub(super) fn in_documents(

@@ -1,6 +1,6 @@
 //! Why an edit cannot be made.
 
-use crate::document::{ParseError, Step};
+use audit_read::document::{ParseError, Step};
 
 /// An edit that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

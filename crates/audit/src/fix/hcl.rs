@@ -7,9 +7,9 @@ use super::{
     hcl_text::{end_of_value, put, spelled, spelled_key},
     tree,
 };
-use crate::{
+use crate::finding::Change;
+use audit_read::{
     document::{Node, Span, Step, Value},
-    finding::Change,
     input::literals,
 };
 

@@ -7,10 +7,8 @@ use super::{
     hcl_text::{end_of_value, put, spelled},
     tree,
 };
-use crate::{
-    document::{Entry, Node, Span, Step},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{Entry, Node, Span, Step};
 
 /// Arguments of a task definition that are nested blocks. Source:
 /// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{error::EditError, tree};
-use crate::{
+use crate::finding::Edit;
+use audit_read::{
     document::{Node, Span, Step},
-    finding::Edit,
     input::literals,
 };
 

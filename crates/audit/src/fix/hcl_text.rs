@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::document::Span;
+use audit_read::document::Span;
 
 /// The end of a value whose literal is an argument of a call or in parentheses: behind their closing brackets.
 pub(super) fn end_of_value(text: &str, end: usize, limit: usize) -> Option<usize> {

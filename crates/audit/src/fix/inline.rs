@@ -1,10 +1,8 @@
 //! Edits of JSON without line breaks. The result has none either.
 
 use super::{error::EditError, read::read, tree};
-use crate::{
-    document::{Node, Span, Step},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{Node, Span, Step};
 
 /// Makes changes in a JSON text of one line.
 pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
@@ -48,7 +46,8 @@ fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
     let owner = tree::at(root, before)?;
     let (index, parts) = match last {
         Step::Key(key) => {
-            let whole = |entry: &crate::document::Entry| Span::new(entry.key_span.start, entry.node.place.span.end);
+            let whole =
+                |entry: &audit_read::document::Entry| Span::new(entry.key_span.start, entry.node.place.span.end);
             let index = owner.entries().iter().position(|entry| entry.key == *key)?;
             (index, owner.entries().iter().map(whole).collect::<Vec<_>>())
         }

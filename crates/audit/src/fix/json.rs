@@ -4,10 +4,8 @@ use jsonc_parser::cst::{CstContainerNode, CstInputValue, CstLeafNode, CstNode, C
 use serde_json::Value as Json;
 
 use super::error::EditError;
-use crate::{
-    document::{JSON_WITH_COMMENTS, Step},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{JSON_WITH_COMMENTS, Step};
 
 /// Makes changes in a JSON text.
 pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {

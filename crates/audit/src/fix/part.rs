@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{error::EditError, read::read, tree, yaml};
-use crate::{
-    document::{Node, Span, Step},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{Node, Span, Step};
 
 /// The changes of each part, by the byte where the part begins.
 type Parts = BTreeMap<usize, (Span, Vec<(Vec<Step>, Change)>)>;

@@ -1,6 +1,6 @@
 //! Reads a text before and after an edit.
 
-use crate::{
+use audit_read::{
     document::{Node, ParseError},
     input::{Notation, parse},
     source::SourceFile,

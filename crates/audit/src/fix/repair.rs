@@ -12,10 +12,13 @@ use super::{
     error::EditError,
 };
 use crate::{
-    Material, audit,
+    audit,
+    finding::{Change, Edit, Finding, Identity},
+};
+use audit_read::{
+    Material,
     definition::{Dialect, TaskDefinition},
     document::Step,
-    finding::{Change, Edit, Finding, Identity},
     input::read_edited,
     source::SourceFile,
 };

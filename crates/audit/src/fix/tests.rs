@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{
+use crate::finding::{Change, Edit};
+use audit_read::{
     definition::Dialect,
     document::{Route, Step},
-    finding::{Change, Edit},
     source::SourceFile,
 };
 

@@ -2,10 +2,8 @@
 
 use serde_json::Value as Json;
 
-use crate::{
-    document::{Entry, Node, Place, Span, Step, Value},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{Entry, Node, Place, Span, Step, Value};
 
 /// The value at the end of `steps`.
 pub(super) fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {

@@ -5,10 +5,8 @@ use yamlpatch::{Op, Patch, apply_yaml_patches};
 use yamlpath::{Component, Document, Route};
 
 use super::{error::EditError, read::read, tree};
-use crate::{
-    document::{Node, Span, Step},
-    finding::Change,
-};
+use crate::finding::Change;
+use audit_read::document::{Node, Span, Step};
 
 /// Replaced by the value in a second step.
 const PLACEHOLDER: &str = "PLACEHOLDER";

@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{comment::directives, content::Content};
-use crate::{finding::Finding, source::SourceFile};
+use crate::finding::Finding;
+use audit_read::source::SourceFile;
 
 /// The rules to ignore, by line, counted from 1.
 type Lines = BTreeMap<usize, BTreeSet<&'static str>>;

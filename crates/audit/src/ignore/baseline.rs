@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{annotate::annotated, config::Config};
-use crate::{finding::Finding, source::SourceFile};
+use crate::finding::Finding;
+use audit_read::source::SourceFile;
 
 /// Exceptions for all findings of a run.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use super::{
     lines::{Comment, Line, lines},
     selection::unknown_rule,
 };
-use crate::{
+use crate::rules::rule;
+use audit_read::{
     document::Position,
     input::{InputProblem, is_yaml},
-    rules::rule,
     source::SourceFile,
 };
 

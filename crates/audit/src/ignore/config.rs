@@ -11,11 +11,10 @@ use super::{
     toml_reader::{self, TableReader},
 };
 use crate::{
-    document::Position,
     finding::{Finding, Severity},
     rule::Rule,
-    source::SourceFile,
 };
+use audit_read::{document::Position, source::SourceFile};
 
 /// The configuration file. The default is that of a run without one.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Why a configuration file cannot be used.
 
-use crate::document::Position;
+use audit_read::document::Position;
 
 /// A configuration file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use hcl_edit::structure::Body;
 
-use crate::{
+use audit_read::{
     document::{Node, Value},
     input::{Notation, is_native_terraform, parse_all},
     source::SourceFile,

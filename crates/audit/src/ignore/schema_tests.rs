@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{config::Config, schema::config_schema};
-use crate::source::SourceFile;
+use audit_read::source::SourceFile;
 
 const FAIL_ON: [&str; 2] = ["error", "never"];
 

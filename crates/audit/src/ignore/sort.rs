@@ -11,7 +11,8 @@ use super::{
     config::Config,
     sorted::{Ignored, IgnoredBy, Sorted},
 };
-use crate::{Material, document::Position, finding::Finding, source::SourceFile};
+use crate::finding::Finding;
+use audit_read::{Material, document::Position, source::SourceFile};
 
 /// Sets the severities of `config`, leaves out the findings of rules that are not applied, and separates those that
 /// comments or `config` ignore. File names are relative to `directory`.

@@ -1,6 +1,7 @@
 //! Findings that count, and ignored ones.
 
-use crate::{finding::Finding, input::InputProblem};
+use crate::finding::Finding;
+use audit_read::input::InputProblem;
 
 /// Findings that count, and ignored ones.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use super::{
     nearest::{nearest, unknown_key},
     selection::unknown_rule,
 };
-use crate::{document::Position, rules::rule, source::SourceFile};
+use crate::rules::rule;
+use audit_read::{document::Position, source::SourceFile};
 
 /// Reads a TOML text.
 pub(super) fn parse(file: &SourceFile) -> Result<Spanned<DeTable<'_>>, ConfigError> {

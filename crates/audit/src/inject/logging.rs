@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::InjectError;
-use crate::{
+use audit_read::{
     definition::{Container, TaskDefinition},
     document::{Node, Step, Value},
     input::parse_all,

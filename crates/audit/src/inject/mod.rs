@@ -11,8 +11,9 @@ pub use self::{
     logging::log_configuration,
     options::{Images, InjectError, Options, Target, TokenSecrets, Upstream},
 };
+use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, Maybe, TaskDefinition};
+
 use super::{
-    definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, Maybe, TaskDefinition},
     finding::{Edit, Fix},
     subject::{Subject, names},
 };
@@ -247,7 +248,7 @@ fn port(definition: &TaskDefinition, options: &Options) -> Result<u64, InjectErr
 
 /// The edits that add `items` to `list`: one by one to an existing list, otherwise all at once.
 fn add_all<T>(
-    list: &super::definition::List<T>,
+    list: &audit_read::definition::List<T>,
     items: Vec<Value>,
     what: &'static str,
 ) -> Result<Vec<Edit>, InjectError> {

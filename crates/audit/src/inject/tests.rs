@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{Material, audit, fix::apply, input::read_source, source::SourceFile};
+use crate::{audit, fix::apply};
+use audit_read::{Material, input::read_source, source::SourceFile};
 
 const ECS: &str = r#"{
   "family": "Orders",

@@ -12,14 +12,16 @@ use super::{
     threshold::Threshold,
 };
 use crate::{
+    finding::{Finding, Severity},
+    ignore::{IgnoredBy, Sorted},
+    subject::{Generation, Subject},
+    timeline::Timeline,
+};
+use audit_read::{
     Material,
     definition::{Container, TaskDefinition},
     document::Span,
-    finding::{Finding, Severity},
-    ignore::{IgnoredBy, Sorted},
     input::{Gathered, InputProblem},
-    subject::{Generation, Subject},
-    timeline::Timeline,
 };
 
 /// The end of App Mesh's support, for help texts.

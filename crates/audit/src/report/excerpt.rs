@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use super::{lines::Lines, secret::Secrets};
-use crate::document::Span;
+use audit_read::document::Span;
 
 /// Longer lines are cut around the marked part.
 const MAX_LINE_WIDTH: usize = 120;

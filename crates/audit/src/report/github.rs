@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use super::model::{Report, Reported};
-use crate::{document::Position, finding::Severity, input::InputProblem};
+use crate::finding::Severity;
+use audit_read::{document::Position, input::InputProblem};
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();

@@ -4,7 +4,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::model::{Report, Reported};
-use crate::{finding::Severity, input::InputProblem};
+use crate::finding::Severity;
+use audit_read::input::InputProblem;
 
 /// The UUID namespace of the fingerprints of problems.
 const PROBLEMS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d70_726f_626c);

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::model::{Counts, Definition, Report, Reported};
-use crate::{document::Position, finding::Severity, input::InputProblem};
+use crate::finding::Severity;
+use audit_read::{document::Position, input::InputProblem};
 
 /// Increased only if a change breaks readers.
 const SCHEMA_VERSION: u32 = 1;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use quick_junit::{NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::model::{Report, Reported};
-use crate::input::InputProblem;
+use audit_read::input::InputProblem;
 
 pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, Vec<TestCase>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Fast access to the lines of a text.
 
-use crate::document::Position;
+use audit_read::document::Position;
 
 /// A text, and the first bytes of its lines.
 pub(super) struct Lines<'t> {

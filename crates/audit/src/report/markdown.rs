@@ -6,7 +6,7 @@ use super::{
     model::{Report, Reported},
     summary::counted,
 };
-use crate::input::InputProblem;
+use audit_read::input::InputProblem;
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };

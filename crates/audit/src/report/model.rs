@@ -7,9 +7,8 @@ use super::{
     page::{link, page},
     threshold::Threshold,
 };
-use crate::{
-    document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, timeline::Timeline,
-};
+use crate::{finding::Severity, ignore::IgnoredBy, rule::Rule, timeline::Timeline};
+use audit_read::{document::Position, input::InputProblem};
 
 /// The result of an audit. Its texts contain no control characters and no secrets of the definitions.
 #[derive(Debug)]

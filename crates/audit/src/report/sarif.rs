@@ -15,7 +15,8 @@ use super::{
     model::{Report, Reported, ReportedNote},
     page::{link, page},
 };
-use crate::{document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules};
+use crate::{finding::Severity, ignore::IgnoredBy, rule::Rule, rules::rules};
+use audit_read::{document::Position, input::InputProblem};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const FINGERPRINT: &str = "meshAudit/v1";

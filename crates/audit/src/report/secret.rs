@@ -5,11 +5,11 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 
 use super::secret_span::{passwords_in_urls, sensitive};
-use crate::{
+use crate::subject::{secrets_in, sounds_secret};
+use audit_read::{
     definition::{Container, TaskDefinition, Text},
     document::Span,
     source::SourceFile,
-    subject::{secrets_in, sounds_secret},
 };
 use mesh::ecs_config::CONFIG_VARIABLE;
 

@@ -1,6 +1,6 @@
 //! Secrets that the notation of a file shows: passwords in URLs, and values that Terraform marks as sensitive.
 
-use crate::{
+use audit_read::{
     document::{Node, Span, Value},
     input,
     source::SourceFile,

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::proxy::{is_misspelt, wait_for};
 use crate::{
-    definition::{Container, Field, Maybe},
     example::{Base, Example},
     finding::{Change, Draft, Edit, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, EntryPoint, Generation, Subject, is_observer, workloads},
 };
+use audit_read::definition::{Container, Field, Maybe};
 
 pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
     id: "consul-app-essential",

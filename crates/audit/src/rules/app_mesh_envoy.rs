@@ -3,12 +3,12 @@
 use semver::Version;
 
 use crate::{
-    definition::{Container, Maybe, Text},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{MeshResource, RESOURCE_VARIABLES, Subject, image_of},
 };
+use audit_read::definition::{Container, Maybe, Text};
 
 pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule = Rule {
     id: "appmesh-envoy-essential",

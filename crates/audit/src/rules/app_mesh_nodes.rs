@@ -3,12 +3,14 @@
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
 use crate::{
-    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
-    document::{Node, Span, Value},
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, ResourceFindings, Rule, TaskFindings},
     subject::{MeshResource, Subject},
+};
+use audit_read::{
+    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
+    document::{Node, Span, Value},
 };
 
 pub(super) static APPMESH_ACCESS_LOG: Rule = Rule {

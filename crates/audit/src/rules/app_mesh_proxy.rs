@@ -3,12 +3,14 @@
 use serde_json::json;
 
 use crate::{
-    app_mesh::ResourceKind,
-    definition::{Container, Maybe, ProxyConfiguration, Tag, TaskDefinition},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{AppMeshTask, Subject, is_xray_daemon},
+};
+use audit_read::{
+    app_mesh::ResourceKind,
+    definition::{Container, Maybe, ProxyConfiguration, Tag, TaskDefinition},
 };
 
 pub(super) static APPMESH_APP_PORTS: Rule = Rule {

@@ -1,12 +1,14 @@
 //! App Mesh's resources: routers and routes.
 
 use crate::{
-    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
-    document::{Node, Value},
     example::{Base, Example},
     finding::{Draft, Severity},
     rule::{Applies, Check, ResourceFindings, Rule},
     subject::Subject,
+};
+use audit_read::{
+    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
+    document::{Node, Value},
 };
 
 /// The maximum number of headers.

@@ -3,12 +3,14 @@
 use serde_json::json;
 
 use crate::{
-    app_mesh::ResourceKind,
-    definition::{Container, Dependency, Maybe, PortMapping, ProxyConfiguration, Text},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{AppMeshTask, Subject, is_observer, is_xray_daemon, workloads},
+};
+use audit_read::{
+    app_mesh::ResourceKind,
+    definition::{Container, Dependency, Maybe, PortMapping, ProxyConfiguration, Text},
 };
 
 pub(super) static APPMESH_APP_DEPENDENCY: Rule = Rule {

@@ -1,12 +1,12 @@
 //! The container of the Consul client agent.
 
 use crate::{
-    definition::{Container, Maybe, PortMapping},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{AgentScript, BINARY_DIRECTORY, Software, Subject, image_of, names},
 };
+use audit_read::definition::{Container, Maybe, PortMapping};
 
 pub(super) static CONSUL_CLIENT_MISSING: Rule = Rule {
     id: "consul-client-missing",

@@ -2,12 +2,12 @@
 
 use super::schema::{Fault, problems};
 use crate::{
-    definition::{Container, Maybe},
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{Configuration, Subject, consul_ecs_version},
 };
+use audit_read::definition::{Container, Maybe};
 use mesh::ecs_config::CONFIG_VARIABLE;
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {

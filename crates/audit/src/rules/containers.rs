@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 
 use crate::{
-    definition::{Container, Field, HealthCheck},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
+use audit_read::definition::{Container, Field, HealthCheck};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
     id: "ecs-container-name-duplicate",

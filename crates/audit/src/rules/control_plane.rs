@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::{
-    definition::{Container, Maybe},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
+use audit_read::definition::{Container, Maybe};
 
 pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule = Rule {
     id: "consul-control-plane-command",

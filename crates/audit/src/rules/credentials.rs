@@ -1,12 +1,14 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
 use crate::{
-    definition::{Container, Maybe, Variable},
-    document::Span,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs, ConsulTask, Subject},
+};
+use audit_read::{
+    definition::{Container, Maybe, Variable},
+    document::Span,
 };
 
 /// The names of the agent's tokens in its configuration.

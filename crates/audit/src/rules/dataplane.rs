@@ -1,12 +1,12 @@
 //! The container of Consul Dataplane.
 
 use crate::{
-    definition::{Container, HealthCheck, Maybe},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
 };
+use audit_read::definition::{Container, HealthCheck, Maybe};
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
     id: "consul-dataplane-missing",

@@ -4,13 +4,13 @@ use semver::Version;
 use serde_json::json;
 
 use crate::{
-    definition::{Container, Maybe},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Generation, Subject},
     versions::{Defect, Program, defects_of, table},
 };
+use audit_read::definition::{Container, Maybe};
 
 /// The task's release of consul-ecs, and the defect of it that `rule` reports.
 fn defect_of(consul: &ConsulTask<'_>, rule: &Rule) -> Option<(Version, &'static Defect)> {

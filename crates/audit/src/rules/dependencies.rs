@@ -6,12 +6,12 @@ use petgraph::{
 };
 
 use crate::{
-    definition::{Container, Field, HealthCheck, List},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
+use audit_read::definition::{Container, Field, HealthCheck, List};
 
 /// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];

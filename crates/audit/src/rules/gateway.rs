@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::{
-    definition::{Container, Maybe, PortMapping},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{Configuration, ConsulTask, Generation, Subject, is_observer},
 };
+use audit_read::definition::{Container, Maybe, PortMapping};
 use mesh::ecs_config::GatewayKind;
 
 pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
@@ -293,8 +293,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{
-        Material, audit,
+    use crate::audit;
+    use audit_read::{
+        Material,
         document::{Route, parse_json},
         input::ecs_definition,
         source::SourceFile,

@@ -2,12 +2,14 @@
 
 use super::proxy::wait_for;
 use crate::{
-    definition::Maybe,
-    document::{HOLE, Node, Span, Value},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{Configuration, ConsulTask, Generation, Subject, names},
+};
+use audit_read::{
+    definition::Maybe,
+    document::{HOLE, Node, Span, Value},
 };
 
 pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::gateway::is_wrong_namespace;
 use crate::{
-    definition::{Maybe, Tag, TaskDefinition},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule, TaskFindings},
     subject::Subject,
 };
+use audit_read::definition::{Maybe, Tag, TaskDefinition};
 use mesh::{
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
@@ -291,7 +291,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Material, audit, example::Base, input::read_source, source::SourceFile};
+    use crate::{audit, example::Base};
+    use audit_read::{Material, input::read_source, source::SourceFile};
 
     fn ids(families: &[(&str, &str)]) -> Vec<&'static str> {
         let mut material = Material::default();

@@ -1,7 +1,6 @@
 //! The images of consul-ecs, and the generations that they belong to.
 
 use crate::{
-    definition::{Container, Maybe, Text},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
@@ -10,6 +9,7 @@ use crate::{
         subcommand,
     },
 };
+use audit_read::definition::{Container, Maybe, Text};
 
 pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
     id: "consul-ecs-image",

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::{
-    definition::{Container, Maybe, Text},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{AgentScript, BINARY_DIRECTORY, ConsulTask, Generation, Subject, names},
 };
+use audit_read::definition::{Container, Maybe, Text};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
     id: "consul-volumes",

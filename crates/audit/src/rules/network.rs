@@ -1,12 +1,12 @@
 //! The network mode of tasks, and the host ports of containers.
 
 use crate::{
-    definition::TaskDefinition,
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
+use audit_read::definition::TaskDefinition;
 
 pub(super) static CONSUL_NETWORK_MODE: Rule = Rule {
     id: "consul-network-mode",

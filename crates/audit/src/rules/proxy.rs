@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::{
-    definition::{Container, Field, Maybe, TaskDefinition, Ulimit},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Generation, Subject},
 };
+use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Ulimit};
 
 pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
     id: "consul-proxy-order",

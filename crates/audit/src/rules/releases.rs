@@ -3,13 +3,13 @@
 use semver::Version;
 
 use crate::{
-    definition::Container,
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Software, Subject, image_of, line_of, release_of},
     versions::{Defect, Line, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
+use audit_read::definition::Container;
 
 pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
     id: "consul-release-defect",
@@ -237,7 +237,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Material, audit, input::read_source, source::SourceFile};
+    use crate::audit;
+    use audit_read::{Material, input::read_source, source::SourceFile};
 
     #[test]
     fn the_tags_of_a_mirror_are_its_owner_s() {

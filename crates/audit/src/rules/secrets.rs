@@ -1,12 +1,14 @@
 //! References to secrets.
 
 use crate::{
-    definition::{Container, Maybe, Secret},
-    document::HOLE,
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
+};
+use audit_read::{
+    definition::{Container, Maybe, Secret},
+    document::HOLE,
 };
 use mesh::secret_reference::SecretReference;
 

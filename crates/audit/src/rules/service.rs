@@ -1,12 +1,14 @@
 //! The service in the configuration: its name, tenancy and ports.
 
 use crate::{
-    definition::{Container, Maybe, PortMapping},
-    document::{Node, Value},
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Generation, Subject, workloads},
+};
+use audit_read::{
+    definition::{Container, Maybe, PortMapping},
+    document::{Node, Value},
 };
 use mesh::service_name::ServiceName;
 

@@ -4,12 +4,12 @@ use semver::Version;
 use serde_json::json;
 
 use crate::{
-    definition::{Container, HealthCheck},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Software, Subject, image_of, names},
 };
+use audit_read::definition::{Container, HealthCheck};
 
 pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {
     id: "consul-sidecar-proxy-missing",

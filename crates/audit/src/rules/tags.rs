@@ -1,12 +1,12 @@
 //! The tags that make a task part of the mesh.
 
 use crate::{
-    definition::{Container, Maybe, TaskDefinition},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
+use audit_read::definition::{Container, Maybe, TaskDefinition};
 use mesh::{service_name::ServiceName, tags::MESH_TAG};
 
 pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
@@ -206,11 +206,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{
-        Material, audit,
+    use crate::{audit, example::Base};
+    use audit_read::{
+        Material,
         definition::{Field, List, Maybe, ServiceUse, Tag, Text},
         document::{Place, Route, parse_json},
-        example::Base,
         input::ecs_definition,
         source::SourceFile,
     };

@@ -1,13 +1,13 @@
 //! Tokens from secrets.
 
 use crate::{
-    definition::{Container, Field, Maybe, Secret, TaskDefinition, Text},
     deployment::Deployment,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{AgentScript, Configuration, ConsulTask, Subject},
 };
+use audit_read::definition::{Container, Field, Maybe, Secret, TaskDefinition, Text};
 use mesh::{
     identity::{MeshIdentity, MeshService},
     secret_reference::SecretReference,
@@ -67,7 +67,7 @@ fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn place(mesh_init: &Container) -> crate::document::Span {
+fn place(mesh_init: &Container) -> audit_read::document::Span {
     if mesh_init.secrets.is_present { mesh_init.secrets.place.span } else { mesh_init.span() }
 }
 
@@ -251,10 +251,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{
-        Material, audit,
+    use crate::{audit_in, example::Base};
+    use audit_read::{
+        Material,
         document::{Route, parse_json},
-        example::Base,
         input::ecs_definition,
         source::SourceFile,
     };
@@ -270,12 +270,11 @@ mod tests {
         let names = SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &clusters);
         let file = Arc::new(SourceFile::new("web.json", json));
         let node = parse_json(&file.text, &Route::default()).unwrap();
-        let material = Material {
-            definitions: vec![ecs_definition(file, &node).unwrap()],
-            deployment: Some(Deployment { mode, names, default_tenancy: Some(Tenancy::Community) }),
-            ..Material::default()
-        };
-        let own = audit(&material).into_iter().filter(|finding| finding.rule.id == CONSUL_TOKEN_SECRET_MANAGED.id);
+        let material = Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() };
+        let deployment = Deployment { mode, names, default_tenancy: Some(Tenancy::Community) };
+        let own = audit_in(&material, Some(&deployment))
+            .into_iter()
+            .filter(|finding| finding.rule.id == CONSUL_TOKEN_SECRET_MANAGED.id);
         own.map(|finding| finding.message).collect()
     }
 

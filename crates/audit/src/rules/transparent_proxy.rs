@@ -3,12 +3,14 @@
 use serde_json::json;
 
 use crate::{
-    definition::{Container, Field, Maybe, TaskDefinition, Text},
-    document::Span,
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Generation, Subject},
+};
+use audit_read::{
+    definition::{Container, Field, Maybe, TaskDefinition, Text},
+    document::Span,
 };
 
 pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
@@ -226,7 +228,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Material, audit, input::read_source, source::SourceFile};
+    use crate::audit;
+    use audit_read::{Material, input::read_source, source::SourceFile};
 
     #[test]
     fn no_privileges_are_added_where_transparent_proxy_does_not_work() {

@@ -1,6 +1,6 @@
 //! The command of `consul-client`: usually a shell script that writes the agent's configuration and starts the agent.
 
-use crate::{
+use audit_read::{
     definition::{Container, Field, Text},
     document::HOLE,
 };
@@ -173,7 +173,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
+    use audit_read::{
         definition::TaskDefinition,
         document::{Route, parse_json},
         input::ecs_definition,

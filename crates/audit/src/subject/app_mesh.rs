@@ -1,6 +1,6 @@
 //! The containers of an App Mesh task, by role.
 
-use crate::{
+use audit_read::{
     app_mesh::ResourceKind,
     definition::{Container, Maybe, ProxyConfiguration, TaskDefinition, Text, Variable},
     document::HOLE,

@@ -1,6 +1,6 @@
 //! The value of `CONSUL_ECS_CONFIG_JSON` on a container.
 
-use crate::{
+use audit_read::{
     definition::{Container, Field, Maybe, TaskDefinition, Text},
     document::{HOLE, Node, ParseError, Place, Step, Value, embedded_json},
 };

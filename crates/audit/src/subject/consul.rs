@@ -10,11 +10,8 @@ use super::{
     names,
     roles::Roles,
 };
-use crate::{
-    definition::{Container, Field, Maybe, TaskDefinition, Text},
-    finding::Fix,
-    versions::Program,
-};
+use crate::{finding::Fix, versions::Program};
+use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
 use mesh::{ecs_config::GatewayKind, tags::SERVICE_NAME_TAG};
 
 /// A task definition of Consul's mesh.

@@ -9,7 +9,8 @@ use super::{
     generation::Generation,
     image::{consul_ecs_version, release_of},
 };
-use crate::{definition::Container, finding::Draft};
+use crate::finding::Draft;
+use audit_read::definition::Container;
 
 /// The containers of a task that run consul-ecs, and their configuration.
 #[derive(Debug)]

@@ -3,10 +3,8 @@
 use semver::Version;
 
 use super::{configuration::Configuration, image::is_consul_ecs, names, subcommand::subcommand};
-use crate::{
-    definition::{Container, Maybe, TaskDefinition},
-    versions::{FIRST_WITH_DATAPLANE, Line},
-};
+use crate::versions::{FIRST_WITH_DATAPLANE, Line};
+use audit_read::definition::{Container, Maybe, TaskDefinition};
 
 /// The task of a controller of consul-ecs.
 #[derive(Debug)]

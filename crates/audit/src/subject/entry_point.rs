@@ -1,6 +1,6 @@
 //! The entry point of consul-ecs for apps, which delays TERM.
 
-use crate::definition::Container;
+use audit_read::definition::Container;
 
 /// `consul-ecs app-entrypoint -shutdown-delay 10s` before the app's own command.
 #[derive(Debug)]

@@ -2,10 +2,8 @@
 
 use semver::Version;
 
-use crate::{
-    definition::Container,
-    versions::{Line, Program},
-};
+use crate::versions::{Line, Program};
+use audit_read::definition::Container;
 
 /// An image reference: `registry/path/name:tag@digest`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 use serde_json::json;
 
 use super::Subject;
-use crate::{
-    definition::{Container, Text},
-    finding::Fix,
-};
+use crate::finding::Fix;
+use audit_read::definition::{Container, Text};
 
 impl Subject<'_> {
     /// The fix that mounts `volume` at `path`, and adds the volume if the definition lacks it; `None` if edits do not

@@ -1,6 +1,6 @@
 //! Containers beside the app that are not part of the service.
 
-use crate::definition::Container;
+use audit_read::definition::Container;
 
 /// Whether a container only monitors the others or forwards their logs: it does not use the mesh, and should start
 /// first.

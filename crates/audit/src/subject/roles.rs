@@ -10,7 +10,7 @@ use super::{
     names,
     subcommand::subcommand,
 };
-use crate::definition::{Container, Maybe, TaskDefinition};
+use audit_read::definition::{Container, Maybe, TaskDefinition};
 use mesh::ecs_config::CONFIG_VARIABLE;
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Settings that result from the containers and the configuration of a task.
 
 use super::{consul::ConsulTask, generation::Generation, image::consul_ecs_version};
-use crate::definition::{Container, Maybe};
+use audit_read::definition::{Container, Maybe};
 
 impl<'d> ConsulTask<'d> {
     /// The container with the configuration.

@@ -1,7 +1,7 @@
 //! The subcommand of consul-ecs that a container runs.
 
 use super::image::is_consul_ecs;
-use crate::definition::{Container, Field, Maybe, Text};
+use audit_read::definition::{Container, Field, Maybe, Text};
 
 /// The word behind consul-ecs in the entry point and the command. Without an entry point, and without that word, it is the
 /// first word of the command, because consul-ecs is the entry point of its image. Absent if that image certainly gets no

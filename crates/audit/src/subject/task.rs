@@ -1,10 +1,8 @@
 //! A task definition and its roles in the meshes.
 
 use super::{app_mesh::AppMeshTask, consul::ConsulTask, consul_ecs::ConsulEcs, controller::Controller};
-use crate::{
-    definition::{Container, TaskDefinition},
-    deployment::Deployment,
-};
+use crate::deployment::Deployment;
+use audit_read::definition::{Container, TaskDefinition};
 
 /// A task definition and what rules know about it.
 #[derive(Debug)]

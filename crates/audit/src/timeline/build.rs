@@ -5,7 +5,8 @@ use super::{
     start::{Starts, events},
     stop::stop_order,
 };
-use crate::{definition::TaskDefinition, subject::Subject};
+use crate::subject::Subject;
+use audit_read::definition::TaskDefinition;
 
 impl Timeline {
     pub fn of(definition: &TaskDefinition) -> Self {

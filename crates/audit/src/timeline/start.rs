@@ -3,10 +3,8 @@
 use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
 use super::model::{Event, Lane, Part, Starting, push};
-use crate::{
-    definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text},
-    subject::{ConsulTask, Subject, is_xray_daemon},
-};
+use crate::subject::{ConsulTask, Subject, is_xray_daemon};
+use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text};
 
 /// When each container starts, and its dependencies.
 pub(super) struct Starts {

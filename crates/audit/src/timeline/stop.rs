@@ -5,10 +5,8 @@ use super::{
     model::{Event, Lane, Part, push},
     start::Starts,
 };
-use crate::{
-    definition::Container,
-    subject::{ConsulTask, Subject},
-};
+use crate::subject::{ConsulTask, Subject};
+use audit_read::definition::Container;
 
 /// Sets the stop of each lane, and returns the events of each step.
 pub(super) fn stop_order(lanes: &mut [Lane], subject: &Subject<'_>, starts: &Starts) -> Vec<Vec<Event>> {

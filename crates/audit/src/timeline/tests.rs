@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Starting, Timeline};
-use crate::{
+use crate::example::Base;
+use audit_read::{
     document::{Route, parse_json},
-    example::Base,
     input::ecs_definition,
     source::SourceFile,
 };

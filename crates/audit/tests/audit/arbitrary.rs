@@ -2,7 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use audit::{Material, audit, example::Base, finding::Finding, input::read_source, source::SourceFile};
+use audit::{audit, example::Base, finding::Finding};
+use audit_read::{Material, input::read_source, source::SourceFile};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

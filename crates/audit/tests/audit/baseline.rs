@@ -3,14 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use audit::{
-    Material, audit,
+    audit,
     finding::Finding,
     ignore::{Baseline, Config, Origin, Sorted, sort},
-    input::read_source,
     report::Threshold,
     rules::rules,
-    source::SourceFile,
 };
+use audit_read::{Material, input::read_source, source::SourceFile};
 
 use crate::mutations::pairs;
 

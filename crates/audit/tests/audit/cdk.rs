@@ -3,13 +3,16 @@
 use std::{path::Path, sync::Arc};
 
 use audit::{
-    Material, audit,
-    definition::{Maybe, TaskDefinition},
+    audit,
     fix::repair,
     ignore::{self, Config},
     inject::{Images, InjectError, Options, Target, inject},
-    input::{Gathered, read_source},
     report::{Format, Medium, Report, Threshold},
+};
+use audit_read::{
+    Material,
+    definition::{Maybe, TaskDefinition},
+    input::{Gathered, read_source},
     source::SourceFile,
 };
 use serde_json::{Value, json};

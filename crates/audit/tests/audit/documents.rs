@@ -1,9 +1,8 @@
 //! YAML files with several documents.
 
-use audit::{
-    audit,
+use audit::{audit, fix::repair};
+use audit_read::{
     definition::TaskDefinition,
-    fix::repair,
     input::{Gathered, gather},
 };
 
@@ -58,7 +57,8 @@ fn a_fix_changes_only_its_document() {
     // Given a defect in both documents, and in all notations of line ends.
     for text in [several(), several().replace('\n', "\r\n")] {
         let broken = text.replace("NetworkMode: awsvpc", "NetworkMode: bridge");
-        let repaired = repair(std::sync::Arc::new(audit::source::SourceFile::new("stack.yaml", broken)), &[], |_| true);
+        let repaired =
+            repair(std::sync::Arc::new(audit_read::source::SourceFile::new("stack.yaml", broken)), &[], |_| true);
         assert_eq!((repaired.fixed.len(), repaired.left.len()), (2, 0));
         assert_eq!(repaired.after.text, text);
     }
@@ -93,7 +93,7 @@ fn fixes_are_refused_if_the_documents_have_different_formats() {
     let task = "family: plain\nnetworkMode: awsvpc\ncontainerDefinitions: []\n";
     let broken = format!("{}---\n{task}", WEB.replace("NetworkMode: awsvpc", "NetworkMode: bridge"));
     let repaired =
-        repair(std::sync::Arc::new(audit::source::SourceFile::new("stack.yaml", broken.as_str())), &[], |_| true);
+        repair(std::sync::Arc::new(audit_read::source::SourceFile::new("stack.yaml", broken.as_str())), &[], |_| true);
     let reasons: Vec<String> = repaired.left.iter().map(|left| left.error.as_ref().unwrap().to_string()).collect();
     assert_eq!(repaired.after.text, broken);
     assert!(

@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use crate::folder::Folder;
-use audit::{
-    Material, audit,
+use audit::{audit, example::Base, finding::Finding};
+use audit_read::{
+    Material,
     definition::TaskDefinition,
-    example::Base,
-    finding::Finding,
     input::{Gathered, InputProblem, gather, read_source},
     source::SourceFile,
 };

@@ -9,6 +9,7 @@ mod cdk;
 mod combinations;
 mod configuration_fields;
 mod controllers;
+mod damaged;
 mod documents;
 mod folder;
 mod inputs;

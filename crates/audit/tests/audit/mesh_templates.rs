@@ -1,12 +1,7 @@
 //! Resources of App Mesh in templates, beside the task definitions that they belong to.
 
-use audit::{
-    audit,
-    example::Base,
-    finding::Finding,
-    input::{Gathered, gather},
-    rules::rules,
-};
+use audit::{audit, example::Base, finding::Finding, rules::rules};
+use audit_read::input::{Gathered, gather};
 use serde_json::{Value, json};
 
 use crate::{

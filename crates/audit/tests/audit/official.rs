@@ -6,7 +6,8 @@
 
 use std::{fs, path::PathBuf};
 
-use audit::{Material, audit, finding::Finding, input::read_source, source::SourceFile};
+use audit::{audit, finding::Finding};
+use audit_read::{Material, input::read_source, source::SourceFile};
 
 use crate::reading::{END_OF_APP_MESH, findings_in, shown};
 

@@ -3,10 +3,8 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use crate::folder::Folder;
-use audit::{
-    example::Base,
-    input::{Gathered, gather},
-};
+use audit::example::Base;
+use audit_read::input::{Gathered, gather};
 
 fn gathered(arguments: &[String]) -> Gathered {
     gather(arguments, &mut std::io::empty())

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use audit::{Material, audit, finding::Finding, input::read_source, source::SourceFile};
+use audit::{audit, finding::Finding};
+use audit_read::{Material, input::read_source, source::SourceFile};
 use serde_json::Value;
 
 /// Reported for every definition or mesh of App Mesh.

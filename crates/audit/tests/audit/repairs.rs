@@ -7,8 +7,8 @@ use audit::{
     finding::Finding,
     fix::{Repair, repair},
     rules::rules,
-    source::SourceFile,
 };
+use audit_read::source::SourceFile;
 
 use crate::{
     mutations::mutations,

@@ -5,13 +5,15 @@
 use std::{path::Path, sync::Arc};
 
 use audit::{
+    audit,
+    ignore::{self, Config},
+    report::{Format, Medium, Report, Threshold},
+};
+use audit_read::{
     Material,
     app_mesh::{Resource, Resources},
-    audit,
     document::{Position, Route, parse_json},
-    ignore::{self, Config},
     input::{Gathered, InputProblem, ecs_definition, read_source},
-    report::{Format, Medium, Report, Threshold},
     source::SourceFile,
 };
 use serde_json::{Value, json};

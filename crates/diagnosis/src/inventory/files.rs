@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use audit::{
+use audit::subject::{self, Software, Subject};
+use audit_read::{
     Material,
     definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
     document::Position,
-    subject::{self, Software, Subject},
 };
 
 use super::row::{Generation, Images, InventoryRow};
@@ -101,7 +101,7 @@ fn tag(container: &Container) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use audit::{input::read_source, source::SourceFile};
+    use audit_read::{input::read_source, source::SourceFile};
 
     use super::*;
 

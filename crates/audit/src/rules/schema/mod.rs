@@ -12,10 +12,8 @@ use std::collections::BTreeSet;
 use semver::Version;
 
 use self::shape::{Choice, Fact, Kind, Releases, Shape};
-use crate::{
-    document::{HOLE, Node, Span, Value},
-    subject::{Configuration, ConsulEcs},
-};
+use crate::subject::{Configuration, ConsulEcs};
+use audit_read::document::{HOLE, Node, Span, Value};
 
 /// A defect of the configuration.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Fault, problems};
-use crate::{
+use crate::subject::Subject;
+use audit_read::{
     document::{Route, parse_json},
     input::ecs_definition,
     source::SourceFile,
-    subject::Subject,
 };
 
 /// The defects of `config`, for an image of consul-ecs and the container beside mesh-init: path and fault.

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    Material,
-    app_mesh::{Resource, Resources},
     audit,
-    document::{Route, parse_json},
     example::{Base, Example},
     finding::Finding,
-    input::ecs_definition,
     rules::rules,
+};
+use audit_read::{
+    Material,
+    app_mesh::{Resource, Resources},
+    document::{Route, parse_json},
+    input::ecs_definition,
     source::SourceFile,
 };
 
@@ -36,7 +38,6 @@ pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
                 .filter(|item| item.get("containerDefinitions").is_some())
                 .map(|item| ecs_definition(file.clone(), item).unwrap())
                 .collect(),
-            deployment: None,
         },
         _ => Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() },
     };

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::examples::{findings, shown};
 use crate::{
-    definition::Dialect,
     example::Base,
     finding::Finding,
     fix::apply,
     rules::{rule, rules},
 };
+use audit_read::definition::Dialect;
 
 /// The definition after the finding's fix, if it has one.
 fn fixed(finding: &Finding) -> Option<Value> {

@@ -3,13 +3,16 @@
 use serde_json::{Value, json};
 
 use crate::{
-    Material, audit,
-    document::{Route, parse_json},
+    audit,
     example::{Base, Example},
     finding::{Finding, Severity},
+    versions::{Defect, table},
+};
+use audit_read::{
+    Material,
+    document::{Route, parse_json},
     input::ecs_definition,
     source::SourceFile,
-    versions::{Defect, table},
 };
 
 const ECS: &str = "consul-ecs";

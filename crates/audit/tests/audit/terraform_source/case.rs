@@ -1,9 +1,7 @@
 //! A task definition in Terraform's language, and what its containers lead to.
 
-use audit::{
-    audit,
-    input::{Gathered, gather},
-};
+use audit::audit;
+use audit_read::input::{Gathered, gather};
 
 use crate::folder::Folder;
 
@@ -66,8 +64,9 @@ impl Then {
             .collect();
         // Instances of one block have the same place.
         found.dedup();
-        let lines =
-            |all: &[audit::input::InputProblem]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let lines = |all: &[audit_read::input::InputProblem]| {
+            all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
         let (problems, notes) = (lines(&gathered.problems), lines(&gathered.unchecked));
         let case = format!("{label}\nfound {found:?}\nproblems {problems}\nnotes {notes}");
         match self {

@@ -1,6 +1,7 @@
 //! What is read, what is unknown, and what is named, case by case.
 
-use audit::{audit, input::gather};
+use audit::audit;
+use audit_read::input::gather;
 
 use super::case::{
     Case,

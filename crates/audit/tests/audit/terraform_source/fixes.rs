@@ -5,8 +5,8 @@ use std::sync::Arc;
 use audit::{
     example::Base,
     fix::{Repair, repair},
-    source::SourceFile,
 };
+use audit_read::source::SourceFile;
 use serde_json::Value;
 
 use super::written::{Spelling, json_source};
@@ -145,7 +145,7 @@ fn modules_that_others_call_are_left() {
         ("main.tf", b"module \"web\" {\n  source = \"./web\"\n}\n"),
         ("web/main.tf", module.as_bytes()),
     ]);
-    let material = audit::input::gather(&[folder.path("")], &mut std::io::empty()).material;
+    let material = audit_read::input::gather(&[folder.path("")], &mut std::io::empty()).material;
     let findings = audit::audit(&material);
     assert!(!findings.is_empty());
     assert!(findings.iter().all(|finding| finding.fix.is_none()), "{findings:?}");

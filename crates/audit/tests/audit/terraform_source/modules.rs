@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use audit::{
+use audit_read::{
     Material,
     definition::{Container, Field, List, Maybe, TaskDefinition, Text},
     input::read_source,
@@ -102,7 +102,7 @@ fn calls_of_the_newest_modules_become_the_same_with_newer_images() {
             assert!(differences.iter().all(|part| part == "image"), "{name}: {differences:?}");
         }
         let version = |definition: &TaskDefinition| {
-            let tag = |tag: &&audit::definition::Tag| text(&tag.key) == "consul.hashicorp.com/module-version";
+            let tag = |tag: &&audit_read::definition::Tag| text(&tag.key) == "consul.hashicorp.com/module-version";
             definition.tags.items.iter().find(tag).map(|tag| text(&tag.value))
         };
         let expected = if version(&old).is_some() { Some("0.10.0".to_owned()) } else { None };

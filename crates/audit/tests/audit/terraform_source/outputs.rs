@@ -1,6 +1,7 @@
 //! Outputs of modules in directories: what is made of them is judged like its rendered form, or named.
 
-use audit::{audit, input::gather};
+use audit::audit;
+use audit_read::input::gather;
 
 use super::{
     case::{

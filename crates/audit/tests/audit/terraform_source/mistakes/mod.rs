@@ -7,7 +7,8 @@ mod mesh_task;
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, sync::Arc};
 
-use audit::{Material, audit, finding::Finding, input::read_source, rule::Applies, rules::rules, source::SourceFile};
+use audit::{audit, finding::Finding, rule::Applies, rules::rules};
+use audit_read::{Material, input::read_source, source::SourceFile};
 
 use crate::reading::{findings_in, shown};
 

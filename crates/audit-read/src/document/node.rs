@@ -37,7 +37,7 @@ pub struct Entry {
 }
 
 /// In a string: a part that is known only at deployment. A Unicode noncharacter, which texts do not contain.
-pub(crate) const HOLE: char = '\u{FDD0}';
+pub const HOLE: char = '\u{FDD0}';
 
 impl Node {
     /// The entries of a map; none for other values.
@@ -71,7 +71,7 @@ impl Node {
     }
 
     /// Whether the value is known only at deployment.
-    pub(crate) fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         matches!(self.value, Value::Unknown)
     }
 
@@ -85,7 +85,8 @@ impl Node {
 
     /// A copy in which everything has one place, without routes for edits: that where the value is used, if it is from
     /// another file or from the result of a function.
-    pub(crate) fn placed(&self, span: Span) -> Self {
+    #[must_use]
+    pub fn placed(&self, span: Span) -> Self {
         let value = match &self.value {
             Value::List(items) => Value::List(items.iter().map(|item| item.placed(span)).collect()),
             Value::Map(entries) => Value::Map(
@@ -100,13 +101,13 @@ impl Node {
     }
 
     /// Removes the routes for edits: something else may use the value as well.
-    pub(crate) fn remove_routes(&mut self) {
+    pub fn remove_routes(&mut self) {
         self.place.route = None;
         self.children_mut().into_iter().for_each(Self::remove_routes);
     }
 
     /// The items of a list, and the values of a map.
-    pub(crate) fn children(&self) -> Vec<&Self> {
+    pub fn children(&self) -> Vec<&Self> {
         match &self.value {
             Value::List(items) => items.iter().collect(),
             Value::Map(entries) => entries.iter().map(|entry| &entry.node).collect(),
@@ -115,7 +116,7 @@ impl Node {
     }
 
     /// The items of a list, and the values of a map, to change them.
-    pub(crate) fn children_mut(&mut self) -> Vec<&mut Self> {
+    pub fn children_mut(&mut self) -> Vec<&mut Self> {
         match &mut self.value {
             Value::List(items) => items.iter_mut().collect(),
             Value::Map(entries) => entries.iter_mut().map(|entry| &mut entry.node).collect(),

@@ -11,7 +11,7 @@ use jsonc_parser::{
 use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value};
 
 /// Standard JSON with comments.
-pub(crate) const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
+pub const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: false,

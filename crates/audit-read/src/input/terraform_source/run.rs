@@ -24,16 +24,16 @@ use crate::{
 
 /// What Terraform sources contain.
 #[derive(Debug, Default)]
-pub(crate) struct Read {
-    pub(crate) definitions: Vec<TaskDefinition>,
+pub(in crate::input) struct Read {
+    pub definitions: Vec<TaskDefinition>,
     /// What could not be read.
-    pub(crate) problems: Vec<InputProblem>,
+    pub problems: Vec<InputProblem>,
     /// What cannot be checked without a plan.
-    pub(crate) unchecked: Vec<InputProblem>,
+    pub unchecked: Vec<InputProblem>,
     /// The number of files.
-    pub(crate) files: usize,
+    pub files: usize,
     /// Whether they have resources of App Mesh, which are not read.
-    pub(crate) has_app_mesh: bool,
+    pub has_app_mesh: bool,
 }
 
 /// Reads a text on its own: no other file is read.

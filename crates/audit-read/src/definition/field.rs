@@ -76,7 +76,7 @@ impl Field<Text> {
 
 /// A string of which parts may be known only at deployment, as in `${AWS::AccountId}.dkr.ecr…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text(pub(crate) String);
+pub struct Text(pub String);
 
 impl Text {
     /// A text without unknown parts.

@@ -43,7 +43,7 @@ impl TaskDefinition {
 ///
 /// # Errors
 /// A value has another type than in ECS's API.
-pub(crate) fn service_use(name: String, node: &Node, dialect: Dialect) -> Result<super::ServiceUse, Mismatch> {
+pub fn service_use(name: String, node: &Node, dialect: Dialect) -> Result<super::ServiceUse, Mismatch> {
     let reader = MapReader::new(node, dialect, name.clone())?;
     Ok(super::ServiceUse {
         name,

@@ -10,7 +10,7 @@ mod service;
 mod tag;
 mod task;
 
-pub(crate) use self::read::service_use;
+pub use self::read::service_use;
 pub use self::{
     container::{
         Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,

@@ -12,15 +12,14 @@ mod yaml_stream;
 
 pub use self::{
     embedded::embedded_json,
-    json::parse_json,
-    node::{Entry, Node, Value},
+    json::{JSON_WITH_COMMENTS, parse_json},
+    node::{Entry, HOLE, Node, Value},
     place::{Place, Position, Route, Step},
     span::Span,
-    text_parts::TextParts,
+    text_parts::{TextBuilder, TextParts},
     yaml::parse_yaml,
     yaml_stream::{parse_yaml_document, yaml_documents},
 };
-pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE, text_parts::TextBuilder};
 
 /// Containers nested deeper than this are refused, in JSON and in YAML.
 const MAX_DEPTH: usize = 128;

@@ -9,8 +9,6 @@ mod gather;
 mod notation;
 mod paths;
 mod problem;
-#[cfg(test)]
-mod properties;
 mod shared_families;
 mod source;
 mod terraform;
@@ -21,12 +19,8 @@ mod words;
 pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},
-    notation::{Notation, parse},
+    notation::{Notation, is_native_terraform, is_yaml, parse, parse_all},
     problem::InputProblem,
-    source::read_source,
-};
-pub(crate) use self::{
-    notation::{is_native_terraform, is_yaml, parse_all},
-    source::read_edited,
+    source::{read_edited, read_source},
     terraform_source::literals,
 };

@@ -52,7 +52,7 @@ pub(super) fn documents(file: &SourceFile) -> Option<Vec<Span>> {
 ///
 /// # Errors
 /// As [`parse`], for any of them.
-pub(crate) fn parse_all(file: &SourceFile) -> Result<(Notation, Vec<Node>), ParseError> {
+pub fn parse_all(file: &SourceFile) -> Result<(Notation, Vec<Node>), ParseError> {
     let Some(spans) = documents(file) else { return parse(file).map(|(notation, node)| (notation, vec![node])) };
     let nodes = spans.into_iter().enumerate().map(|(index, span)| parse_one(file, span, index));
     Ok((Notation::Yaml, nodes.collect::<Result<_, _>>()?))
@@ -64,13 +64,13 @@ pub(super) fn parse_one(file: &SourceFile, document: Span, index: usize) -> Resu
 }
 
 /// Whether a file is in Terraform's native syntax, by its name.
-pub(crate) fn is_native_terraform(file: &SourceFile) -> bool {
+pub fn is_native_terraform(file: &SourceFile) -> bool {
     let kind = Path::new(&file.name).extension().and_then(OsStr::to_str).unwrap_or_default();
     ["tf", "tofu"].iter().any(|native| kind.eq_ignore_ascii_case(native))
 }
 
 /// Whether a file is YAML, by its name and its first character.
-pub(crate) fn is_yaml(file: &SourceFile) -> bool {
+pub fn is_yaml(file: &SourceFile) -> bool {
     !is_native_terraform(file) && !is_json_by_name(file) && !looks_like_json(&file.text)
 }
 

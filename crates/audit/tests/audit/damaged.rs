@@ -4,26 +4,26 @@ use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 
-use crate::{
-    Material, audit,
-    example::Base,
-    input::{source::read_all, text::read_text},
+use audit::{audit, example::Base};
+use audit_read::{
+    Material,
+    input::{InputProblem, gather, read_source},
     source::SourceFile,
 };
 
 /// Valid texts of every format, which are then damaged.
 static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let samples = [
-        include_str!("../../tests/audit_inputs/web.yaml"),
-        include_str!("../../tests/audit_inputs/web.template"),
-        include_str!("../../tests/audit_inputs/sam.yaml"),
-        include_str!("../../tests/audit_inputs/mesh.yaml"),
-        include_str!("../../tests/audit_inputs/cdk.template.json"),
-        include_str!("../../tests/audit_inputs/plan.tfplan.json"),
-        include_str!("../../tests/audit_inputs/state.json"),
-        include_str!("../../tests/audit/terraform_source/modules/mesh-task-0.9-enterprise.tf"),
-        include_str!("../../tests/audit/terraform_source/modules/gateway-task-0.6-mesh-gateway.tf"),
-        include_str!("../../tests/audit/terraform_source/modules/controller-0.9.tf"),
+        include_str!("../audit_inputs/web.yaml"),
+        include_str!("../audit_inputs/web.template"),
+        include_str!("../audit_inputs/sam.yaml"),
+        include_str!("../audit_inputs/mesh.yaml"),
+        include_str!("../audit_inputs/cdk.template.json"),
+        include_str!("../audit_inputs/plan.tfplan.json"),
+        include_str!("../audit_inputs/state.json"),
+        include_str!("terraform_source/modules/mesh-task-0.9-enterprise.tf"),
+        include_str!("terraform_source/modules/gateway-task-0.6-mesh-gateway.tf"),
+        include_str!("terraform_source/modules/controller-0.9.tf"),
     ];
     Base::ALL.iter().map(|base| base.json()).chain(samples).collect()
 });
@@ -79,15 +79,19 @@ const SCRAPS: [&str; 47] = [
     "...",
 ];
 
-/// Reads a text called `name` and checks it: findings must be within the text.
+/// Reads a text called `name` and checks it.
 fn check(name: &str, text: String) {
-    let file = Arc::new(SourceFile::new(name, text));
-    let (mut material, mut problems) = (Material::default(), Vec::new());
-    read_all(&file, true, &mut material, &mut problems);
+    let mut material = Material::default();
+    let problem = read_source(Arc::new(SourceFile::new(name, text)), true, &mut material);
+    assert_places(&material, problem.err().iter());
+}
+
+/// Findings are within the text, and a problem is one line.
+fn assert_places<'p>(material: &Material, problems: impl Iterator<Item = &'p InputProblem>) {
     for problem in problems {
         assert!(!problem.to_string().contains('\n'), "{problem}");
     }
-    for finding in audit(&material) {
+    for finding in audit(material) {
         assert!(finding.file.text.get(finding.span.start..finding.span.end).is_some(), "{finding:?}");
     }
 }
@@ -110,9 +114,9 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400), name in name()) {
-        if let Ok(file) = read_text(name, &mut bytes.as_slice()) {
-            check(name, file.text);
-        }
+        let gathered = gather(&["-".to_owned()], &mut bytes.as_slice());
+        assert_places(&gathered.material, gathered.problems.iter());
+        check(name, String::from_utf8_lossy(&bytes).into_owned());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
 }
 
 /// Reads one text into `material`, and all of its problems into `problems`.
-pub(crate) fn read_all(
+pub(super) fn read_all(
     file: &Arc<SourceFile>,
     is_named: bool,
     material: &mut Material,
@@ -109,7 +109,7 @@ fn is_kubernetes(text: &str) -> bool {
 
 /// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
 /// directory and, below `roots`, with the modules that they call.
-pub(crate) fn read_edited(
+pub fn read_edited(
     file: &Arc<SourceFile>,
     roots: &[PathBuf],
     material: &mut Material,

@@ -48,7 +48,7 @@ mod types;
 mod values;
 mod world;
 
-pub(crate) use self::tree_of_file::literals;
+pub use self::tree_of_file::literals;
 pub(super) use self::{
     run::{read_directories, read_edited, read_text},
     syntax::is_source_name,

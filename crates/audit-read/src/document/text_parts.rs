@@ -58,37 +58,37 @@ impl Part {
 
 /// A string that is being put together.
 #[derive(Debug, Default)]
-pub(crate) struct TextBuilder {
-    pub(crate) text: String,
+pub struct TextBuilder {
+    pub text: String,
     parts: Vec<Part>,
 }
 
 impl TextBuilder {
     /// Adds a text that is spelled the same at `start` in the file.
-    pub(crate) fn push_verbatim(&mut self, text: &str, start: usize) {
+    pub fn push_verbatim(&mut self, text: &str, start: usize) {
         let file = Span::new(start, start + text.len());
         self.part(self.text.len(), text.len(), file, true);
         self.text.push_str(text);
     }
 
     /// Adds a text that the bytes `file` produce.
-    pub(crate) fn push(&mut self, text: &str, file: Span) {
+    pub fn push(&mut self, text: &str, file: Span) {
         self.part(self.text.len(), text.len(), file, false);
         self.text.push_str(text);
     }
 
     /// Adds a text without a place of its own.
-    pub(crate) fn push_unplaced(&mut self, text: &str) {
+    pub fn push_unplaced(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
     /// Gives everything since `start` the place `file`. The parts in it keep theirs.
-    pub(crate) fn enclose(&mut self, start: usize, file: Span) {
+    pub fn enclose(&mut self, start: usize, file: Span) {
         self.part(start, self.text.len().saturating_sub(start), file, false);
     }
 
     /// Adds a string with its parts.
-    pub(crate) fn extend(&mut self, text: &str, file: Span, parts: Option<&TextParts>) {
+    pub fn extend(&mut self, text: &str, file: Span, parts: Option<&TextParts>) {
         let shift = self.text.len();
         self.push(text, file);
         for part in parts.map(|parts| parts.parts.as_slice()).unwrap_or_default() {
@@ -98,14 +98,14 @@ impl TextBuilder {
     }
 
     /// Removes blanks at the end.
-    pub(crate) fn trim_end(&mut self) {
+    pub fn trim_end(&mut self) {
         let length = self.text.trim_end().len();
         self.text.truncate(length);
         self.parts.retain(|part| part.text.end <= length);
     }
 
     /// The string, and the places of its parts unless there are too many.
-    pub(crate) fn finish(mut self) -> (String, Option<TextParts>) {
+    pub fn finish(mut self) -> (String, Option<TextParts>) {
         let length = self.text.len();
         if self.parts.len() > MAX_PARTS {
             return (self.text, None);

@@ -13,7 +13,7 @@ use crate::document::{Entry, Node, ParseError, Place, Span, Value};
 ///
 /// # Errors
 /// It is not in Terraform's native syntax.
-pub(crate) fn literals(text: &str) -> Result<Node, ParseError> {
+pub fn literals(text: &str) -> Result<Node, ParseError> {
     Ok(of_body(&parse_native(text)?, text, Span::new(0, text.len())))
 }
 
