@@ -93,19 +93,6 @@ async fn a_secret_s_name_decides_whose_token_replaces_another() {
 }
 
 #[tokio::test]
-async fn a_service_has_a_token_in_each_spelling_of_its_secret() {
-    let world = World::without_deployment("families-spelling").await;
-    let (service, spelled) = (world.service(), world.service().to_ascii_uppercase());
-    let environment = Environment::start(&world, "auto").await;
-    let read = [("CONSUL_HTTP_TOKEN", service.as_str()), ("OTHER", spelled.as_str())];
-    let definition = world.definition_reading(&format!("{service}-family"), &mesh_tags(&service), None, &read).await;
-    start(&world, &environment, &definition).await;
-    for name in [&service, &spelled] {
-        assert_eq!(service_of(&world, &world.secret_name(name)).await, json!(service));
-    }
-}
-
-#[tokio::test]
 async fn a_token_of_an_earlier_version_in_the_secret_of_a_family_stays_while_it_is_read_and_is_then_hidden() {
     let world = World::without_deployment("families-earlier").await;
     let (service, family) = (world.service(), format!("{}-Family", world.name));
@@ -142,17 +129,6 @@ async fn a_token_of_consul_ecs_in_another_spelling_is_kept_and_marked() {
     let marked = world.consul.get(&format!("/v1/acl/token/{}", token["AccessorID"].as_str().unwrap())).await;
     let description = marked["Description"].as_str().unwrap();
     assert!(description.ends_with(&format!("/{}", world.secret_name(&spelled))), "{description}");
-}
-
-#[tokio::test]
-async fn the_secret_of_the_client_agents_is_no_service_s() {
-    let world = World::without_deployment("families-client").await;
-    let read = [("CONSUL_HTTP_TOKEN", "Consul-Client-Token")];
-    let definition = world.definition_reading("families-client", &mesh_tags("consul-client-token"), None, &read).await;
-    let environment = Environment::start(&world, "auto").await;
-    let report = environment.handle(&[world.event(&world.run(&definition).await).await]).await;
-    assert_eq!(report.failures.len(), 1, "{report:?}");
-    assert!(report.failures[0].error.to_string().contains("rename the service"), "{report:?}");
 }
 
 #[tokio::test]

@@ -90,21 +90,3 @@ async fn what_a_rival_does_and_what_nobody_does_are_told_apart() {
     assert_eq!((code, &document["stillToDo"]), (Some(0), &json!([])), "{document:#}");
     assert_eq!(world.service_ids().await, [running.instance(), running.sidecar()]);
 }
-
-#[tokio::test]
-async fn a_stack_that_does_not_exist_is_said() {
-    let world = World::without_deployment("compared-nowhere").await;
-    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
-    let said = said(
-        command(&aws.url, &["compare", "--stack", "compared-nowhere"])
-            .env("CONSUL_HTTP_ADDR", &world.consul.address)
-            .env("CONSUL_HTTP_TOKEN", "unknown"),
-    )
-    .await;
-    assert_eq!(said.code, Some(2));
-    assert!(
-        said.errors.contains("the controller's history could not be read: resources of stack compared-nowhere"),
-        "{}",
-        said.errors
-    );
-}

@@ -6,7 +6,7 @@ use local_stack::{
 };
 use serde_json::{Value, json};
 use test_harness::{
-    ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, MESH_INIT, Release, SYNCED},
+    ecs_agent::{DataplaneService, DataplaneTask, MESH_INIT, Release},
     recorder::{Answer, Recorder},
 };
 use tokio::sync::OnceCell;
@@ -106,69 +106,6 @@ async fn registered_tasks_without_a_proof_are_listed() {
         said.out
     );
     assert_eq!(consul.lines().len(), 7, "{:?}", consul.lines());
-}
-
-#[tokio::test]
-async fn a_task_that_never_became_healthy_is_named_with_its_container() {
-    let world = World::without_deployment("status-unhealthy").await;
-    let task = of_ecs_service(&world).await;
-    task.mesh_init().await;
-    task.report_health(DATAPLANE, "HEALTHY").await;
-    task.report_health(SYNCED[0], "UNHEALTHY").await;
-    task.report_health(SYNCED[1], "HEALTHY").await;
-    task.health_sync().await.tick().await;
-    let (row, code) = row(&world).await;
-    assert_eq!(row["verdict"], "the task is not passing: its container app is UNHEALTHY");
-    assert_eq!((code, &row["passingInstances"]), (Some(1), &json!(0)));
-}
-
-#[tokio::test]
-async fn a_drained_service_says_why() {
-    let world = World::without_deployment("status-drained").await;
-    let task = of_ecs_service(&world).await;
-    task.settle().await;
-    // As the controller drains it
-    let output = "the container consul-dataplane has stopped in the running task";
-    let checks = [task.instance(), task.sidecar()].map(|id| {
-        json!({
-            "Node": world.cluster(), "CheckID": format!("_service_maintenance:{id}"), "Name": "Service Maintenance Mode",
-            "Status": "critical", "Output": output, "ServiceID": id,
-        })
-    });
-    world.register_raw(&json!({ "Checks": checks })).await;
-    let (row, code) = row(&world).await;
-    assert_eq!((code, &row["verdict"]), (Some(1), &json!(format!("the task is drained: {output}"))));
-}
-
-#[tokio::test]
-async fn an_instance_without_a_task_is_found() {
-    let world = World::without_deployment("status-leftover").await;
-    let task = of_ecs_service(&world).await;
-    task.settle().await;
-    let gone = "0".repeat(32);
-    for body in task.registrations().await {
-        let text = body.to_string().replace(task.id(), &gone);
-        world.consul.put("/v1/catalog/register", &serde_json::from_str(&text).unwrap()).await;
-    }
-    let (row, code) = row(&world).await;
-    assert_eq!((code, &row["verdict"]), (Some(1), &json!("1 instance in Consul has no running task")));
-    let shown = status(&world, &[&world.service()]).await;
-    assert!(
-        shown.out.contains(&gone) && shown.out.contains("its instance in Consul has no running task"),
-        "{}",
-        shown.out
-    );
-}
-
-#[tokio::test]
-async fn a_task_that_consul_has_lost_is_not_registered() {
-    let world = World::without_deployment("status-lost").await;
-    let task = of_ecs_service(&world).await;
-    task.settle().await;
-    task.forget().await;
-    let (row, code) = row(&world).await;
-    let why = "the task is not registered: Consul has lost it; with Repair=on, the next sweep registers it again";
-    assert_eq!((code, &row["verdict"]), (Some(1), &json!(why)));
 }
 
 #[tokio::test]

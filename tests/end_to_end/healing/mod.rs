@@ -1,17 +1,13 @@
-//! Running tasks that Consul has forgotten or remembers wrongly, on the deployed stack with a real Consul: the sweeps of
-//! `reconcile` repair them. The containers' agent, `mesh-init` and `health-sync` are stand-ins.
+//! Sweeps repair running tasks that Consul has forgotten or remembers wrongly, on the deployed stack with a real Consul. The
+//! containers' agent, `mesh-init` and `health-sync` are stand-ins. The edges of a repair are tested in `tests/in_process/repair`
+//! and `tests/in_process/healing`.
 
-mod admission;
-mod broken;
-mod dead_proxy;
 mod forgotten;
 mod left_alone;
-mod modes;
 mod snapshot;
 mod stand_in;
-mod statuses;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use local_stack::{
     Stack,
@@ -20,63 +16,32 @@ use local_stack::{
     world::{World, task_id},
 };
 use serde_json::{Value, json};
-use test_harness::ecs_agent::{DataplaneTask, HealthSync, Release, SYNCED, writes};
+use test_harness::ecs_agent::{DataplaneTask, HealthSync, Release, writes};
 use tokio::sync::OnceCell;
 
 use crate::fixture::controller_token;
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 29] = [
-    "announced",
-    "node-gone",
-    "service-gone",
-    "check-gone",
-    "all-gone",
-    "gone-unhealthy",
-    "kept-marks",
-    "snapshot",
-    "just-changed",
-    "two-sweeps",
-    "settled-in",
-    "failed-init",
-    "disconnected",
-    "unknown-field",
-    "bridged",
-    "own-tag",
-    "service-tag",
-    "clients",
-    "starting",
-    "proxy-event",
-    "proxy-sweep",
-    "planned-only",
-    "told-to-end",
-    "kept-broken",
-    "no-reporter",
-    "impostor",
-    "misdescribed",
-    "iam-role",
-    "two-consuls",
-];
+const CLUSTERS: [&str; 5] = ["node-gone", "kept-marks", "opted-out", "proxy-event", "iam-role"];
 
 /// A cluster of the deployment.
 async fn world(name: &'static str) -> World<'static> {
     static DEPLOYED: OnceCell<Deployed> = OnceCell::const_new();
     assert!(CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
-    let deployed = DEPLOYED.get_or_init(|| deployment("healing", &CLUSTERS, &[])).await;
+    let deployed = DEPLOYED.get_or_init(|| deployment("healing")).await;
     World::new(Stack::shared().await, deployed, "healing", name)
 }
 
-/// Deploys for these clusters, with further parameters.
-async fn deployment(name: &str, clusters: &[&str], further: &[(&str, &str)]) -> Deployed {
+async fn deployment(name: &str) -> Deployed {
     let stack = Stack::shared().await;
-    for cluster in clusters {
-        stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
+    for cluster in CLUSTERS {
+        stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
     }
     let token = controller_token(&stack.consul, name).await;
     let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token.secret_id);
     let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
-    let clusters = clusters.join(",");
-    let own = [
+    let clusters = CLUSTERS.join(",");
+    let parameters = [
         ("ConsulHttpAddr", stack.consul.address.as_str()),
         ("ConsulHttpTokenSecretArn", &secret),
         ("EcsClusterArns", &clusters),
@@ -85,7 +50,6 @@ async fn deployment(name: &str, clusters: &[&str], further: &[(&str, &str)]) -> 
         // Only events and the tests' own sweeps change anything.
         ("ReconcileRate", "rate(1 day)"),
     ];
-    let parameters: Vec<(&str, &str)> = own.iter().chain(further).copied().collect();
     deploy(&stack.aws, name, &parameters).await
 }
 
@@ -144,15 +108,6 @@ async fn one_of_each_release<'a>(world: &'a World<'a>) -> Vec<(DataplaneTask<'a>
         tasks.push(DataplaneTask::start(world, release).await);
     }
     tasks
-}
-
-/// The statuses of the checks of a task whose first synced container fails; those of the dataplane follow it since 0.9.
-fn statuses_with_failing_app(task: &DataplaneTask<'_>, release: Release) -> BTreeMap<String, String> {
-    let mut statuses = task.all_checks(if release == Release::V0_8 { "passing" } else { "critical" });
-    for (container, status) in SYNCED.into_iter().zip(["critical", "passing"]) {
-        statuses.insert(format!("{}-{container}", task.instance()), status.to_owned());
-    }
-    statuses
 }
 
 /// The IDs of the services of some tasks, sorted.

@@ -89,18 +89,3 @@ async fn a_stopped_event_removes_a_failed_agent() {
     })
     .await;
 }
-
-#[tokio::test]
-async fn an_agent_with_foreign_services_stays() {
-    let world = world("shared-agent").await;
-    let task = world.run(&client_generation(&world).await).await;
-    let agent = ClientAgent::join(world.consul, "ip-10-0-3-11.shared-agent").await;
-    agent.register(world.consul, &service(&world.service(), &task)).await;
-    agent.register(world.consul, &json!({ "ID": "by-hand", "Name": "by-hand", "Port": 1 })).await;
-    let name = agent.name.clone();
-    world.stop(&task).await;
-    agent.kill_and_wait_until_failed(world.consul).await;
-    world.swept().await;
-    assert_eq!(member_status(world.consul, &name).await, Some(4));
-    assert!(node_services(world.consul, &name).await.contains("by-hand"));
-}

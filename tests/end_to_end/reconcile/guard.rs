@@ -6,23 +6,6 @@ use super::world;
 use local_stack::wait::{SOON, eventually};
 
 #[tokio::test]
-async fn stopped_tasks_are_removed_however_many_they_are() {
-    let world = world("guard-stopped").await;
-    let service = world.service();
-    let definition = world.mesh_definition(&service).await;
-    for number in 0..12 {
-        let task = world.run(&definition).await;
-        world.register_instance(&service, &task).await;
-        if number > 0 {
-            world.stop(&task).await;
-        }
-    }
-    let summary = world.swept().await;
-    assert_eq!(summary["deleted"]["services"], 22, "{summary}");
-    assert_eq!(world.service_ids().await.len(), 2);
-}
-
-#[tokio::test]
 async fn an_empty_listing_waits_for_a_second_look() {
     let world = world("guard-nothing").await;
     let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/guard-nothing/{}", "0".repeat(32));

@@ -2,7 +2,6 @@
 //! Assertions are about the state of Consul and Secrets Manager.
 
 mod agents;
-mod concurrency;
 mod deleted_cluster;
 mod guard;
 mod many_clusters;
@@ -19,22 +18,16 @@ use local_stack::{
 use tokio::sync::OnceCell;
 
 /// The clusters of the deployment that most tests share: one for each test.
-const CLUSTERS: [&str; 15] = [
+const CLUSTERS: [&str; 9] = [
     "lost-events",
     "fifty-stops",
-    "dry-run",
     "foreign",
     "forgotten",
-    "orphan-token",
     "lost-policy",
-    "guard-stopped",
     "guard-nothing",
-    "side-by-side",
     "pre-provision",
-    "pre-provision-failed",
     "dead-agent",
     "dead-agent-event",
-    "shared-agent",
 ];
 
 /// The parameters of a deployment without a grace period and without scheduled sweeps.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::world;
 use local_stack::{
     aws::{ACCOUNT, REGION},
-    world::{World, cluster_arn},
+    world::World,
 };
 
 /// `EventBridge`'s event of a call that `CloudTrail` has recorded.
@@ -50,20 +50,4 @@ async fn a_registered_definition_gets_its_token() {
     world.deliver(&[api_call("UpdateService", &response)]).await;
     let new = world.provisioned(&world.secret_name(&service)).await;
     assert_ne!(new.token, pair.token);
-}
-
-#[tokio::test]
-async fn failed_and_foreign_calls_create_nothing() {
-    let world = world("pre-provision-failed").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let mut failed =
-        api_call("RegisterTaskDefinition", &json!({ "taskDefinition": { "taskDefinitionArn": definition.0 } }));
-    failed["detail"]["errorCode"] = json!("AccessDenied");
-    let elsewhere = json!({ "service": { "taskDefinition": definition.0, "clusterArn": cluster_arn("unknown") } });
-    let plain = world.definition("pre-provision-failed-plain", &json!([]), None).await;
-    let outside = json!({ "taskDefinition": { "taskDefinitionArn": plain.0 } });
-    world.deliver(&[failed, api_call("CreateService", &elsewhere), api_call("RegisterTaskDefinition", &outside)]).await;
-    world.settled().await;
-    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await, None);
-    assert!(world.tokens_about(world.name).await.is_empty());
 }

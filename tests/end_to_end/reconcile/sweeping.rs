@@ -1,15 +1,11 @@
 //! Sweeps: lost events, tasks that ECS has forgotten, and manual changes.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
-use mesh::{bounds::Bounds, time::elapsed};
 use serde_json::{Value, json};
 
 use super::world;
 use local_stack::{
     wait::{SOON, eventually},
-    world::{TIME_BOUNDS, cluster_arn, task_id},
+    world::{cluster_arn, task_id},
 };
 use test_harness::jwt::JwtAuthMethod;
 
@@ -84,31 +80,6 @@ async fn one_sweep_handles_fifty_missed_stops() {
     assert_eq!(summary["deleted"]["services"], 100, "what ECS describes as STOPPED needs no force");
     assert_eq!(world.service_ids().await.len(), 2);
     world.provisioned(&world.secret_name(&world.service())).await;
-}
-
-#[tokio::test]
-async fn a_dry_run_changes_nothing() {
-    let world = world("dry-run").await;
-    let service = world.service();
-    let definition = world.mesh_definition(&service).await;
-    let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
-    world.register_instance(&service, &stopped).await;
-    world.stop(&stopped).await;
-    let before = world.node_services().await;
-    let summary = world.sweep(&json!({ "dryRun": true })).await.unwrap();
-    assert_eq!(summary["outcome"], "dry_run");
-    let planned = summary["clusters"][0]["planned"].as_array().unwrap();
-    let actions: Vec<&str> = planned.iter().map(|action| action["action"].as_str().unwrap()).collect();
-    assert_eq!(actions.iter().filter(|action| **action == "deregister").count(), 2, "{planned:?}");
-    // Another test may have created the client agents' token
-    let is_its = |planned: &&Value| planned["holder"] == format!("service {service}");
-    let provisioned: Vec<&Value> = planned.iter().filter(is_its).map(|planned| &planned["action"]).collect();
-    assert_eq!(provisioned, ["provision"], "{planned:?}");
-    assert!(planned.iter().any(|action| action["taskId"] == task_id(&stopped)), "{planned:?}");
-    // And nothing has changed
-    assert_eq!(world.node_services().await, before);
-    assert_eq!(world.secret_text(&world.secret_name(&service)).await, None);
-    drop(running);
 }
 
 #[tokio::test]
@@ -188,27 +159,6 @@ async fn forgotten_tasks_are_cleaned_up() {
 }
 
 #[tokio::test]
-async fn an_emptied_secret_gets_its_token_back() {
-    let world = world("orphan-token").await;
-    let service = world.service();
-    world.run(&world.mesh_definition(&service).await).await;
-    world.swept().await;
-    let pair = world.provisioned(&world.secret_name(&service)).await;
-    let emptied = world.aws.secrets().put_secret_value().secret_id(world.secret_name(&service)).secret_string("{}");
-    emptied.send().await.expect("PutSecretValue");
-    let emptied_at = Timestamp::now();
-    // Before that, the token may be one that its creator has not shown yet, or one that is being deleted
-    let bounds: Bounds = TIME_BOUNDS.parse().unwrap();
-    eventually("the emptied secret to be old enough", SOON, || async {
-        let age = elapsed(emptied_at, Timestamp::now());
-        if age > bounds.settled_after() + Duration::from_secs(1) { Ok(()) } else { Err(format!("{age:?}")) }
-    })
-    .await;
-    world.swept().await;
-    assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair, "Consul's token is the one");
-}
-
-#[tokio::test]
 async fn a_deleted_client_policy_is_restored() {
     let world = world("lost-policy").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
@@ -223,7 +173,7 @@ async fn a_deleted_client_policy_is_restored() {
 
 #[tokio::test]
 async fn a_misspelt_order_is_refused() {
-    let world = world("dry-run").await;
+    let world = world("lost-events").await;
     for (order, said) in [
         (json!({ "dryrun": true }), "dryRun"),
         (json!({ "clusters": ["prod"] }), "a cluster ARN such as"),

@@ -10,7 +10,7 @@ use local_stack::{
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
-async fn only_the_stopped_task_s_logins_are_deleted() {
+async fn only_logins_and_services_of_the_stopped_task_are_deleted() {
     let world = Fixture::login("login-tokens").await;
     let other = Fixture::login("login-tokens-other").await;
     let service = world.service();
@@ -26,6 +26,10 @@ async fn only_the_stopped_task_s_logins_are_deleted() {
         log_in(&world.cluster(), &staying).await,
         method.log_in(&service, &json!({ "consul.hashicorp.com/task-id": world::task_id(&stopping) })).await.secret_id,
     ];
+    for task in [&stopping, &staying] {
+        world.register_instance(&service, task).await;
+    }
+    assert_eq!(world.service_ids().await.len(), 4);
     world.stop_task(&stopping).await;
     world.settled().await;
     for token in gone {
@@ -34,38 +38,10 @@ async fn only_the_stopped_task_s_logins_are_deleted() {
     for token in kept {
         assert!(world.is_valid(&token).await, "a login token of another owner was deleted");
     }
-}
-
-#[tokio::test]
-async fn how_a_task_has_stopped_is_in_the_log() {
-    let world = Fixture::login("ends").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let task = world.run(&definition).await;
-    // Given the event of a task that stopped because its app was killed
-    world.stop(&task).await;
-    let mut event = world.event(&task).await;
-    let detail = &mut event["detail"];
-    detail["stopCode"] = json!("EssentialContainerExited");
-    detail["stoppedAt"] = json!("2026-11-20T11:30:41.903Z");
-    detail["stoppedReason"] = json!("Essential container in task exited");
-    detail["containers"] = json!([{ "name": "app", "exitCode": 137, "reason": "OutOfMemoryError" }]);
-    // When it is handled
-    world.deliver(&[event]).await;
-    world.settled().await;
-    // Then the log tells it, for as long as its lines are kept
-    let line = eventually("how the task has stopped", SOON, || async {
-        let lines = world.aws.logs(&world.deployed.log_group).await;
-        let mut parsed = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let found = parsed.find(|line| line["action"] == "task_stopped" && line["task_id"] == world::task_id(&task));
-        found.ok_or_else(|| format!("{} lines without it", lines.len()))
-    })
-    .await;
-    assert_eq!((&line["outcome"], &line["service"]), (&json!("seen"), &json!(world.service())));
-    assert_eq!(line["cluster_arn"], world.cluster());
-    assert_eq!(line["stop_code"], "EssentialContainerExited");
-    assert_eq!(line["reason"], "Essential container in task exited");
-    assert_eq!(line["containers"], "app exited with 137 (OutOfMemoryError)");
-    assert_eq!(line["stopped_at"], "2026-11-20T11:30:41.903Z");
+    let left = format!("{service}-{}", world::task_id(&staying));
+    assert_eq!(world.service_ids().await, [left.clone(), format!("{left}-sidecar-proxy")]);
+    assert_eq!(world.checks_of(&stopping).await, Vec::<Value>::new());
+    assert_eq!(world.checks_of(&staying).await.len(), 3);
 }
 
 #[tokio::test]
@@ -83,49 +59,6 @@ async fn auth_method_mode_creates_nothing() {
         lines.iter().find(is_it).map(drop).ok_or_else(|| format!("{} lines without it", lines.len()))
     })
     .await;
-}
-
-#[tokio::test]
-async fn auth_method_mode_revokes_old_idle_tokens() {
-    let world = Fixture::login("left-behind").await;
-    let old = world.consul_ecs_controller_token(&world.service()).await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let task = world.start_task(&definition).await;
-    world.stop_task(&task).await;
-    world.emptied(&world.secret_name(&world.service())).await;
-    world.revoked(&old).await;
-}
-
-#[tokio::test]
-async fn only_the_stopped_task_s_services_are_deregistered() {
-    let world = Fixture::login("catalog").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
-    world.register_instance(&world.service(), &stopping).await;
-    world.register_instance(&world.service(), &staying).await;
-    assert_eq!(world.service_ids().await.len(), 4);
-    world.stop_task(&stopping).await;
-    world.settled().await;
-    let left = format!("{}-{}", world.service(), world::task_id(&staying));
-    assert_eq!(world.service_ids().await, [left.clone(), format!("{left}-sidecar-proxy")]);
-    assert_eq!(world.checks_of(&stopping).await, Vec::<Value>::new());
-    assert_eq!(world.checks_of(&staying).await.len(), 3);
-}
-
-#[tokio::test]
-async fn a_hundred_stopped_tasks_are_cleared() {
-    let world = Fixture::login("hundred-stops").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let mut events = Vec::new();
-    for _ in 0..100 {
-        let task = world.run(&definition).await;
-        world.register_instance(&world.service(), &task).await;
-        world.stop(&task).await;
-        events.push(world.event(&task).await);
-    }
-    world.deliver(&events).await;
-    world.settled().await;
-    assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 
 #[tokio::test]

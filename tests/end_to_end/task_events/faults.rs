@@ -1,4 +1,4 @@
-//! An outage of Consul, a wrong credential, and TLS with a private authority.
+//! A wrong credential, and TLS with a private authority.
 
 use crate::fixture::{Fixture, controller_token};
 use local_stack::{
@@ -8,33 +8,6 @@ use local_stack::{
 };
 use test_harness::jwt::JwtAuthMethod;
 use test_harness::tls::certificate_for;
-
-#[tokio::test]
-async fn messages_wait_while_consul_is_down() {
-    let fixture = Fixture::get().await;
-    // Given a deployment with its own Consul, which is down
-    let consul = Consul::start().await;
-    let token = controller_token(&consul, "outage").await;
-    let world = fixture.deployment_of_its_own(&consul, "outage", &token.secret_id, &[]).await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let (starting, stopping) = (world.run(&definition).await, world.run(&definition).await);
-    world.register_instance(&world.service(), &stopping).await;
-    consul.stop();
-    world.stop(&stopping).await;
-    world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
-    eventually("both messages to have returned at least once", SOON, || async {
-        let waiting = world.waiting(&world.deployed.queue_url).await;
-        let back = waiting.iter().filter(|message| message["ReceiveCount"].as_u64() >= Some(2)).count();
-        if back == 2 { Ok(()) } else { Err(format!("{waiting:#?}")) }
-    })
-    .await;
-    // When Consul is up again
-    consul.start_again().await;
-    // Then the messages are handled
-    world.settled().await;
-    world.provisioned(&world.secret_name(&world.service())).await;
-    assert_eq!(world.service_ids().await, Vec::<String>::new());
-}
 
 #[tokio::test]
 async fn a_wrong_credential_changes_nothing() {

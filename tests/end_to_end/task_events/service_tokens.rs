@@ -6,19 +6,6 @@ use crate::fixture::Fixture;
 use local_stack::wait::{SOON, eventually};
 
 #[tokio::test]
-async fn one_remaining_task_keeps_the_token() {
-    let world = Fixture::tokens("one-of-two").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let first = world.start_task(&definition).await;
-    world.start_task(&definition).await;
-    let pair = world.provisioned(&world.secret_name(&world.service())).await;
-    world.stop_task(&first).await;
-    world.settled().await;
-    assert!(world.is_valid(&pair.token).await);
-    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair));
-}
-
-#[tokio::test]
 async fn the_last_stop_revokes_the_token() {
     let world = Fixture::tokens("last-task").await;
     let secret = world.secret_name(&world.service());
@@ -50,20 +37,4 @@ async fn the_last_stop_revokes_the_token() {
     let new = world.provisioned(&secret).await;
     assert_ne!((&new.accessor_id, &new.token), (&stolen.accessor_id, &stolen.token));
     assert!(!world.is_valid(&stolen.token).await);
-}
-
-#[tokio::test]
-async fn a_quick_restart_keeps_the_token() {
-    let world = Fixture::tokens("quick-restart").await;
-    let secret = world.secret_name(&world.service());
-    let definition = world.mesh_definition(&world.service()).await;
-    let task = world.start_task(&definition).await;
-    let pair = world.provisioned(&secret).await;
-    // When a task stops, and its successor starts before the idle check that is due after the grace period
-    world.stop(&task).await;
-    let successor = world.run(&definition).await;
-    world.deliver(&[world.event(&task).await, world.event(&successor).await]).await;
-    world.settled().await;
-    assert!(world.is_valid(&pair.token).await);
-    assert_eq!(world.pair(&secret).await, Some(pair));
 }

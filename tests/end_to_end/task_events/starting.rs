@@ -1,7 +1,5 @@
 //! Tasks that start: which of them get a token, and what it grants.
 
-use std::collections::BTreeSet;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -48,38 +46,6 @@ async fn a_first_start_provisions_working_tokens() {
 }
 
 #[tokio::test]
-async fn a_second_task_creates_no_token() {
-    let world = Fixture::tokens("second-task").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    world.start_task(&definition).await;
-    let first = world.provisioned(&world.secret_name(&world.service())).await;
-    world.start_task(&definition).await;
-    world.settled().await;
-    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(first));
-    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
-}
-
-#[tokio::test]
-async fn twenty_concurrent_starts_create_one_token() {
-    let world = Fixture::tokens("twenty-starts").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let mut events = Vec::new();
-    for _ in 0..20 {
-        let task = world.run(&definition).await;
-        events.push(world.event(&task).await);
-    }
-    futures::future::join_all(events.iter().map(|event| world.deliver(std::slice::from_ref(event)))).await;
-    world.settled().await;
-    let pair = world.provisioned(&world.secret_name(&world.service())).await;
-    let tokens = world.tokens_about(&world.service()).await;
-    assert_eq!(tokens.len(), 1, "{tokens:#?}");
-    assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
-    // And no version of the secret names another token
-    let secret = world.secret_name(&world.service());
-    assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token]));
-}
-
-#[tokio::test]
 async fn a_consul_ecs_controller_token_is_adopted() {
     let world = Fixture::tokens("adopted").await;
     let service = world.service();
@@ -93,44 +59,4 @@ async fn a_consul_ecs_controller_token_is_adopted() {
     world.stop_task(&task).await;
     world.emptied(&world.secret_name(&service)).await;
     world.revoked(&old).await;
-}
-
-#[tokio::test]
-async fn empty_secrets_are_filled_in() {
-    let world = Fixture::tokens("empty-secret").await;
-    let (blank, bare) = (world.service(), format!("{}-bare", world.name));
-    world.put_secret(&world.secret_name(&blank), &json!({})).await;
-    world.aws.secrets().create_secret().name(world.secret_name(&bare)).send().await.expect("CreateSecret");
-    for service in [blank, bare] {
-        let definition = world.mesh_definition(&service).await;
-        world.start_task(&definition).await;
-        world.provisioned(&world.secret_name(&service)).await;
-    }
-}
-
-#[tokio::test]
-async fn task_tags_suffice_for_the_mesh() {
-    let world = Fixture::tokens("own-tags").await;
-    let service = world.service();
-    let config = json!({ "service": { "name": service } });
-    let read = [("CONSUL_HTTP_TOKEN", service.as_str())];
-    let definition = world.definition_reading(&service, &json!([]), Some(&config), &read).await;
-    let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
-    let task = world.run_tagged(&definition, &tags).await;
-    world.deliver(&[world.event(&task).await]).await;
-    world.provisioned(&world.secret_name(&service)).await;
-}
-
-#[tokio::test]
-async fn gateways_and_other_tasks_get_no_token() {
-    let world = Fixture::tokens("not-in-mesh").await;
-    let plain = world.definition(&format!("{}-plain", world.name), &json!([]), None).await;
-    let mesh = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
-    let config = json!({ "gateway": { "kind": "mesh-gateway" } });
-    let gateway = world.definition(&format!("{}-gateway", world.name), &mesh, Some(&config)).await;
-    world.start_task(&plain).await;
-    world.start_task(&gateway).await;
-    world.settled().await;
-    assert_eq!(world.tokens_about(world.name).await, Vec::<Value>::new());
-    assert_eq!(world.secret_text(&world.secret_name(&format!("{}-gateway", world.name))).await, None);
 }

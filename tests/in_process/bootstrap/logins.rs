@@ -139,21 +139,3 @@ async fn tasks_and_gateways_can_log_in() {
     assert_eq!((errors(&report).len(), report.unchanged.len()), (0, 17), "{report:?}");
     assert_eq!(snapshot(&consul).await, before);
 }
-
-#[tokio::test]
-async fn a_missing_aws_iam_is_reported() {
-    let consul = Consul::start().await;
-    let version = consul.get("/v1/agent/self").await["Config"]["Version"].as_str().unwrap().to_owned();
-    let controller = controller(&consul.address, &consul.management_token, &[("BOOTSTRAP", "dataplane")]).await;
-    let errors = errors(&bootstrap(&controller).await);
-    let methods = consul.get("/v1/acl/auth-methods").await;
-    let minor: u32 = version.split('.').nth(1).unwrap().parse().unwrap();
-    if version.starts_with("1.") && minor < 12 {
-        assert_eq!(errors.len(), 5, "Consul {version}, the method and its four rules: {errors:?}");
-        assert!(errors[0].contains("needs Consul 1.12 or newer"), "Consul {version}: {}", errors[0]);
-        assert!(!names(&methods).contains(&METHOD), "Consul {version}: {methods}");
-    } else {
-        assert_eq!(errors, [""; 0], "Consul {version}");
-        assert!(names(&methods).contains(&METHOD), "Consul {version}: {methods}");
-    }
-}

@@ -6,7 +6,6 @@ mod concurrency;
 mod enterprise;
 pub(crate) mod fake;
 mod logins;
-mod merging;
 mod preflight;
 mod recorded;
 mod repeated;

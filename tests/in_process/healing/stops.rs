@@ -34,90 +34,73 @@ async fn forgotten<'a>(world: &'a World<'a>) -> (DataplaneTask<'a>, DataplaneTas
     (task, other)
 }
 
-#[tokio::test]
-async fn a_task_that_has_stopped_before_its_registration_is_not_registered() {
-    let world = World::without_deployment("stops-early").await;
-    let (task, other) = forgotten(&world).await;
-    // Given a sweep that has read all tasks and the catalog, and is about to look at the forgotten ones again
-    let held = Held::at(&world, Request::Describe(2)).await;
-    let report = held.sweep_while(stop_and_handle(&task)).await;
-    assert_eq!(counts(&report), (1, 0));
-    assert!(held.writes().iter().all(|write| !write.contains(task.id())), "{:#?}", held.writes());
-    assert_only(&world, &other).await;
+/// What happens to a task while a sweep that repairs it is held.
+#[derive(Clone, Copy)]
+enum End {
+    /// It stops, and its event is handled.
+    Stopped,
+    /// It stops, and its event comes after the sweep.
+    StoppedUnhandled,
+    /// ECS tells it to stop. Its containers still run.
+    ToldToStop,
+    /// The same, and the event of that is handled.
+    ToldToStopHandled,
+}
+
+impl End {
+    async fn happens_to(self, task: &DataplaneTask<'_>) {
+        match self {
+            Self::Stopped => stop_and_handle(task).await,
+            Self::StoppedUnhandled => task.world().stop(&task.arn).await,
+            Self::ToldToStop => task.tell_to_stop().await,
+            Self::ToldToStopHandled => {
+                task.tell_to_stop().await;
+                handle_event(task).await;
+            }
+        }
+    }
+
+    async fn is_followed_by(self, task: &DataplaneTask<'_>) {
+        match self {
+            Self::Stopped | Self::ToldToStop => {}
+            Self::StoppedUnhandled => handle_event(task).await,
+            Self::ToldToStopHandled => stop_and_handle(task).await,
+        }
+    }
 }
 
 #[tokio::test]
-async fn a_task_that_is_told_to_stop_before_its_registration_is_not_registered() {
-    let world = World::without_deployment("told-early").await;
-    let (task, other) = forgotten(&world).await;
-    let held = Held::at(&world, Request::Describe(2)).await;
-    let report = held.sweep_while(task.tell_to_stop()).await;
-    assert_eq!(counts(&report), (1, 0));
-    assert!(held.writes().iter().all(|write| !write.contains(task.id())), "{:#?}", held.writes());
-    assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn a_task_that_stops_while_its_service_is_registered_leaves_nothing() {
-    let world = World::without_deployment("stops-service").await;
-    let (task, other) = forgotten(&world).await;
-    // Its event finds nothing to deregister, because the registration comes after it
-    let held = Held::at(&world, Request::Register(task.instance())).await;
-    let report = held.sweep_while(stop_and_handle(&task)).await;
-    assert_eq!(counts(&report), (1, 0));
-    assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn a_task_that_stops_between_its_two_registrations_leaves_nothing() {
-    let world = World::without_deployment("stops-between").await;
-    let (task, other) = forgotten(&world).await;
-    // Its event deregisters the service, and the sweep registers the sidecar proxy after it
-    let held = Held::at(&world, Request::Register(task.sidecar())).await;
-    let report = held.sweep_while(stop_and_handle(&task)).await;
-    assert_eq!(counts(&report), (1, 0));
-    assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn a_task_that_is_told_to_stop_while_it_is_registered_leaves_nothing() {
-    let world = World::without_deployment("told-service").await;
-    let (task, other) = forgotten(&world).await;
-    let held = Held::at(&world, Request::Register(task.sidecar())).await;
-    let report = held
-        .sweep_while(async {
-            // Its containers still run, and its health-sync ends after its proxy
-            task.tell_to_stop().await;
-            handle_event(&task).await;
-        })
-        .await;
-    assert_eq!(counts(&report), (1, 0));
-    assert_only(&world, &other).await;
-    stop_and_handle(&task).await;
-    assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn a_task_that_stops_after_the_sweep_has_looked_is_deregistered_by_its_event() {
-    let world = World::without_deployment("stops-late").await;
-    let (task, other) = forgotten(&world).await;
-    let held = Held::at(&world, Request::Announce).await;
-    let report = held.sweep_while(stop_and_handle(&task)).await;
-    assert_eq!(counts(&report), (2, 0));
-    assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn a_task_that_stops_after_its_registration_leaves_nothing() {
-    let world = World::without_deployment("stops-after").await;
-    let (task, other) = forgotten(&world).await;
-    // When the sweep sees that it has stopped, and the event comes after the sweep
-    let held = Held::at(&world, Request::Describe(3)).await;
-    let report = held.sweep_while(async { world.stop(&task.arn).await }).await;
-    assert_eq!(counts(&report), (1, 0));
-    assert_only(&world, &other).await;
-    handle_event(&task).await;
-    assert_only(&world, &other).await;
+async fn a_task_that_ends_during_its_repair_leaves_nothing() {
+    type HeldAt = fn(&DataplaneTask<'_>) -> Request;
+    let rows: [(&str, HeldAt, End, usize); 7] = [
+        // The sweep has read all tasks and the catalog, and is about to look at the forgotten ones again
+        ("stops-early", |_| Request::Describe(2), End::Stopped, 1),
+        ("told-early", |_| Request::Describe(2), End::ToldToStop, 1),
+        // The event finds nothing to deregister, because the registration comes after it
+        ("stops-service", |task| Request::Register(task.instance()), End::Stopped, 1),
+        // The event deregisters the service, and the sweep registers the sidecar proxy after it
+        ("stops-between", |task| Request::Register(task.sidecar()), End::Stopped, 1),
+        ("told-service", |task| Request::Register(task.sidecar()), End::ToldToStopHandled, 1),
+        // The sweep sees that it has stopped
+        ("stops-after", |_| Request::Describe(3), End::StoppedUnhandled, 1),
+        // The sweep does not look again
+        ("stops-late", |_| Request::Announce, End::Stopped, 2),
+    ];
+    for (name, at, end, repaired) in rows {
+        // Given a sweep that is held while it repairs two tasks
+        let world = World::without_deployment(name).await;
+        let (task, other) = forgotten(&world).await;
+        let held = Held::at(&world, at(&task)).await;
+        // When one of them ends
+        let report = held.sweep_while(end.happens_to(&task)).await;
+        assert_eq!(counts(&report), (repaired, 0), "{name}");
+        let is_written = held.writes().iter().any(|write| write.contains(task.id()));
+        assert_eq!(is_written, !name.ends_with("-early"), "{name}: {:#?}", held.writes());
+        // Then Consul holds only the other one, also after the event of the end
+        assert_only(&world, &other).await;
+        end.is_followed_by(&task).await;
+        assert_only(&world, &other).await;
+    }
 }
 
 #[tokio::test]

@@ -11,14 +11,8 @@ pub(super) const ROLES: &str = "arn:aws:iam::123456789012:role/consul-ecs";
 
 /// A task that logs in at the Consul of these hosts, with this role.
 fn logging_in(number: usize, hosts: &str, role: &str) -> FakeTask {
-    let config = json!({
-        "service": { "name": "web", "port": 9090 }, "proxy": {}, "transparentProxy": { "enabled": false },
-        "consulLogin": { "enabled": true }, "consulServers": { "hosts": hosts },
-    });
-    let mut task = FakeTask { role: Some(format!("{ROLES}/{role}")), ..FakeTask::new(number) };
-    task.definition = format!("web:{number}");
-    task.registrar["environment"][0]["value"] = json!(config.to_string());
-    task
+    let login = json!({ "consulLogin": { "enabled": true }, "consulServers": { "hosts": hosts } });
+    FakeTask { role: Some(format!("{ROLES}/{role}")), ..FakeTask::configured(number, &login) }
 }
 
 /// Tasks that Consul has forgotten together with their login tokens; it has what consul-ecs 0.10 has set up.
@@ -60,17 +54,30 @@ async fn a_task_that_only_claims_a_service_is_not_registered() {
 }
 
 #[tokio::test]
-async fn a_login_as_another_service_proves_nothing() {
-    // Given login tokens of the service web, and a task that claims to be payments
-    let mut task = FakeTask::new(1);
-    let config = task.registrar["environment"][0]["value"].as_str().unwrap().replace("web", "payments");
-    task.registrar["environment"][0]["value"] = json!(config);
-    let mesh = Mesh::forgotten(vec![task.clone()]).await;
-    mesh.set_logins(vec![task.id().to_owned()]);
+async fn a_task_without_a_proof_is_not_registered() {
+    // Given tasks that claim to be what neither a login token nor their IAM role says, and one that Consul could not read
+    let payments = FakeTask::configured(4, &json!({ "service": { "name": "payments", "port": 9090 } }));
+    let listener = json!({ "config": { "envoy_listener": [{ "filters": [null] }] } });
+    let unreadable = FakeTask::configured(5, &json!({ "proxy": listener }));
+    let rows = [
+        (logging_in(1, "127.0.0.1", "team-a"), "is \"team-a\", not \"web\""),
+        (logging_in(2, "consul.other.internal", "web"), "hosts"),
+        (logging_in(3, "exec=find-consul", "web"), "hosts"),
+        (payments.clone(), "not proven to be payments: its login token is that of web"),
+        (unreadable.clone(), "null inside a list"),
+    ];
+    let mesh = without_tokens(rows.iter().map(|(task, _)| task.clone()).collect()).await;
+    mesh.set_logins([payments, unreadable].map(|task| task.id().to_owned()).into());
+    for role in ["team-a", "web"] {
+        mesh.create_role(&format!("{ROLES}/{role}"), role);
+    }
     let report = mesh.sweep().await;
+    // Then nothing is registered, and the summary says why
     assert_eq!(mesh.registered(), Vec::<Value>::new());
-    let why = why_skipped(&report, &task).unwrap();
-    assert!(why.contains("not proven to be payments") && why.contains("that of web"), "{why}");
+    for (task, reason) in rows {
+        let why = why_skipped(&report, &task).unwrap();
+        assert!(why.contains(reason), "{why}");
+    }
 }
 
 #[tokio::test]
@@ -114,22 +121,6 @@ async fn the_checks_of_a_registered_instance_need_no_proof() {
     assert!(why_skipped(&report, &task).unwrap().contains("not proven to be web"), "{report:?}");
     assert_eq!(report.clusters[0].corrected, 2, "{report:?}");
     assert_eq!(mesh.statuses(&task)["web-*-app"], "critical");
-}
-
-#[tokio::test]
-async fn a_role_of_another_service_and_a_task_of_another_consul_are_not_registered() {
-    let intruder = logging_in(1, "127.0.0.1", "team-a");
-    let elsewhere = logging_in(2, "consul.other.internal", "web");
-    let by_program = logging_in(3, "exec=find-consul", "web");
-    let mesh = without_tokens(vec![intruder.clone(), elsewhere.clone(), by_program.clone()]).await;
-    mesh.create_role(&format!("{ROLES}/team-a"), "team-a");
-    mesh.create_role(&format!("{ROLES}/web"), "web");
-    let report = mesh.sweep().await;
-    assert_eq!(mesh.registered(), Vec::<Value>::new());
-    for (task, reason) in [(intruder, "is \"team-a\", not \"web\""), (elsewhere, "hosts"), (by_program, "hosts")] {
-        let why = why_skipped(&report, &task).unwrap();
-        assert!(why.contains(reason), "{why}");
-    }
 }
 
 #[tokio::test]
@@ -179,19 +170,4 @@ async fn without_acls_or_with_a_default_policy_that_allows_there_is_nothing_to_p
     let mesh = without_tokens(vec![FakeTask::new(1)]).await;
     mesh.turn_acls_off();
     assert_eq!(mesh.sweep().await.clusters[0].repaired, 1);
-}
-
-#[tokio::test]
-async fn a_configuration_with_which_consul_would_hang_is_not_registered() {
-    let mut task = FakeTask::new(1);
-    let config = json!({
-        "service": { "name": "web", "port": 9090 }, "transparentProxy": { "enabled": false },
-        "proxy": { "config": { "envoy_listener": [{ "filters": [null] }] } },
-    });
-    task.registrar["environment"][0]["value"] = json!(config.to_string());
-    let mesh = Mesh::forgotten(vec![task.clone()]).await;
-    let report = mesh.sweep().await;
-    assert_eq!(mesh.registered(), Vec::<Value>::new());
-    let why = why_skipped(&report, &task).unwrap();
-    assert!(why.contains("null inside a list"), "{why}");
 }

@@ -16,16 +16,6 @@ const READS: [(&str, usize); 4] =
 const LISTS: [&str; 4] = ["DescribeClusters", "DescribeTasks", "ListTasks", "ListTasks"];
 
 #[tokio::test]
-async fn a_sweep_in_which_nothing_is_missing_reads_the_checks_once() {
-    let mesh = Mesh::forgotten((1..=10).map(FakeTask::new).collect()).await;
-    mesh.sweep().await;
-    let report = mesh.sweep().await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(mesh.consul_calls(), counts(&READS));
-    assert_eq!(mesh.aws.operations(), LISTS);
-}
-
-#[tokio::test]
 async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
     for forgotten in [1, 10] {
         // Given tasks of which Consul has forgotten some
@@ -56,15 +46,4 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
         expected.sort_unstable();
         assert_eq!(mesh.aws.operations(), expected);
     }
-}
-
-#[tokio::test]
-async fn a_whole_catalog_of_a_thousand_tasks_is_back_after_one_sweep() {
-    let mesh = Mesh::forgotten((1..=1_000).map(FakeTask::new).collect()).await;
-    let report = mesh.sweep().await;
-    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 1_000), "{:?}", report.problems);
-    assert_eq!(mesh.registered().len(), 2_000);
-    assert_eq!(mesh.consul_calls()["PUT catalog/register"], 2_000, "one write for each instance, with its checks");
-    let report = mesh.sweep().await;
-    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0));
 }

@@ -48,8 +48,7 @@ async fn a_passing_check_of_a_container_with_unknown_health_is_left_and_reported
 async fn a_container_with_unknown_health_is_reported_also_with_what_is_missing_or_wrong() {
     // Given a task of which ECS does not know the app, while its worker's check is missing and its dataplane has failed
     let mut with_worker = FakeTask::new(1);
-    let config = with_worker.registrar["environment"][0]["value"].as_str().unwrap();
-    with_worker.registrar["environment"][0]["value"] = json!(config.replace(r#"["app"]"#, r#"["app","worker"]"#));
+    with_worker.configure(&json!({ "healthSyncContainers": ["app", "worker"] }));
     let mesh = Mesh::forgotten(vec![with_worker, FakeTask::new(2)]).await;
     mesh.sweep().await;
     let task = mesh.change(0, |task| {

@@ -1,7 +1,7 @@
 //! Running tasks whose proxy or health-sync has stopped, or whose login tokens are gone.
 
 use controller::SweepOrder;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
 
@@ -53,10 +53,7 @@ async fn a_disconnected_task_is_not_drained() {
 /// A task that logs in.
 fn logging_in(number: usize) -> FakeTask {
     let mut task = FakeTask::new(number);
-    let config = &mut task.registrar["environment"][0]["value"];
-    let mut parsed: Value = serde_json::from_str(config.as_str().unwrap()).unwrap();
-    parsed["consulLogin"] = json!({ "enabled": true });
-    *config = json!(parsed.to_string());
+    task.configure(&json!({ "consulLogin": { "enabled": true } }));
     task
 }
 
@@ -81,19 +78,6 @@ async fn a_task_without_login_tokens_is_reported_and_left_alone() {
     // And a dry run announces nothing
     let report = mesh.sweep_with(&SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
     assert!(why_skipped(&report, &tasks[0]).is_some() && mesh.published().is_empty(), "{report:?}");
-}
-
-#[tokio::test]
-async fn a_task_with_a_token_in_its_definition_is_not_judged_by_its_logins() {
-    // Given a task that reads a token, so that consul-ecs does not log in, and others that do
-    let mut tasks: Vec<FakeTask> = (1..=3).map(logging_in).collect();
-    tasks[0].definition = "api:1".to_owned();
-    tasks[0].registrar["secrets"] = json!([{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "token" }]);
-    let mesh = Mesh::forgotten(tasks.clone()).await;
-    mesh.sweep().await;
-    mesh.set_logins(tasks[1..].iter().flat_map(|task| [task.id().to_owned(), task.id().to_owned()]).collect());
-    let report = mesh.sweep().await;
-    assert_eq!(why_skipped(&report, &tasks[0]), None, "{report:?}");
 }
 
 #[tokio::test]

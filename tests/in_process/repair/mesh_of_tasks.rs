@@ -77,6 +77,21 @@ impl FakeTask {
         }
     }
 
+    /// The same with further fields in its configuration, and a definition of its own.
+    pub(super) fn configured(number: usize, fields: &Value) -> Self {
+        let mut task = Self { definition: format!("web:{number}"), ..Self::new(number) };
+        task.configure(fields);
+        task
+    }
+
+    /// Sets fields of its configuration.
+    pub(super) fn configure(&mut self, fields: &Value) {
+        let config = &mut self.registrar["environment"][0]["value"];
+        let mut parsed: Value = serde_json::from_str(config.as_str().unwrap()).unwrap();
+        parsed.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        *config = json!(parsed.to_string());
+    }
+
     /// Its ID.
     pub(super) fn id(&self) -> &str {
         self.arn.rsplit('/').next().unwrap()

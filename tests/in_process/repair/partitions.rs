@@ -10,13 +10,10 @@ use super::{
 /// A task of the service `web` in the partition `team`, which logs in at this Consul.
 fn of_team(number: usize) -> FakeTask {
     let config = json!({
-        "service": { "name": "web", "port": 9090, "partition": "team", "namespace": "default" }, "proxy": {},
-        "transparentProxy": { "enabled": false }, "consulLogin": { "enabled": true },
-        "consulServers": { "hosts": "127.0.0.1" },
+        "service": { "name": "web", "port": 9090, "partition": "team", "namespace": "default" },
+        "consulLogin": { "enabled": true }, "consulServers": { "hosts": "127.0.0.1" },
     });
-    let mut task = FakeTask { role: Some(format!("{ROLES}/web")), ..FakeTask::new(number) };
-    task.registrar["environment"][0]["value"] = json!(config.to_string());
-    task
+    FakeTask { role: Some(format!("{ROLES}/web")), ..FakeTask::configured(number, &config) }
 }
 
 /// A Consul Enterprise that has forgotten a task of the partition `team`, and has its login tokens in this partition.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use controller::{Deadline, SweepOrder};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
 
@@ -20,14 +20,6 @@ async fn orphaned(change: impl FnOnce(&mut FakeTask)) -> (Mesh, FakeTask) {
         task.unhealthy.insert("app");
     });
     (mesh, task)
-}
-
-/// Sets a field of the configuration of a task.
-fn configure(task: &mut FakeTask, pointer: &str, value: Value) {
-    let config = &mut task.registrar["environment"][0]["value"];
-    let mut parsed: Value = serde_json::from_str(config.as_str().unwrap()).unwrap();
-    *parsed.pointer_mut(pointer).unwrap() = value;
-    *config = json!(parsed.to_string());
 }
 
 fn are_all(mesh: &Mesh, task: &FakeTask, status: &str) -> bool {
@@ -71,23 +63,9 @@ async fn a_task_whose_configuration_is_not_known_is_reported() {
 #[tokio::test]
 async fn a_task_whose_metadata_have_another_task_id_is_corrected() {
     // Given a service whose metadata replace the ID of the task
-    let own = json!({ "name": "web", "port": 9090, "meta": { "task-id": "blue" } });
-    let (mesh, task) = orphaned(|task| configure(task, "/service", own)).await;
+    let own = json!({ "service": { "name": "web", "port": 9090, "meta": { "task-id": "blue" } } });
+    let (mesh, task) = orphaned(|task| task.configure(&own)).await;
     let report = mesh.sweep().await;
     assert_eq!(report.clusters[0].corrected, 3, "{report:?}");
     assert!(are_all(&mesh, &task, "critical"), "{:?}", mesh.statuses(&task));
-}
-
-#[tokio::test]
-async fn an_order_of_an_earlier_version_to_sync_health_is_acknowledged() {
-    let (mesh, task) = orphaned(|_| {}).await;
-    mesh.consul.forget();
-    // Given the message that an earlier version sent to itself, which waits in the queue during an upgrade
-    let body = json!({
-        "source": "ecs-mesh-controller", "detail-type": "Health Sync Takeover",
-        "detail": { "cluster": super::mesh_of_tasks::CLUSTER, "tasks": [task.id()] },
-    });
-    // Then it is done, and does nothing
-    mesh.handle(&body).await;
-    assert!(mesh.consul.lines().is_empty() && are_all(&mesh, &task, "passing"));
 }

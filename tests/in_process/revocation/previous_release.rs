@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{DELETED, HIDDEN, assert_handled, check_idle, held, later};
+use super::{DELETED, HIDDEN, assert_handled, check_idle, held, later, start};
 use crate::environment::Environment;
 use local_stack::world::{Pair, World};
 
@@ -63,10 +63,7 @@ async fn a_shown_token_is_kept_until_idle() {
 async fn a_reserved_token_is_shown_or_deleted() {
     let world = World::without_deployment("before-reserved").await;
     let pair = written_before(&world, reserved).await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let task = world.run(&definition).await;
-    let event = world.event(&task).await;
-    assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
+    start(&world, &world.mesh_definition(&world.service()).await).await;
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 
     let world = World::without_deployment("before-reserved-idle").await;
@@ -81,9 +78,7 @@ async fn a_missing_reserved_token_is_created() {
     let world = World::without_deployment("before-unmade").await;
     let pair = written_before(&world, reserved).await;
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let task = world.run(&world.mesh_definition(&world.service()).await).await;
-    let event = world.event(&task).await;
-    assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
+    start(&world, &world.mesh_definition(&world.service()).await).await;
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
@@ -101,9 +96,7 @@ async fn a_former_cluster_s_token_is_marked_anew() {
         .put(&path, &json!({ "Description": elsewhere, "ServiceIdentities": [{ "ServiceName": service }] }))
         .await;
     // When a task starts
-    let task = world.run(&world.mesh_definition(&service).await).await;
-    let event = world.event(&task).await;
-    assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
+    start(&world, &world.mesh_definition(&service).await).await;
     // Then its description names this cluster, and its grants are unchanged
     let token = world.consul.get(&path).await;
     assert!(token["Description"].as_str().is_some_and(|said| said.starts_with(&mark(&world.cluster()))), "{token}");

@@ -93,26 +93,20 @@ async fn a_refused_force_leave_is_reported_with_the_rule_that_permits_it() {
 }
 
 #[tokio::test]
-async fn an_agent_that_came_back_meanwhile_stays() {
-    let world = World::without_deployment("agent-back").await;
-    let task = stopped(&world).await;
-    let service = registration(&world.service(), &task);
-    let script = move |read| (if read == 0 { 4 } else { 1 }, vec![service.clone()]);
-    let environment = before_an_agent(&world, Arc::new(script)).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(leaves(&environment), 0);
-}
-
-#[tokio::test]
-async fn an_agent_with_a_reused_name_stays() {
-    let world = World::without_deployment("agent-name").await;
-    let task = stopped(&world).await;
-    let running = world.run(&world.mesh_definition(&world.service()).await).await;
-    let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &running));
-    let script = move |read| (4, if read == 0 { vec![old.clone()] } else { vec![old.clone(), new.clone()] });
-    let environment = before_an_agent(&world, Arc::new(script)).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(leaves(&environment), 0);
+async fn an_agent_that_came_back_or_whose_name_was_reused_meanwhile_stays() {
+    for (name, status, is_reused) in [("agent-back", 1, false), ("agent-name", 4, true)] {
+        let world = World::without_deployment(name).await;
+        let task = stopped(&world).await;
+        let running = world.run(&world.mesh_definition(&world.service()).await).await;
+        let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &running));
+        // When the second read shows it alive, or with the service of a running task
+        let script = move |read| match (read, is_reused) {
+            (0, _) => (4, vec![old.clone()]),
+            (_, false) => (status, vec![old.clone()]),
+            (_, true) => (status, vec![old.clone(), new.clone()]),
+        };
+        let environment = before_an_agent(&world, Arc::new(script)).await;
+        let report = swept(&environment, &SweepOrder::default()).await;
+        assert_eq!((report.outcome, leaves(&environment)), (SweepOutcome::Done, 0), "{name}: {report:?}");
+    }
 }

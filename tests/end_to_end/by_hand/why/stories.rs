@@ -1,0 +1,88 @@
+//! One story for each kind of question: a task, a service, a token.
+
+use local_stack::{
+    wait::{SOON, eventually},
+    world::task_id,
+};
+use serde_json::{Value, json};
+use test_harness::ecs_agent::{DataplaneService, DataplaneTask, MESH_INIT, Release, SYNCED};
+
+use super::{eventually_says, last_line, why, world};
+
+#[tokio::test]
+async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
+    let world = world("why-forgotten").await;
+    let (task, _) = DataplaneTask::start(&world, Release::V0_9).await;
+    world.stop(&task.arn).await;
+    // Given the end of a task that ECS does not know
+    let forgotten = "f0".repeat(16);
+    let mut event = world.event(&task.arn).await;
+    event["detail"]["stopCode"] = json!("EssentialContainerExited");
+    event["detail"]["stoppedReason"] = json!("Essential container in task exited");
+    event["detail"]["containers"] = json!([
+        { "name": MESH_INIT, "exitCode": 0 },
+        { "name": "app", "exitCode": 137, "reason": "OutOfMemoryError: Container killed due to memory usage" },
+    ]);
+    world.deliver_raw(&[event.to_string().replace(task.id(), &forgotten)]).await;
+    world.settled().await;
+    // When somebody asks later
+    eventually_says(&world, &forgotten, "Its container app was killed, because it used more memory than it may").await;
+    let said = why(&world, &forgotten, &["--output", "json"]).await;
+    let document = said.json();
+    assert_eq!((said.code, &document["cause"]), (Some(1), &json!("out-of-memory")), "{document:#}");
+    assert_eq!(document["subject"]["cluster"], world.cluster());
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/why.schema.json")).unwrap();
+    jsonschema::validate(&schema, &document).unwrap();
+    // And a task that nobody knows is not one that ended
+    let said = why(&world, &"0e".repeat(16), &[]).await;
+    assert_eq!(said.code, Some(2));
+    let searched = "(searched: cluster why-forgotten; the log of the stack why since ";
+    assert!(said.out.lines().last().unwrap().contains(searched), "{}", said.out);
+}
+
+#[tokio::test]
+async fn a_service_is_told_with_the_stops_of_its_tasks() {
+    let world = world("why-service").await;
+    let task = DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
+    task.settle().await;
+    task.report_stopped(SYNCED[0], 3).await;
+    world.deliver(&[world.event(&task.arn).await]).await;
+    world.settled().await;
+    let service = world.service();
+    let said = eventually("the deregistration in the timeline", SOON, || async {
+        let said = why(&world, &service, &[]).await;
+        let deregistered = format!("task {}: deregistered {}", task.id(), task.instance());
+        if said.out.contains(&deregistered) { Ok(said) } else { Err(said.out) }
+    })
+    .await;
+    let line = said.out.lines().last().unwrap();
+    // ECS may have started another one already
+    let expected = format!("{}: It stopped, because its essential container app exited with 3", task.id());
+    assert!(line.contains(&expected), "{line}");
+    assert_eq!(said.code, Some(1));
+}
+
+#[tokio::test]
+async fn a_revoked_token_of_a_service_is_found() {
+    let world = world("why-service-token").await;
+    let service = world.service();
+    let task = world.start_task(&world.mesh_definition(&service).await).await;
+    let pair = world.provisioned(&world.secret_name(&service)).await;
+    world.settled().await;
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let id = task_id(&task);
+    let (line, code) = last_line(&world, id).await;
+    let expected = format!(
+        "Consul does not have the token of the service {service} any more, which its tasks read from \
+         why-{service} and why-consul-client-token, and nobody is known to have deleted it"
+    );
+    assert!(line.starts_with(&expected), "{line}");
+    assert_eq!(code, Some(1));
+    // And the timeline has its creation
+    eventually("the creation of the token in the timeline", SOON, || async {
+        let said = why(&world, &service, &[]).await;
+        let created = format!("created the token {} of the service {service}", pair.accessor_id);
+        if said.out.contains(&created) { Ok(()) } else { Err(said.out) }
+    })
+    .await;
+}
