@@ -130,11 +130,7 @@ mutants: ## Prove that the simulation finds mistakes that are made on purpose (M
 
 .PHONY: chaos
 chaos: tools ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)
-	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test $(all) --test faults -- --nocapture --skip load --skip soak
-
-.PHONY: soak
-soak: tools ## Mutilate the catalog of a mesh while it is healed (SECONDS=600, TASKS=1000)
-	CHAOS_SECONDS=$(or $(SECONDS),600) SOAK_TASKS=$(or $(TASKS),1000) cargo test $(all) --test faults soak -- --nocapture
+	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test $(all) --test faults -- --nocapture --skip load
 
 .PHONY: load
 load: tools ## Replace a cluster of many tasks at once on the local stack (TASKS=5000)

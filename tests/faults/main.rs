@@ -3,7 +3,7 @@
 //!
 //! After each, the state has converged: the running tasks have what they demand, nothing of the stopped tasks is left, no
 //! message is lost, and nothing of other owners has changed. `SEED` repeats a run's random decisions; `CHAOS_SECONDS` extends
-//! `storm`, `leader`, `pause` and `soak`; `LOAD_TASKS` is the number of tasks that `load` replaces, `SOAK_TASKS` that of `soak`.
+//! `storm`, `leader` and `pause`; `LOAD_TASKS` is the number of tasks that `load` replaces.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -13,12 +13,11 @@ mod leader;
 mod load;
 mod outage;
 mod pause;
-mod soak;
 mod storm;
 
 use std::{io::Write, time::Duration};
 
-/// The least duration of `storm`, `leader`, `pause` and `soak`.
+/// The least duration of `storm`, `leader` and `pause`.
 fn chaos_time() -> Duration {
     Duration::from_secs(number("CHAOS_SECONDS").unwrap_or_default())
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{Read, Write},
+    io::Read,
     process::{Command, Stdio},
 };
 
@@ -30,25 +30,6 @@ fn the_exit_code_shows_the_result() {
         let output = workspace.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", errors(&output));
     }
-}
-
-#[test]
-fn unreadable_files_are_reported() {
-    let workspace = Workspace::new("streams", &[("wrong.json", &bridged()), ("broken.json", "{\"family\": ")]);
-    let output = workspace.run(&["check", "broken.json", "wrong.json"]);
-    assert!(errors(&output).starts_with("error: broken.json:1:12: not JSON"), "{}", errors(&output));
-    assert!(out(&output).contains("error[consul-network-mode]: the network mode is bridge"), "{}", out(&output));
-    assert!(!out(&output).contains("broken.json:"));
-}
-
-#[test]
-fn standard_input_is_checked() {
-    let workspace = Workspace::new("stdin", &[]);
-    let mut child = workspace.command(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(bridged().as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(out(&output).contains("<stdin>:3:18"), "{}", out(&output));
 }
 
 #[test]
@@ -109,16 +90,6 @@ fn every_command_has_help_with_examples() {
         assert!(out(&output).contains("Examples:"), "{command}: {}", out(&output));
     }
     assert!(out(&workspace.run(&["--help"])).contains("Examples:"));
-}
-
-#[test]
-fn the_report_can_go_to_a_file() {
-    let workspace = Workspace::new("output", &[("wrong.json", &bridged())]);
-    let output = workspace.run(&["check", "wrong.json", "--output", "json", "--output-file", "report.json"]);
-    assert_eq!((output.status.code(), out(&output).as_str()), (Some(1), ""));
-    let report: serde_json::Value =
-        serde_json::from_slice(&fs::read(workspace.0.join("report.json")).unwrap()).unwrap();
-    assert_eq!(report["summary"]["errors"], 1);
 }
 
 #[test]
@@ -240,50 +211,6 @@ fn a_graph_contains_no_terminal_escapes() {
 }
 
 #[test]
-fn completions_exist_for_every_shell() {
-    let workspace = Workspace::new("completions", &[]);
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        assert!(out(&workspace.run(&["completions", shell])).contains("ecs-mesh"), "{shell}");
-    }
-}
-
-#[test]
-fn an_empty_check_is_reported() {
-    let workspace = Workspace::new(
-        "nothing",
-        &[("main.tf", "resource {}"), ("chart.yaml", "a: {{ b }}"), ("tsconfig.json", "{,}")],
-    );
-    let output = workspace.run(&["check"]);
-    assert_eq!(output.status.code(), Some(3), "other files are not bad input: {}", errors(&output));
-    assert!(errors(&output).contains("no task definition found") && errors(&output).contains("terraform show -json"));
-}
-
-/// A resource in the network mode bridge, with a comment or nothing above it.
-fn source(comment: &str) -> String {
-    format!(
-        "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n{comment}  network_mode = \"bridge\"\n  tags = {{ \"consul.hashicorp.com/mesh\" = \"true\" }}\n  container_definitions = jsonencode([{{\n    name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\"\n  }}])\n}}\n"
-    )
-}
-
-#[test]
-fn terraform_sources_are_checked_and_their_comments_count() {
-    let workspace = Workspace::new("terraform", &[("main.tf", &source(""))]);
-    let output = workspace.run(&["check", "."]);
-    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
-    assert!(
-        out(&output).contains("error[consul-network-mode]: the network mode is bridge\n --> main.tf:3:18\n"),
-        "{}",
-        out(&output)
-    );
-    for comment in
-        ["# ecs-mesh: ignore[consul-network-mode] a lab\n", "  // ecs-mesh: ignore[consul-network-mode] a lab\n"]
-    {
-        let workspace = Workspace::new("terraform-comment", &[("main.tf", &source(comment))]);
-        assert!(!out(&workspace.run(&["check"])).contains("consul-network-mode"), "{comment}");
-    }
-}
-
-#[test]
 fn what_only_a_plan_knows_is_named() {
     let text =
         "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = data.x.y.z\n}\n";
@@ -295,17 +222,6 @@ fn what_only_a_plan_knows_is_named() {
         "{}",
         errors(&output)
     );
-}
-
-#[test]
-fn configuration_paths_are_relative_to_the_file() {
-    let config = "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"lab/**\"\nreason = \"a lab\"\n";
-    let workspace = Workspace::new("config-elsewhere", &[("ecs-mesh.toml", config)]);
-    fs::create_dir_all(workspace.0.join("lab")).unwrap();
-    fs::create_dir_all(workspace.0.join("sub")).unwrap();
-    fs::write(workspace.0.join("lab/wrong.json"), bridged()).unwrap();
-    let mut command = workspace.command(&["check", "../lab/wrong.json", "--config", "../ecs-mesh.toml"]);
-    assert_eq!(command.current_dir(workspace.0.join("sub")).output().unwrap().status.code(), Some(0));
 }
 
 #[test]
