@@ -13,7 +13,7 @@ use consul::{
     Acl, Agents, Catalog, ConsulBootstrap, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
     Kind, Object, Permissions, RetryPolicy, TlsSettings,
 };
-use controller::bootstrap::policy::of_client_agents;
+use controller::bootstrap::client_agent_policy;
 use mesh::{
     arn::{ClusterArn, TaskId},
     cluster_selection::ClusterSelection,
@@ -157,7 +157,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'H' => drop(consul.partitions().await?),
         b'I' => consul.force_leave("node", &tenancy).await?,
         b'J' => consul.delete_token(&tenancy, accessor).await?,
-        b'K' => drop(consul.delete_policy(&of_client_agents(&tenancy, "p")).await?),
+        b'K' => drop(consul.delete_policy(&client_agent_policy(&tenancy, "p")).await?),
         b'L' => drop(consul.is_primary().await?),
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
         b'N' => {
@@ -171,7 +171,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
             for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {
                 let object = Object { kind, name: CLUSTER.to_owned(), tenancy: tenancy.clone(), body: body_of(kind) };
                 let found = consul.read(&object).await?;
-                let _ = controller::bootstrap::merge::merge(found.as_ref(), &object);
+                let _ = controller::bootstrap::merge(found.as_ref(), &object);
             }
         }
         _ => {

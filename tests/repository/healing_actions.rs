@@ -6,13 +6,13 @@ use syn::{Arm, Expr, ExprLit, ExprMatch, ImplItem, ImplItemFn, Item, Lit, Pat, S
 
 use super::shipped::items;
 
-const SOURCE: &str = include_str!("../../crates/controller/src/healing.rs");
+const SOURCE: &str = include_str!("../../crates/controller/src/announcement.rs");
 const PAGE: &str = include_str!("../../docs/healing.md");
 
 /// What a method of `HealingKind` says of each kind.
 fn texts(method: &str) -> BTreeMap<String, String> {
     let is_kind = |of: &Type| matches!(of, Type::Path(of) if of.path.is_ident("HealingKind"));
-    let methods = items("healing.rs", SOURCE).into_iter().filter_map(|item| match item {
+    let methods = items("announcement.rs", SOURCE).into_iter().filter_map(|item| match item {
         Item::Impl(of) if is_kind(&of.self_ty) => Some(of.items),
         _ => None,
     });

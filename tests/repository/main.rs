@@ -2,7 +2,6 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-mod circles;
 mod dashboard;
 mod healing_actions;
 mod logging;

@@ -25,8 +25,8 @@ use tracing::{info, warn};
 
 use crate::{
     apply::Applier,
-    bootstrap::policy,
-    deadline::Deadline,
+    bootstrap::client_agent_policy,
+    clock::Deadline,
     error::ControllerError,
     outcome::{Basis, Effect, Outcome},
     survey::{Survey, Surveyor, SweepOrder},
@@ -199,7 +199,7 @@ impl Cleanup {
         // Tokens of all owners: an operator may have created one with this policy.
         let using =
             self.acl.tokens(partition, &|token| token.grants.policies.contains(&name)).await?.unwrap_or_default();
-        if using.is_empty() && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
+        if using.is_empty() && self.acl.delete_policy(&client_agent_policy(partition, &name)).await? {
             info!(action = "delete_policy", outcome = self.tasks.scope.operation.done(), policy = name);
         }
         Ok(())

@@ -6,23 +6,22 @@ use mesh::{arn::ClusterArn, mode::Mode};
 use report::{CheckReport, SweepReport};
 
 use crate::{
-    announcer::Announcer,
+    announcement::Announcer,
     apply::Applier,
     bootstrap::{Bootstrap, BootstrapReport},
-    check::{InstallationCheck, add_sweep},
+    check::{InstallationCheck, Preflight, PreflightError, add_sweep},
     cleanup::{Cleanup, CleanupReport},
-    deadline::Deadline,
+    clock::{Deadline, TimestampCache},
     edges::Edges,
-    events::{BatchReport, Delivery, TaskEvents},
+    events::{BatchReport, TaskEvents},
+    message::Delivery,
     observe::Observer,
     observing,
-    preflight::{Preflight, PreflightError},
     repair::Repairs,
     scope::Scope,
     survey::{Surveyor, SweepOrder},
     sweep::Sweep,
     tasks::TaskReader,
-    timestamp_cache::TimestampCache,
     tokens::Tokens,
     unused_secrets::{UnusedSecrets, UnusedSecretsOrder, UnusedSecretsReport},
 };

@@ -1,4 +1,4 @@
-//! The external services, behind traits.
+//! The external services, the clock and randomness, behind traits: the simulation implements its own.
 
 use std::sync::Arc;
 
@@ -10,8 +10,10 @@ use aws::{
     secrets::{OwnSecrets, SecretStore},
 };
 use consul::{Acl, Agents, Catalog, ConsulBootstrap, Logins, Permissions, Release};
+use secrecy::SecretString;
+use uuid::Uuid;
 
-use crate::{clock::Clock, entropy::Entropy};
+use crate::clock::Clock;
 
 /// Consul: tokens, catalog, agents, and what decides about logins.
 pub trait Consul: Acl + Catalog + Agents + Logins {}
@@ -59,4 +61,34 @@ pub struct Edges {
     pub clock: Arc<dyn Clock>,
     /// Randomness.
     pub entropy: Arc<dyn Entropy>,
+}
+
+/// A source of unpredictable values.
+pub trait Entropy: Send + Sync {
+    /// The secret ID of a new token: a random UUID, the format that Consul requires.
+    fn secret(&self) -> SecretString;
+
+    /// A random UUID: the accessor ID of a new token.
+    fn uuid(&self) -> Uuid;
+
+    /// A uniformly distributed number below `limit`, which must not be zero.
+    fn below(&self, limit: usize) -> usize;
+}
+
+/// The operating system's source of randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    fn secret(&self) -> SecretString {
+        SecretString::from(Uuid::new_v4().to_string())
+    }
+
+    fn uuid(&self) -> Uuid {
+        Uuid::new_v4()
+    }
+
+    fn below(&self, limit: usize) -> usize {
+        fastrand::usize(..limit)
+    }
 }

@@ -8,57 +8,45 @@
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
-//! - `events`, `sweep`, `bootstrap`, `preflight`, `check`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
-//! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
-//! - `repair`: what Consul has forgotten of running tasks; `broken`: those that cannot be repaired; `healing`: what is logged
-//!   and announced of both.
-//! - `apply`, `tokens`: writes.
+//! - `events`, `sweep`, `bootstrap`, `check`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
+//! - `observe` (single tasks), `survey` (whole clusters), `tasks`: reads. Only `tasks` classifies tasks.
+//! - `repair`: registers what Consul has forgotten of running tasks, corrects checks, and finds tasks that cannot be repaired.
+//! - `apply`, `tokens`: writes; `announcement`: what is logged, counted and announced of them.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
 
-mod agents;
 mod announcement;
-mod announcer;
 mod apply;
 pub mod bootstrap;
-mod broken;
 mod check;
 mod cleanup;
 mod clock;
 mod controller;
-mod counting;
-mod deadline;
-mod definitions;
 mod edges;
-mod entropy;
 mod error;
 mod events;
-mod healing;
 mod message;
 mod observe;
 mod observing;
 mod outcome;
-mod preflight;
 mod repair;
 mod scope;
 pub mod settings;
 mod survey;
 mod sweep;
 mod tasks;
-mod timestamp_cache;
 mod tokens;
 mod unused_secrets;
 
 pub use self::{
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
+    check::{MissingPermission, PreflightError},
     cleanup::CleanupReport,
-    clock::{Clock, SystemClock},
+    clock::{Clock, Deadline, SystemClock},
     controller::Controller,
-    deadline::Deadline,
-    edges::{Consul, Ecs, Edges, Queue, Secrets, Setup},
-    entropy::{Entropy, SystemEntropy},
+    edges::{Consul, Ecs, Edges, Entropy, Queue, Secrets, Setup, SystemEntropy},
     error::ControllerError,
-    events::{BatchReport, Delivery, Failure},
-    preflight::{MissingPermission, PreflightError},
+    events::{BatchReport, Failure},
+    message::Delivery,
     scope::Scope,
     survey::{SweepOrder, Waited},
     unused_secrets::{UnusedSecretsOrder, UnusedSecretsReport},

@@ -7,9 +7,11 @@ use std::{
     sync::Arc,
 };
 
+use consul::Catalog;
+use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{ClientAgent, HealthCheck, ServiceInstance},
+    catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
     identity::MeshService,
     observed::Observed,
     phase::TaskPhase,
@@ -21,13 +23,11 @@ use mesh::{
 };
 
 use crate::{
-    agents::client_agents,
-    deadline::Deadline,
-    definitions::{Classification, Definitions},
+    clock::Deadline,
     edges::Consul,
     error::{ControllerError, Failures, fail_all},
-    outcome::concurrently_in_order,
-    tasks::TaskReader,
+    outcome::{CONCURRENCY, concurrently_in_order},
+    tasks::{Classification, Definitions, TaskReader},
     tokens::Tokens,
 };
 
@@ -246,4 +246,18 @@ fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>
         groups.entry((task.cluster.clone(), task.tenancy.clone())).or_default().push(task);
     }
     groups
+}
+
+/// Reads the services on the agents' nodes. Agents without a node in the catalog are left out.
+pub(crate) async fn client_agents(
+    consul: &dyn Catalog,
+    members: Vec<Member>,
+    tenancy: &Tenancy,
+) -> Result<Vec<ClientAgent>, ControllerError> {
+    let reads = members.into_iter().map(|member| async move {
+        let node = consul.node(&member.name, tenancy).await?;
+        Ok::<_, ControllerError>(node.map(|node| ClientAgent { member, node, tenancy: tenancy.clone() }))
+    });
+    let agents: Vec<Option<ClientAgent>> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
+    Ok(agents.into_iter().flatten().collect())
 }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use tracing::{error, info};
 
 use crate::{
-    deadline::Deadline, edges::Secrets, error::ControllerError, outcome::concurrently_in_order, tasks::TaskReader,
+    clock::Deadline, edges::Secrets, error::ControllerError, outcome::concurrently_in_order, tasks::TaskReader,
 };
 
 /// How long the deletion of one secret may take, which is not interrupted: four calls and the lag of reads.

@@ -1,7 +1,7 @@
 //! Tokens and policies: simulated Consul against a real one.
 
 use consul::{ConsulError, Grant, NewToken, Object, Token};
-use controller::{Consul, bootstrap::policy};
+use controller::{Consul, bootstrap::client_agent_policy};
 use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
@@ -96,7 +96,7 @@ async fn tokens(consul: &dyn Consul) -> Exchange {
 }
 
 fn policy() -> Object {
-    policy::of_client_agents(&HOME, POLICY)
+    client_agent_policy(&HOME, POLICY)
 }
 
 async fn policies(consul: &dyn Consul) -> Exchange {

@@ -1,7 +1,7 @@
 //! What the edge makes of the answers of each dialect.
 
 use consul::{Grant, NewToken};
-use controller::{Consul, bootstrap::policy};
+use controller::{Consul, bootstrap::client_agent_policy};
 use mesh::token::TokenPair;
 use secrecy::SecretString;
 
@@ -18,7 +18,7 @@ fn token() -> NewToken {
 }
 
 fn policy() -> Object {
-    policy::of_client_agents(&HOME, "client")
+    client_agent_policy(&HOME, "client")
 }
 
 /// The result of a call: `Ok`, or the kind of the error.

@@ -64,7 +64,7 @@ fn answer(seen: &RecordedRequest) -> Answer {
 async fn requests_name_their_tenancy() {
     let server = Recorder::start(|seen, _| answer(seen)).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    let policy = controller::bootstrap::policy::of_client_agents(&enterprise(), "p");
+    let policy = controller::bootstrap::client_agent_policy(&enterprise(), "p");
     let (tasks, service) = ([TASK.parse().unwrap()], "web".parse().unwrap());
     consul.token(&enterprise(), accessor()).await.unwrap();
     consul.create_token(&new_token(Grant::ServiceIdentity("web".parse().unwrap()))).await.unwrap();

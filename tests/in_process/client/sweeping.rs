@@ -162,7 +162,7 @@ async fn only_the_controller_s_policy_is_deleted() {
             Recorder::start(move |_, _| Answer::ok(json!({ "ID": "p1", "Description": description }).to_string()))
                 .await;
         let consul = client(&server.url, &Rotating::new(&["own"]));
-        let policy = controller::bootstrap::policy::of_client_agents(&Tenancy::Community, "mesh-consul-client-policy");
+        let policy = controller::bootstrap::client_agent_policy(&Tenancy::Community, "mesh-consul-client-policy");
         let deleted = consul.delete_policy(&policy).await.unwrap();
         (deleted, server.lines())
     };
@@ -181,7 +181,7 @@ async fn a_policy_that_is_gone_meanwhile_is_deleted() {
     })
     .await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    let policy = controller::bootstrap::policy::of_client_agents(&Tenancy::Community, "mesh-consul-client-policy");
+    let policy = controller::bootstrap::client_agent_policy(&Tenancy::Community, "mesh-consul-client-policy");
     assert!(consul.delete_policy(&policy).await.unwrap());
     assert_eq!(
         server.lines(),

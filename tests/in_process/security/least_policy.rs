@@ -110,7 +110,7 @@ impl<'a> Objects<'a> {
         };
         let grant = Grant::ServiceIdentity(self.name.parse().unwrap());
         let mut new = NewToken { pair, description: "made".to_owned(), grant, tenancy: HOME };
-        let policy = controller::bootstrap::policy::of_client_agents(&HOME, &format!("{}-client", self.name));
+        let policy = controller::bootstrap::client_agent_policy(&HOME, &format!("{}-client", self.name));
         let has_policy = self.client.create_policy(&policy).await.is_ok();
         let is_made = self.client.create_token(&new).await.is_ok();
         "updated".clone_into(&mut new.description);

@@ -12,12 +12,8 @@ use mesh::{
 };
 use serde_json::{Value, json};
 
-use super::{Announcement, TaskEntries};
-use crate::{
-    announcer::Announcer,
-    deadline::Deadline,
-    healing::{Healing, HealingKind},
-};
+use super::{Announcement, Announcer, Healing, HealingKind, TaskEntries};
+use crate::clock::Deadline;
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 const TASK: &str = "0123456789abcdef0123456789abcdef";

@@ -1,9 +1,7 @@
 //! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap`, and `repair` write
 //! to Consul or AWS.
 
-mod catalog_changes;
-mod nodes;
-mod work;
+mod catalog;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -12,33 +10,27 @@ use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     action::{Action, Planned},
     arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{HealthCheck, ServiceInstance},
+    catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     field::InvalidField,
-    secret::StoredSecret,
+    lifecycle::Idle,
+    secret::{Retirement, StoredSecret},
     task::TaskChange,
+    tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},
 };
 use telemetry::Counted;
 use tracing::info;
 
-pub(crate) use self::nodes::add_to_policy;
-use self::{
-    catalog_changes::{announce, log_deregistration, log_drain},
-    nodes::Nodes,
-    work::{Group, TokenWork, Work},
-};
+pub(crate) use self::catalog::add_to_policy;
+use self::catalog::{Nodes, announce, log_deregistration, log_drain};
 use crate::{
-    announcement::Announcement,
-    announcer::Announcer,
-    clock::Clock,
-    counting::count,
-    deadline::Deadline,
+    announcement::{Announcement, Announcer, count},
+    clock::{Clock, Deadline, TimestampCache},
     edges::{Consul, Edges},
     error::ControllerError,
     message::Message,
     outcome::{Basis, Effect, Outcome, concurrently, concurrently_in_order},
     scope::Scope,
-    timestamp_cache::TimestampCache,
     tokens::{Case, Demand, Tokens},
 };
 
@@ -314,4 +306,64 @@ async fn write_in_chunks<T: Clone>(
         }
     }
     outcomes
+}
+
+/// Objects to change, each with its planned action.
+type Group<T> = Vec<(T, Planned)>;
+
+/// An action for a token that no task requires, or for an orphan.
+enum TokenWork {
+    /// Hide or delete the holder's token.
+    Retire(TokenHolder, Idle),
+    /// Delete an orphan.
+    DeleteOrphan(TokenHolder, ListedToken, Retirement),
+    /// Write an orphan into the holder's secret.
+    ShowOrphan(TokenHolder, ListedToken),
+}
+
+/// The actions of a plan.
+#[derive(Default)]
+struct Work {
+    provisions: Group<TokenHolder>,
+    login_tokens: Group<ListedToken>,
+    idle_checks: Group<TokenHolder>,
+    agents: Group<ClientAgent>,
+    nodes: Group<LeftoverNode>,
+    tokens: Group<TokenWork>,
+    /// By partition: a transaction is limited to one.
+    instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
+    /// By node and tenancy: a registration is for one node.
+    drains: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
+}
+
+impl Work {
+    /// Groups the actions of a plan.
+    fn sort(all: Vec<Planned>) -> Self {
+        let mut work = Self::default();
+        for planned in all {
+            match planned.action.clone() {
+                Action::Provision(holder) => work.provisions.push((holder, planned)),
+                Action::DeleteLoginToken(token) => work.login_tokens.push((token, planned)),
+                Action::CheckIdleness(holder) => work.idle_checks.push((holder, planned)),
+                Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
+                    work.tokens.push((TokenWork::Retire(holder, idle), planned));
+                }
+                Action::DeleteOrphan(holder, token, retirement) => {
+                    work.tokens.push((TokenWork::DeleteOrphan(holder, token, retirement), planned));
+                }
+                Action::ShowOrphan(holder, token) => work.tokens.push((TokenWork::ShowOrphan(holder, token), planned)),
+                Action::ForceLeave(agent) | Action::AwaitAgent(agent) => work.agents.push((agent, planned)),
+                Action::DeregisterNode(node) => work.nodes.push((node, planned)),
+                Action::MarkCritical(instance, reason) => {
+                    let check = HealthCheck::maintenance(&instance, reason);
+                    work.drains.entry((instance.node, instance.tenancy)).or_default().push((check, planned));
+                }
+                Action::Deregister(instance) => {
+                    let partition = instance.tenancy.partition().cloned();
+                    work.instances.entry(partition).or_default().push((instance, planned));
+                }
+            }
+        }
+        work
+    }
 }

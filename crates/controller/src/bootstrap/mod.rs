@@ -1,45 +1,43 @@
 //! The bootstrap: creates the objects in Consul that tasks require, at each deployment and once per hour.
 
-mod auth_method;
-mod desired;
-mod enterprise;
-pub mod merge;
-mod on_demand;
-pub mod policy;
-mod report;
-mod scope;
+mod objects;
 mod upsert;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use aws::ecs::ClusterStatus;
-use consul::ConsulBootstrap;
+use consul::{ConsulBootstrap, Object};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
+    cluster_selection::ClusterSelection,
+    field::InvalidField,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
     token_mode::TokenMode,
 };
 
+pub use self::{
+    objects::client_agent_policy,
+    upsert::{BootstrapError, BootstrapFailure, BootstrapReport, merge},
+};
 use self::{
-    desired::{BootstrapTarget, objects},
+    objects::{
+        BootstrapTarget, auth_methods, cross_namespace_policy, namespace_object, partition_object, synthetic_node,
+    },
     upsert::Upserter,
 };
-pub use self::{
-    report::{BootstrapError, BootstrapFailure, BootstrapReport},
-    scope::{BootstrapExtent, BootstrapScope, IamRolePath},
-};
 use crate::{
-    deadline::Deadline,
+    clock::{Deadline, TimestampCache},
     edges::Edges,
     error::ControllerError,
     tasks::{ClusterStatuses, TaskReader},
-    timestamp_cache::TimestampCache,
 };
 
 /// How often an execution environment runs the bootstrap.
@@ -164,7 +162,7 @@ impl Bootstrap {
             tenancy,
             is_primary,
         };
-        self.upserter.ensure(&objects(&desired), deadline, report).await;
+        self.upserter.ensure(&objects::desired(&desired), deadline, report).await;
     }
 
     /// Creates the partition if it is missing. Whether it exists now.
@@ -174,7 +172,7 @@ impl Bootstrap {
         deadline: Deadline,
         report: &mut BootstrapReport,
     ) -> bool {
-        let object = enterprise::partition(partition);
+        let object = partition_object(partition);
         self.upserter.ensure(std::slice::from_ref(&object), deadline, report).await;
         !report.has_failed(&object)
     }
@@ -198,4 +196,176 @@ fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
         .filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }))
         .map(|(cluster, _)| cluster.clone())
         .collect()
+}
+
+/// How long a node that was seen is not read again: the events of a deployment share a read.
+const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
+
+impl Bootstrap {
+    /// Creates the missing namespaces that the tags of tasks name (Enterprise), before the tasks get tokens there or log
+    /// in. Those that this execution environment has seen within [`BOOTSTRAP_INTERVAL`] are not read again.
+    pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
+        let mut report = BootstrapReport::default();
+        let now = self.tasks.clock.now();
+        let is_known = |tenancy: &Tenancy| is_recent(self.namespaces.get(tenancy), now);
+        let new: Vec<&Tenancy> = tenancies.iter().filter(|tenancy| !is_known(tenancy)).collect();
+        let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
+        for tenancy in &new {
+            if let Tenancy::Enterprise { partition, namespace } = tenancy {
+                partitions.entry(partition).or_default().push(namespace);
+            }
+        }
+        if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {
+            return report;
+        }
+        for (partition, wanted) in partitions {
+            // No partition is created because a tag names it.
+            if self.tasks.scope.has_partition(partition)
+                && !self.ensure_partition(partition, deadline, &mut report).await
+            {
+                continue;
+            }
+            let Some(known) = self.namespaces(partition, deadline, &mut report).await else { continue };
+            let missing: Vec<Object> = wanted
+                .into_iter()
+                .filter(|name| !known.contains(name))
+                .map(|name| namespace_object(partition, name))
+                .collect();
+            if !missing.is_empty() {
+                let home = Tenancy::default_namespace_of(partition.clone());
+                let mut objects = vec![cross_namespace_policy(&home, partition)];
+                objects.extend(missing);
+                self.upserter.ensure(&objects, deadline, &mut report).await;
+            }
+        }
+        if report.failures.is_empty() {
+            for tenancy in new {
+                self.namespaces.insert(tenancy.clone(), now);
+            }
+        }
+        report
+    }
+
+    /// Creates the missing nodes of clusters, each in the tenancies of its tasks: a new cluster has none before the next
+    /// sweep, an existing one may have been deregistered, and without it no task can register its services. Those that
+    /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again.
+    pub(crate) async fn create_nodes(&self, of: &BTreeSet<(ClusterArn, Tenancy)>, deadline: Deadline) {
+        let now = self.tasks.clock.now();
+        let is_known =
+            |node: &(ClusterArn, Tenancy)| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
+        let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
+        self.ensure_nodes(&new, deadline).await;
+    }
+
+    /// Creates the missing ones of these nodes.
+    pub(crate) async fn ensure_nodes(&self, nodes: &[(ClusterArn, Tenancy)], deadline: Deadline) -> BootstrapReport {
+        let mut report = BootstrapReport::default();
+        if nodes.is_empty() || !self.creates_nodes() {
+            return report;
+        }
+        let objects: Vec<Object> = nodes.iter().map(|(cluster, tenancy)| synthetic_node(tenancy, cluster)).collect();
+        self.upserter.ensure(&objects, deadline, &mut report).await;
+        if report.failures.is_empty() {
+            let now = self.tasks.clock.now();
+            for node in nodes {
+                self.nodes.insert(node.clone(), now);
+            }
+        }
+        report
+    }
+
+    /// Whether Consul has the auth methods, as far as they can be read.
+    async fn has_auth_methods(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
+        let scope = &self.tasks.scope;
+        if !self.creates_nodes() {
+            return true;
+        }
+        for tenancy in scope.tenancies().into_keys() {
+            for method in auth_methods(tenancy, scope.bootstrap.extent) {
+                match deadline.run(self.consul.read(&method)).await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return false,
+                    Err(error) => report.fail(method.to_string(), error.into()),
+                }
+            }
+        }
+        true
+    }
+
+    /// The namespaces of a partition; `None` if they cannot be read, for example because there is no such partition.
+    async fn namespaces(
+        &self,
+        partition: &TenancyName,
+        deadline: Deadline,
+        report: &mut BootstrapReport,
+    ) -> Option<Vec<TenancyName>> {
+        let read = deadline.run(self.consul.namespaces(partition)).await;
+        read.map_err(|error| report.fail(format!("the namespaces of partition {partition}"), error.into())).ok()
+    }
+}
+
+/// Whether an object was seen within [`BOOTSTRAP_INTERVAL`].
+fn is_recent(seen: Option<Timestamp>, now: Timestamp) -> bool {
+    seen.is_some_and(|seen| elapsed(seen, now) < BOOTSTRAP_INTERVAL)
+}
+
+/// Which objects the bootstrap creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BootstrapExtent {
+    /// All objects.
+    Full,
+    /// All but the auth method of client agents, which Consul Dataplane does not use.
+    #[default]
+    Dataplane,
+    /// No objects: Consul is set up by other means.
+    None,
+}
+
+/// The settings of the bootstrap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BootstrapScope {
+    /// Which objects it creates.
+    pub extent: BootstrapExtent,
+    /// The path of the tasks' IAM roles.
+    pub iam_role_path: IamRolePath,
+}
+
+/// The path of IAM roles that may log in.
+///
+/// Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IamRolePath(String);
+
+impl IamRolePath {
+    /// The ARN pattern of all roles with the path, in the account of `clusters`.
+    pub fn principals(&self, clusters: &ClusterSelection) -> String {
+        format!("arn:{}:iam::{}:role{}*", clusters.aws_partition(), clusters.account(), self.0)
+    }
+}
+
+impl Default for IamRolePath {
+    /// The path that the Terraform modules of Consul on ECS use.
+    fn default() -> Self {
+        Self("/consul-ecs/".to_owned())
+    }
+}
+
+impl FromStr for IamRolePath {
+    type Err = InvalidField;
+
+    fn from_str(path: &str) -> Result<Self, InvalidField> {
+        // IAM allows a star in a path, but here it would match roles with other paths.
+        let legal = path.bytes().all(|b| b.is_ascii_graphic() && b != b'*');
+        if legal && path.len() <= 512 && path.starts_with('/') && path.ends_with('/') {
+            Ok(Self(path.to_owned()))
+        } else {
+            Err(InvalidField::new("IAM role path", path, "a path that begins and ends with '/', such as /consul-ecs/"))
+        }
+    }
+}
+
+impl fmt::Display for IamRolePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }

@@ -4,17 +4,14 @@
 //! write undoes the earlier one. So every written object is read again after a pause, longer than the time between
 //! another controller's read and write, and written again if the change was lost.
 
-use std::{sync::Arc, time::Duration};
+use std::{slice, sync::Arc, time::Duration};
 
 use consul::{ConsulBootstrap, ConsulError, Kind, Object};
 use mesh::{mode::Mode, token_mode::TokenMode};
-use tracing::info;
+use serde_json::{Map, Value};
+use tracing::{info, warn};
 
-use super::{
-    merge::{Upsert, merge},
-    report::{BootstrapError, BootstrapReport},
-};
-use crate::{deadline::Deadline, error::ControllerError};
+use crate::{clock::Deadline, error::ControllerError};
 
 /// The most writes of an object.
 const ROUNDS: usize = 6;
@@ -134,3 +131,198 @@ fn record(changes: &[(&Object, Change)], operation: Mode, report: &mut Bootstrap
         list.push(object);
     }
 }
+
+/// The write that the desired object requires.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Upsert {
+    /// The object does not exist.
+    Create(Map<String, Value>),
+    /// The object exists, but has to be extended to these fields.
+    Update(Map<String, Value>),
+    /// The object exists, and needs no change.
+    Unchanged,
+}
+
+/// An auth method with the same name has another type. Replacing it would break the logins of its users.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "auth method {method}: exists with type {found:?} instead of \"aws-iam\", and was not changed; delete it in Consul \
+     if it is not in use, or set BOOTSTRAP=none and set Consul up manually"
+)]
+pub struct OtherType {
+    /// The auth method's name.
+    pub method: String,
+    /// The existing type.
+    pub found: String,
+}
+
+/// Merges `desired` into the object that Consul has under its name.
+///
+/// An existing policy, binding rule, partition or node is not changed: users may have extended it.
+///
+/// # Errors
+/// An auth method of that name has another type.
+pub fn merge(existing: Option<&Map<String, Value>>, desired: &Object) -> Result<Upsert, OtherType> {
+    let Some(existing) = existing else {
+        return Ok(Upsert::Create(desired.body.clone()));
+    };
+    match desired.kind {
+        Kind::Partition | Kind::Policy | Kind::BindingRule | Kind::SyntheticNode => return Ok(Upsert::Unchanged),
+        Kind::AuthMethod => {
+            let found = existing.get("Type").and_then(Value::as_str);
+            if found != desired.text("Type") {
+                let found = found.unwrap_or_default().to_owned();
+                return Err(OtherType { method: desired.name.clone(), found });
+            }
+        }
+        Kind::Namespace | Kind::Role | Kind::AnonymousToken => {}
+    }
+    let merged = union_of_fields(existing, &desired.body);
+    Ok(if merged == *existing { Upsert::Unchanged } else { Upsert::Update(merged) })
+}
+
+fn union_of_fields(existing: &Map<String, Value>, desired: &Map<String, Value>) -> Map<String, Value> {
+    let mut merged = existing.clone();
+    for (field, value) in desired {
+        // Consul matches field names without regard to case, and would ignore one of two spellings.
+        let other_spelling = || existing.keys().find(|key| key.eq_ignore_ascii_case(field));
+        let key = if existing.contains_key(field) { field } else { other_spelling().unwrap_or(field) };
+        let value = existing.get(key).map_or_else(|| value.clone(), |existing| union(existing, value));
+        merged.insert(key.clone(), value);
+    }
+    merged
+}
+
+fn union(existing: &Value, desired: &Value) -> Value {
+    match (existing, desired) {
+        // Consul returns an empty list as null.
+        (Value::Null, _) => desired.clone(),
+        (Value::Object(existing), Value::Object(desired)) => Value::Object(union_of_fields(existing, desired)),
+        (Value::Array(existing), Value::Array(desired)) => extended(existing, desired),
+        // Consul treats a single value as a list of one.
+        (single, Value::Array(desired)) => extended(slice::from_ref(single), desired),
+        // The only desired boolean, EnableIAMEntityDetails, only adds to the values that a binding rule can refer to.
+        (_, Value::Bool(true)) => Value::Bool(true),
+        (existing, _) => existing.clone(),
+    }
+}
+
+fn extended(existing: &[Value], desired: &[Value]) -> Value {
+    let mut all = existing.to_vec();
+    for value in desired {
+        if !all.iter().any(|known| is_same(known, value)) {
+            all.push(value.clone());
+        }
+    }
+    Value::Array(all)
+}
+
+/// Whether a list entry is the desired one: Consul adds fields to entries, for example the ID to the name of a policy.
+fn is_same(known: &Value, desired: &Value) -> bool {
+    match (known, desired) {
+        (Value::Object(known), Value::Object(desired)) => {
+            desired.iter().all(|(field, value)| known.get(field) == Some(value))
+        }
+        _ => known == desired,
+    }
+}
+
+/// Why an object could not be created or updated.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// An auth method of that name has another type.
+    #[error(transparent)]
+    OtherType(#[from] OtherType),
+    /// Consul does not support auth methods of type `aws-iam`.
+    #[error(
+        "{method}: this Consul has no auth methods of type aws-iam: TokenMode auth-method needs Consul 1.12 or newer; \
+         upgrade Consul, or set TokenMode to auto or secrets-manager"
+    )]
+    NeedsNewerConsul {
+        /// The auth method.
+        method: String,
+    },
+    /// Consul does not support partitions.
+    #[error("partition {name}: this Consul has no partitions; leave CONSUL_PARTITION empty, or use Consul Enterprise")]
+    NeedsEnterprise {
+        /// The partition's name.
+        name: String,
+    },
+    /// An object that it refers to could not be created.
+    #[error("{object}: not attempted, because {missing} failed")]
+    NotAttempted {
+        /// The object.
+        object: String,
+        /// What it refers to.
+        missing: String,
+    },
+    /// Another writer keeps replacing it.
+    #[error("{object}: another tool keeps writing it; find out which other tool sets Consul up, and try again")]
+    Overwritten {
+        /// The object.
+        object: String,
+    },
+    /// A call failed, or time ran out.
+    #[error(transparent)]
+    Controller(#[from] ControllerError),
+}
+
+impl BootstrapError {
+    /// Whether a Consul without the object is set up correctly in the mode: ACLs are off, or no task of this Consul can
+    /// log in.
+    fn is_acceptable(&self, mode: TokenMode) -> bool {
+        match self {
+            Self::Controller(ControllerError::Consul(ConsulError::AclsDisabled { .. })) => true,
+            Self::NeedsNewerConsul { .. } => mode == TokenMode::Auto,
+            _ => false,
+        }
+    }
+}
+
+/// An object that could not be created or updated.
+#[derive(Debug)]
+pub struct BootstrapFailure {
+    /// The object.
+    pub object: String,
+    /// The cause.
+    pub error: BootstrapError,
+}
+
+/// The result of the bootstrap, by object.
+#[derive(Debug, Default)]
+pub struct BootstrapReport {
+    /// The created objects.
+    pub created: Vec<String>,
+    /// The extended objects.
+    pub updated: Vec<String>,
+    /// The objects that needed no change.
+    pub unchanged: Vec<String>,
+    /// The objects that this Consul cannot have: ACLs are off, or it is too old for logins.
+    pub skipped: Vec<String>,
+    /// The failed objects. The bootstrap may be repeated.
+    pub failures: Vec<BootstrapFailure>,
+}
+
+impl BootstrapReport {
+    pub(crate) fn fail(&mut self, object: String, error: BootstrapError) {
+        warn!(action = "bootstrap", outcome = "failed", object, error = %error);
+        self.failures.push(BootstrapFailure { object, error });
+    }
+
+    pub(crate) fn skip(&mut self, object: String, reason: &BootstrapError) {
+        info!(action = "bootstrap", outcome = "skipped", object, %reason);
+        self.skipped.push(object);
+    }
+
+    fn has_skipped(&self, object: &Object) -> bool {
+        self.skipped.contains(&object.to_string())
+    }
+
+    pub(crate) fn has_failed(&self, object: &Object) -> bool {
+        let name = object.to_string();
+        self.failures.iter().any(|failure| failure.object == name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,8 @@
 //! Batches of messages: reads are shared between messages, and each message succeeds or fails on its own.
 
-mod ends;
-mod idle_check;
-mod pre_provision;
-mod sorted;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,22 +16,21 @@ use mesh::{
     phase::TaskPhase,
     plan::plan,
     task::{MeshTask, TaskChange},
+    task_end::ContainerEnd,
     tenancy::Tenancy,
     time::elapsed,
 };
 use tokio::time::timeout;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
-pub use self::sorted::Delivery;
-use self::{ends::log_ends, idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
+use self::tokens::{IdleChecks, PreProvision};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
-    clock::Clock,
-    deadline::Deadline,
+    clock::{Clock, Deadline},
     edges::Edges,
     error::{ControllerError, Failures},
-    message::SecondLook,
+    message::{Delivery, SecondLook, Sorted},
     observe::Observer,
     outcome::{self, Basis, Changes, concurrently},
     scope::Scope,
@@ -288,4 +284,25 @@ fn by_message<'a, K>(
         let messages = messages_of(&what).cloned().unwrap_or_default();
         messages.into_iter().map(move |index| (index, Arc::clone(&error)))
     })
+}
+
+/// Logs how each of these tasks of the mesh has stopped, if it has. A retried message logs it again.
+fn log_ends(tasks: &[MeshTask], changes: &Changes) {
+    for task in tasks {
+        let Some(end) = changes.get(&task.arn).and_then(|change| change.end.as_ref()) else { continue };
+        let service = task.identity.as_ref().map(|identity| identity.service.name.as_str());
+        info!(
+            action = "task_stopped",
+            outcome = "seen",
+            cluster_arn = %task.cluster,
+            task_id = %task.arn.id(),
+            service,
+            stop_code = end.code,
+            reason = end.reason,
+            containers = ContainerEnd::line(&end.containers),
+            created_at = end.created_at.map(tracing::field::display),
+            started_at = end.started_at.map(tracing::field::display),
+            stopped_at = end.stopped_at.map(tracing::field::display),
+        );
+    }
 }

@@ -19,11 +19,10 @@ use report::Blocked;
 
 use super::{
     Repairs,
-    found::{Found, facts},
-    report::{RepairReport, Unrepaired},
+    found::{Found, RepairReport, Unrepaired, facts},
 };
 use crate::{
-    deadline::Deadline,
+    clock::Deadline,
     outcome::concurrently,
     survey::{Problem, Survey},
 };

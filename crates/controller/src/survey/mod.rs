@@ -1,16 +1,328 @@
-//! Surveys whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager. A failed read is a
-//! problem, and nothing that depends on it is deleted.
+//! Surveys whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager, in an order in which each
+//! read can only add to the previous ones. A failed read is a problem, and nothing that depends on it is deleted.
 
-mod consul_reader;
+mod consul;
 mod findings;
-mod gone_tasks;
-mod order;
-mod surveyor;
-mod uncertain_tokens;
-mod unlisted_clusters;
 
-pub use self::order::{SweepOrder, Waited};
-pub(crate) use self::{
-    findings::{Problem, Reading, RunningTask, Survey},
-    surveyor::Surveyor,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
+
+use aws::ecs::{ClusterStatus, EcsError};
+use jiff::Timestamp;
+use mesh::{
+    arn::ClusterArn,
+    guard::TaskCounts,
+    idleness::TaskListing,
+    mark::{self, HolderMark},
+    observed::Extent,
+    phase::TaskPhase,
+    task::{DescribedTask, MeshTask},
+    tenancy::{Tenancy, TenancyName},
+    time::later,
+    token::TokenHolder,
+};
+use tracing::warn;
+
+pub(crate) use self::findings::{Problem, Reading, RunningTask, Survey};
+pub use self::findings::{SweepOrder, Waited};
+use self::{
+    consul::{ConsulReader, GoneTasks},
+    findings::{Clusters, Skipped},
+};
+use crate::{
+    clock::Deadline,
+    edges::{Consul, Edges},
+    error::ControllerError,
+    outcome::{concurrently, concurrently_in_order},
+    tasks::{Classification, ClusterStatuses, Definitions, TaskReader},
+    tokens::Tokens,
+};
+
+/// Surveys whole clusters.
+pub(crate) struct Surveyor {
+    tasks: TaskReader,
+    tokens: Arc<Tokens>,
+    consul: Arc<dyn Consul>,
+    consul_reader: ConsulReader,
+    gone_tasks: GoneTasks,
+}
+
+impl Surveyor {
+    pub(crate) fn new(edges: &Edges, tasks: &TaskReader, tokens: &Arc<Tokens>) -> Self {
+        let consul = Arc::clone(&edges.consul);
+        Self {
+            tasks: tasks.clone(),
+            tokens: Arc::clone(tokens),
+            consul_reader: ConsulReader { scope: Arc::clone(&tasks.scope), consul: Arc::clone(&consul) },
+            gone_tasks: GoneTasks { tasks: tasks.clone() },
+            consul,
+        }
+    }
+
+    /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
+    pub(crate) async fn survey(
+        &self,
+        order: &SweepOrder,
+        began: Timestamp,
+        statuses: &ClusterStatuses,
+        deadline: Deadline,
+    ) -> Survey {
+        let mut survey = Survey { began, ..Survey::default() };
+        let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
+        let arns = clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition);
+        let definitions = self.tasks.definitions(arns, deadline).await;
+        let mut wanted: Vec<ClusterArn> =
+            clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned().collect();
+        for cluster in &wanted {
+            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
+        }
+        survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
+        for tenancy in survey.partitions.clone() {
+            self.consul_reader.read_partition(&tenancy, order, &wanted, deadline, &mut survey).await;
+        }
+        let unlisted = self.find_unlisted(order, &mut clusters, deadline, &mut survey).await;
+        for cluster in &unlisted {
+            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
+        }
+        for tenancy in survey.partitions.clone() {
+            self.consul_reader.read_nodes(&tenancy, &unlisted, deadline, &mut survey).await;
+        }
+        wanted.extend(unlisted);
+        survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
+        self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
+        self.read_secrets(deadline, &mut survey).await;
+        consul::skip_uncertain_tokens(&self.tasks.scope, &mut survey);
+        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
+        survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
+        let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
+        self.consul_reader.read_checks(deadline, &mut survey).await;
+        survey
+    }
+
+    /// The tasks of all clusters of the deployment: every one of them may have a task of a service.
+    async fn read_clusters(
+        &self,
+        order: &SweepOrder,
+        statuses: &ClusterStatuses,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) -> Clusters {
+        let mut clusters = Clusters::default();
+        let statuses = match statuses {
+            Ok(statuses) => statuses,
+            Err(error) => {
+                survey.problems.push(Problem::new(None, Arc::clone(error)));
+                clusters.found.extend(self.tasks.scope.clusters.named());
+                return clusters;
+            }
+        };
+        clusters.are_all_found = true;
+        clusters.found.extend(statuses.keys().cloned());
+        let mut existing = Vec::new();
+        for (cluster, status) in statuses {
+            match status {
+                ClusterStatus::Active { tasks } => {
+                    clusters.counted.insert(cluster.clone(), *tasks);
+                    existing.push(cluster);
+                }
+                ClusterStatus::Deleted => drop(clusters.deleted.insert(cluster.clone())),
+                ClusterStatus::Unknown if order.treats_unknown_as_deleted(cluster) => {
+                    clusters.deleted.insert(cluster.clone());
+                }
+                ClusterStatus::Unknown => {
+                    let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
+                    survey.problems.push(Problem::new(Some(cluster), error));
+                }
+            }
+        }
+        let reads = existing
+            .into_iter()
+            .map(|cluster| async move { (cluster, deadline.run(self.tasks.tasks_of(cluster)).await) });
+        let read: Vec<_> = concurrently_in_order(reads).await;
+        for (cluster, tasks) in read {
+            match tasks {
+                Ok(tasks) => clusters.read.push(tasks),
+                Err(error) => survey.problems.push(Problem::new(Some(cluster), error)),
+            }
+        }
+        clusters
+    }
+
+    /// The secrets of the holders that require a token, and of those that have one in Consul.
+    async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
+        let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let mut holders: BTreeSet<TokenHolder> = tasks
+            .filter_map(|task| task.identity.as_ref())
+            .flat_map(|identity| self.tasks.scope.tokens().required(identity))
+            .collect();
+        holders.extend(survey.observed.tokens.iter().filter_map(|token| {
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
+            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy)?;
+            holder.service().is_some().then_some(holder)
+        }));
+        let reads = holders.into_iter().map(|holder| async move {
+            let read = deadline.run(self.tokens.read_secret(&holder)).await;
+            (holder, read)
+        });
+        for (holder, secret) in concurrently(reads).await {
+            match secret {
+                Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
+                Err(error) if self.tokens.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
+                Err(error) => survey.problems.push(Problem::new(None, error)),
+            }
+        }
+    }
+
+    fn every_task(
+        &self,
+        listed_at: Timestamp,
+        clusters: &Clusters,
+        definitions: &Definitions,
+        problems: &mut Vec<Problem>,
+    ) -> Option<TaskListing> {
+        if !clusters.are_all_read() {
+            return None;
+        }
+        let tasks = self
+            .tasks
+            .service_tasks(&clusters.read, definitions)
+            .map_err(|error| problems.push(Problem::new(None, error)));
+        Some(TaskListing { listed_at, tasks: tasks.ok()? })
+    }
+
+    fn add_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
+        let tasks = clusters.tasks(cluster);
+        survey.readings.push(Reading {
+            cluster: cluster.clone(),
+            is_judged: clusters.is_read(cluster),
+            is_deleted: clusters.deleted.contains(cluster),
+            listed: tasks.len(),
+            living: tasks.iter().filter(|task| task.phase.is_living()).count(),
+        });
+        survey.stopped.extend(tasks.iter().filter_map(|task| Some((task.arn.clone(), task.stopped_at?))));
+        if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
+            let clocks = self.tasks.scope.bounds.clocks;
+            let is_older = |at: Timestamp| later(at, clocks) < survey.began;
+            let is_listed = |task: &&DescribedTask| task.is_counted && task.placement.created_at.is_some_and(is_older);
+            let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
+            survey.observed.counts.insert(cluster.clone(), counts);
+        }
+        let tenancy = self.tasks.scope.tenancy_of(cluster);
+        for task in tasks {
+            let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+                Classification::Member(identity) => {
+                    self.tasks.log_contradiction(&task.definition, definitions, &identity);
+                    Some(identity)
+                }
+                Classification::Invalid(reason) => {
+                    self.tasks.ecs.forget(&task.definition);
+                    let what = format!("task {} of {}", task.arn.id(), task.definition);
+                    survey.skipped.push(Skipped { cluster: cluster.clone(), what, why: reason.to_string() });
+                    None
+                }
+                Classification::DefinitionUnread(error) if task.phase.is_living() => {
+                    survey.problems.push(Problem::new(Some(cluster), error));
+                    None
+                }
+                Classification::Outside
+                | Classification::TagsUnknown
+                | Classification::DefinitionDeleted(_)
+                | Classification::DefinitionUnread(_) => None,
+            };
+            if let (true, TaskPhase::Active, Some(definition)) =
+                (identity.is_some(), task.phase, definitions.get(&task.definition))
+            {
+                let (cluster, definition) = (cluster.clone(), Arc::clone(definition));
+                survey.running.push(RunningTask { cluster, task: task.clone(), definition });
+            }
+            if identity.is_some() || task.phase == TaskPhase::Stopped {
+                let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();
+                let losses = definitions.get(&task.definition).map(|it| self.tasks.scope.losses(task, it));
+                survey.observed.tasks.push(MeshTask {
+                    arn: task.arn.clone(),
+                    cluster: cluster.clone(),
+                    phase: task.phase,
+                    tenancy,
+                    identity,
+                    runs_client_agent: definitions.runs_client_agent(&task.definition),
+                    losses: losses.unwrap_or_default(),
+                });
+            }
+        }
+    }
+
+    /// One tenancy for each partition of the deployment and of its tasks; on Enterprise, for each partition: a task that
+    /// ECS no longer knows may have registered in any.
+    async fn partitions(&self, clusters: &[ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
+        let homes = self.tasks.scope.tenancies().into_keys().cloned();
+        let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
+        let mut listed = Vec::new();
+        if known.iter().any(|tenancy| tenancy.partition().is_some()) {
+            match deadline.run(self.consul.partitions()).await {
+                Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
+                Err(error) => survey.mark_unread(clusters, None, error),
+            }
+        }
+        let all = listed.iter().chain(&known);
+        let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
+        // No name means the default partition, which must not be read twice.
+        let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
+        by_name.into_iter().filter(|(name, _)| !(names_default && name.is_none())).map(|(_, t)| t.clone()).collect()
+    }
+}
+
+impl Surveyor {
+    /// The deleted clusters that tokens, synthetic nodes and failed agents name by ARN, and that ECS did not list. A cluster
+    /// that exists nevertheless is left to the next sweep; until then no service counts as idle.
+    async fn find_unlisted(
+        &self,
+        order: &SweepOrder,
+        clusters: &mut Clusters,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) -> Vec<ClusterArn> {
+        let selection = &self.tasks.scope.clusters;
+        if !selection.has_wildcard() || !clusters.are_all_found {
+            return Vec::new();
+        }
+        let mut named: BTreeSet<ClusterArn> =
+            survey.observed.tokens.iter().filter_map(|token| mark::cluster_of(token)?.parse().ok()).collect();
+        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
+        named.extend(instances.filter_map(|instance| selection.cluster_of(instance.task_arn.as_ref()?)));
+        named.append(&mut survey.synthetic_nodes);
+        named.retain(|cluster| {
+            selection.contains(cluster) && order.includes(cluster) && !clusters.found.contains(cluster)
+        });
+        let named = Vec::from_iter(named);
+        if named.is_empty() {
+            return named;
+        }
+        let statuses = match deadline.run(self.tasks.ecs.cluster_statuses(&named)).await {
+            Ok(statuses) => statuses,
+            Err(error) => {
+                clusters.are_all_found = false;
+                survey.problems.push(Problem::new(None, error));
+                return Vec::new();
+            }
+        };
+        let mut deleted = Vec::new();
+        for (cluster, status) in statuses {
+            match status {
+                ClusterStatus::Deleted => deleted.push(cluster),
+                ClusterStatus::Unknown if order.treats_unknown_as_deleted(&cluster) => deleted.push(cluster),
+                // Tasks choose what their logins name: such a cluster must not fail every sweep.
+                ClusterStatus::Unknown => {
+                    warn!(action = "sweep", outcome = "skipped", cluster_arn = %cluster,
+                        "Consul has entries of a cluster that ECS does not know; sweep it with force if it was deleted");
+                }
+                ClusterStatus::Active { .. } => clusters.are_all_found = false,
+            }
+        }
+        clusters.found.extend(deleted.iter().cloned());
+        clusters.deleted.extend(deleted.iter().cloned());
+        deleted
+    }
+}

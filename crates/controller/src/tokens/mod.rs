@@ -2,26 +2,38 @@
 //! decides, and repeats until nothing is left to do. Used by events, idle checks, sweeps and the clean-up.
 
 mod attempt;
-mod context;
-mod demand;
-mod in_consul;
-mod orphans;
-mod run;
 mod steps;
 
-use aws::secrets::SecretsError;
+use std::sync::Arc;
+
+use aws::{
+    queue::MessageSender,
+    secrets::{SecretStore, SecretsError},
+};
+use consul::Acl;
 use mesh::{
+    arn::ClusterArn,
     field::InvalidField,
     reserved_secret,
+    rules::Rules,
     secret::{Retirement, StoredSecret},
+    task::TaskChange,
     token::{ListedToken, TokenHolder},
     token_mode::TokenMode,
 };
 use tracing::debug;
 
 use self::attempt::Attempt;
-pub(crate) use self::{context::Tokens, demand::Demand, run::Case};
-use crate::{error::ControllerError, outcome::Effect};
+pub(crate) use self::attempt::Case;
+use crate::{
+    announcement::Announcer,
+    clock::{Clock, TimestampCache},
+    edges::Entropy,
+    error::ControllerError,
+    outcome::Effect,
+    scope::Scope,
+    tasks::TaskReader,
+};
 
 impl Tokens {
     /// Takes steps until nothing is left to do. `seen` is the secret, if it was read just before.
@@ -113,4 +125,47 @@ impl Tokens {
             _ => Ok(Attempt { tokens: self, holder, name }),
         }
     }
+}
+
+/// The tokens of services and client agents, in Consul and in Secrets Manager.
+pub(crate) struct Tokens {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) acl: Arc<dyn Acl>,
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) queue: Arc<dyn MessageSender>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) tasks: TaskReader,
+    /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
+    pub(crate) cached_until: TimestampCache<TokenHolder>,
+    pub(crate) announcer: Arc<Announcer>,
+}
+
+impl Tokens {
+    /// Whether the holder's token is cached as valid.
+    pub(crate) fn is_cached(&self, holder: &TokenHolder) -> bool {
+        self.cached_until.get(holder).is_some_and(|until| self.clock.now() < until)
+    }
+
+    /// The cluster of a task that requires the token; `None` if none does any more.
+    async fn cluster_of_demand(&self, demand: &Demand<'_>) -> Result<Option<ClusterArn>, ControllerError> {
+        match demand {
+            Demand::Listed(cluster) | Demand::Registered(cluster) => Ok(Some((*cluster).clone())),
+            Demand::Events(changes) => self.tasks.cluster_of_active_task(changes).await,
+        }
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        self.scope.rules(self.clock.now())
+    }
+}
+
+/// The demand for a token.
+pub(crate) enum Demand<'a> {
+    /// An ECS listing contains an active task in this cluster.
+    Listed(&'a ClusterArn),
+    /// Events of active tasks, which may be stale.
+    Events(&'a [&'a TaskChange]),
+    /// A task definition was registered: a task may start in this cluster.
+    Registered(&'a ClusterArn),
 }

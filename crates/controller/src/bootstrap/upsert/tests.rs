@@ -1,8 +1,8 @@
+use mesh::tenancy::Tenancy;
 use proptest::{collection::vec, prelude::*};
 use serde_json::json;
 
 use super::*;
-use mesh::tenancy::Tenancy;
 
 fn map(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()

@@ -2,11 +2,8 @@
 
 #[cfg(test)]
 mod tests;
-mod variables;
 
-use std::time::Duration;
-
-use secrecy::SecretString;
+use std::{str::FromStr, time::Duration};
 
 use consul::ConsulAddresses;
 use mesh::{
@@ -18,8 +15,8 @@ use mesh::{
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
 };
+use secrecy::SecretString;
 
-use self::variables::Variables;
 use crate::{
     bootstrap::{BootstrapExtent, BootstrapScope},
     scope::Scope,
@@ -284,4 +281,60 @@ fn read_grace(text: Option<&str>) -> Result<GracePeriod, InvalidField> {
     seconds
         .map(GracePeriod::from_secs)
         .ok_or_else(|| InvalidField::new("REVOCATION_GRACE_SECONDS", text, "whole seconds from 0 to 3000"))
+}
+
+/// The variables, by name.
+struct Variables<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> Variables<F> {
+    /// The text of a variable.
+    fn text(&self, name: &str) -> Option<String> {
+        (self.0)(name)
+    }
+
+    /// The text of a variable, if it is set and `is_valid`.
+    fn checked(
+        &self,
+        name: &'static str,
+        is_valid: impl Fn(&str) -> bool,
+        expected: &'static str,
+    ) -> Result<Option<String>, InvalidField> {
+        match self.text(name) {
+            Some(text) if !is_valid(&text) => Err(InvalidField::new(name, &text, expected)),
+            text => Ok(text),
+        }
+    }
+
+    /// The name or ARN of a secret.
+    fn secret_id(&self, name: &'static str) -> Result<Option<String>, InvalidField> {
+        let is_valid = |text: &str| {
+            let name = match text.strip_prefix("arn:") {
+                Some(rest) if rest.split(':').nth(1) == Some("secretsmanager") => rest.split(':').nth(5),
+                Some(_) => None,
+                None => Some(text),
+            };
+            let legal = |b: u8| b.is_ascii_alphanumeric() || b"/_+=.@-".contains(&b);
+            name.is_some_and(|name| !name.is_empty() && name.len() <= 519 && name.bytes().all(legal))
+        };
+        self.checked(name, is_valid, "the name or the ARN of a secret in Secrets Manager")
+    }
+
+    /// The text of a required variable.
+    fn required_text(&self, name: &'static str, expected: &'static str) -> Result<String, InvalidField> {
+        self.text(name).ok_or_else(|| InvalidField::new(name, "", expected))
+    }
+
+    /// The parsed value of a variable, if it is set.
+    fn optional<T: FromStr<Err = InvalidField>>(&self, name: &'static str) -> Result<Option<T>, InvalidField> {
+        self.text(name).map(|text| text.parse::<T>().map_err(|e| e.in_field(name))).transpose()
+    }
+
+    /// The parsed value of a required variable.
+    fn required<T: FromStr<Err = InvalidField>>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+    ) -> Result<T, InvalidField> {
+        self.required_text(name, expected)?.parse::<T>().map_err(|e| e.in_field(name))
+    }
 }

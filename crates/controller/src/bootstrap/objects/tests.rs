@@ -15,7 +15,7 @@ fn target(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy) -> Bootst
 
 fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primary: bool) -> Vec<String> {
     let desired = BootstrapTarget { is_primary, ..target(extent, mode, tenancy) };
-    objects(&desired).iter().map(Object::to_string).collect()
+    super::desired(&desired).iter().map(Object::to_string).collect()
 }
 
 fn enterprise() -> Tenancy {
@@ -25,7 +25,7 @@ fn enterprise() -> Tenancy {
 #[test]
 fn objects_come_after_their_references() {
     let tenancy = enterprise();
-    let objects = objects(&target(BootstrapExtent::Full, TokenMode::AuthMethod, &tenancy));
+    let objects = super::desired(&target(BootstrapExtent::Full, TokenMode::AuthMethod, &tenancy));
     let mut references = 0;
     for (index, object) in objects.iter().enumerate() {
         for (other_index, other) in objects.iter().enumerate() {
@@ -78,7 +78,7 @@ fn each_active_cluster_gets_a_node() {
     let (first, second) = (cluster("a"), cluster("b"));
     let nodes = [&first, &second];
     let desired = target(BootstrapExtent::Dataplane, TokenMode::Auto, &Tenancy::Community);
-    let objects = objects(&BootstrapTarget { nodes: &nodes, ..desired });
+    let objects = super::desired(&BootstrapTarget { nodes: &nodes, ..desired });
     let nodes: Vec<&str> =
         objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
     assert_eq!(nodes, [first.as_str(), second.as_str()]);
@@ -103,7 +103,7 @@ fn a_path_that_would_admit_other_roles_is_refused() {
 fn only_the_default_partition_has_rules_for_others() {
     let rules = |partition: &str| {
         let tenancy = Tenancy::default_namespace_of(partition.parse().unwrap());
-        let policies = policy::of_gateways(&tenancy);
+        let policies = gateway_policies(&tenancy);
         policies.iter().find(|p| p.name == "consul-ecs-mesh-gateway-policy").unwrap().text("Rules").unwrap().to_owned()
     };
     assert_eq!(rules("team"), "mesh = \"write\"\npeering = \"read\"");

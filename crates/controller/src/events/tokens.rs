@@ -1,0 +1,153 @@
+//! Messages about the tokens of a service: idle checks, a grace period after a task stopped or after the token was hidden;
+//! and pre-provisioning, when a task definition is registered or a service uses it, before a task starts.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use aws::ecs::EcsError;
+use mesh::{
+    arn::{ClusterArn, TaskDefinitionArn},
+    idleness::{Idleness, ServiceTask, TaskListing, judge},
+    tags::Tags,
+    token::TokenHolder,
+};
+use tracing::{info, warn};
+
+use crate::{
+    clock::Deadline,
+    error::ControllerError,
+    message::RequestedCheck,
+    outcome::concurrently,
+    tasks::TaskReader,
+    tokens::{Case, Demand, Tokens},
+};
+
+/// The error of each check that failed.
+type CheckFailures = BTreeMap<TokenHolder, Arc<ControllerError>>;
+
+/// Checks whether tokens are idle.
+pub(super) struct IdleChecks {
+    pub(super) tasks: TaskReader,
+    pub(super) tokens: Arc<Tokens>,
+}
+
+impl IdleChecks {
+    /// Checks the tokens of holders: one listing of tasks serves all of them.
+    pub(super) async fn run(
+        &self,
+        checks: &BTreeMap<TokenHolder, RequestedCheck>,
+        deadline: Deadline,
+    ) -> CheckFailures {
+        if checks.is_empty() {
+            return CheckFailures::new();
+        }
+        let listing = match deadline.run(self.tasks.list_all_tasks(deadline)).await {
+            Ok(Some(listing)) => listing,
+            Ok(None) => {
+                warn!(
+                    action = "revoke",
+                    outcome = "kept",
+                    "ECS lists no cluster of the deployment, which proves no service idle"
+                );
+                return CheckFailures::new();
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                return checks.keys().map(|holder| (holder.clone(), Arc::clone(&error))).collect();
+            }
+        };
+        let checks = checks.iter().map(|(holder, request)| {
+            let listing = &listing;
+            async move {
+                let checked = deadline.run(self.check(holder, request.hops, listing)).await;
+                Some((holder.clone(), Arc::new(checked.err()?)))
+            }
+        });
+        concurrently(checks).await.into_iter().flatten().collect()
+    }
+
+    async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
+        match judge(holder, listing, self.tasks.scope.rules(self.tasks.clock.now())) {
+            Idleness::Living(task) => {
+                info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task uses the token");
+                let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);
+                let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
+                if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.clusters.cluster_of(task)) {
+                    self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), None).await?;
+                }
+            }
+            // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
+            // can be delayed.
+            Idleness::RecentlyStopped(task) => {
+                info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task stopped within the grace period");
+            }
+            Idleness::Idle(idle) => drop(self.tokens.reconcile(holder, Case::Idle { idle: &idle, hops }, None).await?),
+        }
+        Ok(())
+    }
+}
+
+/// Creates tokens before the first start of a service.
+pub(super) struct PreProvision {
+    pub(super) tasks: TaskReader,
+    pub(super) tokens: Arc<Tokens>,
+}
+
+impl PreProvision {
+    /// Ensures the tokens of the holders that tasks of this definition would require.
+    pub(super) async fn run(
+        &self,
+        definition: &TaskDefinitionArn,
+        cluster: Option<&ClusterArn>,
+        deadline: Deadline,
+    ) -> Result<(), Arc<ControllerError>> {
+        let scope = &self.tasks.scope;
+        let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await.map_err(Arc::new)? else {
+            info!(
+                task_definition = definition.as_str(),
+                outcome = "ignored",
+                "no cluster in ECS_CLUSTER_ARNS, or another one"
+            );
+            return Ok(());
+        };
+        let known = match deadline.run(self.tasks.ecs.task_definition(definition)).await {
+            Ok(known) => known,
+            // It was deleted since.
+            Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(()),
+            Err(error) => return Err(Arc::new(error)),
+        };
+        // A service may give its tasks other tags, which are only in the tasks' events.
+        let identity = match known.identify(&Tags::default(), scope.tenancy_of(&cluster), scope.tokens()) {
+            Ok(identity) => identity,
+            Err(reason) => {
+                self.tasks.ecs.forget(definition);
+                warn!(task_definition = definition.as_str(), field = reason.field(), %reason, outcome = "ignored",
+                    "its tasks will not get a token");
+                return Ok(());
+            }
+        };
+        for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
+            let case = Case::Needed(&Demand::Registered(&cluster));
+            deadline.run(self.tokens.reconcile(&holder, case, None)).await.map_err(Arc::new)?;
+        }
+        Ok(())
+    }
+
+    /// The cluster that the tokens are marked with: that of the service, or the first one of the deployment if there is
+    /// no service yet.
+    async fn cluster_for_marks(
+        &self,
+        definition: &TaskDefinitionArn,
+        cluster: Option<&ClusterArn>,
+        deadline: Deadline,
+    ) -> Result<Option<ClusterArn>, ControllerError> {
+        let selection = &self.tasks.scope.clusters;
+        if let Some(cluster) = cluster {
+            return Ok(selection.contains(cluster).then(|| cluster.clone()));
+        }
+        let first = match selection.named().next() {
+            Some(named) => Some(named),
+            None => deadline.run(self.tasks.clusters()).await?.into_iter().next(),
+        };
+        Ok(first.filter(|cluster| definition.is_beside(cluster)))
+    }
+}

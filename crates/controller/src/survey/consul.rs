@@ -1,0 +1,361 @@
+//! Reads the entries of whole clusters in Consul: tokens, nodes, failed agents, and the checks of stopping tasks. Finds the
+//! tasks behind entries that ECS does not list, and skips service tokens that may be another deployment's.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
+    definition::Losses,
+    login::LoginMark,
+    mark::{self, HolderMark},
+    observed::Observed,
+    phase::TaskPhase,
+    repair::NodeReading,
+    secret::StoredSecret,
+    task::MeshTask,
+    tenancy::Tenancy,
+    token::{ListedToken, TokenHolder},
+    token_mode::TokenMode,
+};
+
+use super::findings::{Clusters, Problem, Skipped, Survey, SweepOrder};
+use crate::{
+    clock::Deadline, edges::Consul, error::ControllerError, observe::client_agents, outcome::concurrently_in_order,
+    scope::Scope, tasks::TaskReader,
+};
+
+/// Reads the entries of whole clusters in Consul.
+pub(super) struct ConsulReader {
+    pub(super) scope: Arc<Scope>,
+    pub(super) consul: Arc<dyn Consul>,
+}
+
+impl ConsulReader {
+    /// Reads the tokens and failed agents of one partition, and the nodes of `clusters` in it.
+    pub(super) async fn read_partition(
+        &self,
+        tenancy: &Tenancy,
+        order: &SweepOrder,
+        clusters: &[ClusterArn],
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) {
+        let is_wanted = |token: &ListedToken| self.is_of(order, token);
+        let (tokens, agents, synthetic_nodes, nodes) = futures::join!(
+            deadline.run(self.consul.tokens(tenancy, &is_wanted)),
+            deadline.run(self.failed_agents(tenancy, order)),
+            deadline.run(self.synthetic_nodes(tenancy)),
+            self.nodes(tenancy, clusters, deadline),
+        );
+        match tokens {
+            Ok(Some(tokens)) => survey.observed.tokens.extend(tokens),
+            Ok(None) => survey.are_acls_off = true,
+            Err(error) => survey.mark_unread(clusters, None, error),
+        }
+        match agents {
+            Ok(agents) => survey.observed.agents.extend(agents),
+            Err(error) => survey.mark_unread(clusters, None, error),
+        }
+        match synthetic_nodes {
+            Ok(nodes) => survey.synthetic_nodes.extend(nodes),
+            Err(error) => survey.mark_unread(clusters, None, error),
+        }
+        add_nodes(nodes, tenancy, survey);
+    }
+
+    /// Reads the nodes of `clusters` in one partition.
+    pub(super) async fn read_nodes(
+        &self,
+        tenancy: &Tenancy,
+        clusters: &[ClusterArn],
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) {
+        add_nodes(self.nodes(tenancy, clusters, deadline).await, tenancy, survey);
+    }
+
+    async fn nodes(&self, tenancy: &Tenancy, clusters: &[ClusterArn], deadline: Deadline) -> Nodes {
+        let reads = clusters.iter().map(|cluster| async move {
+            (cluster.clone(), deadline.run(self.consul.node(cluster.as_str(), tenancy)).await)
+        });
+        concurrently_in_order(reads).await
+    }
+
+    /// The clusters with a synthetic node, if a pattern selects clusters.
+    async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<ClusterArn>, ControllerError> {
+        if !self.scope.clusters.has_wildcard() {
+            return Ok(Vec::new());
+        }
+        let names = self.consul.synthetic_nodes(tenancy).await?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Failed agents with services of the clusters' tasks on their nodes.
+    async fn failed_agents(&self, tenancy: &Tenancy, order: &SweepOrder) -> Result<Vec<ClientAgent>, ControllerError> {
+        let members = self.consul.members(tenancy).await?;
+        let failed = members.into_iter().filter(|member| member.status == AgentStatus::Failed).collect();
+        let agents = client_agents(self.consul.as_ref(), failed, tenancy).await?;
+        let is_of = |instance: &ServiceInstance| {
+            let cluster = instance.task_arn.as_ref().and_then(|arn| self.scope.clusters.cluster_of(arn));
+            cluster.is_some_and(|cluster| order.includes(&cluster) && names_cluster(instance, &cluster))
+        };
+        Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
+    }
+
+    /// Whether a token's marks name a cluster of the sweep. Other tokens are ignored.
+    fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
+        mark::cluster_of(token).is_some_and(|cluster| order.names(&cluster, &self.scope.clusters))
+    }
+
+    /// The checks on the nodes that exist: those of stopping tasks, which have to be drained, and those of running tasks,
+    /// which have to say what ECS says. A node whose checks cannot be read counts as not read.
+    pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
+        let (existing, mut nodes): (Vec<_>, Vec<_>) = survey.nodes.drain(..).partition(|node| node.exists);
+        let reads = existing.into_iter().map(|node| async move {
+            let read = deadline.run(self.consul.node_checks(node.cluster.as_str(), &node.tenancy)).await;
+            (node, read)
+        });
+        for (node, checks) in concurrently_in_order(reads).await {
+            match checks {
+                Ok(checks) => {
+                    survey.observed.checks.extend(checks);
+                    nodes.push(node);
+                }
+                Err(error) => survey.problems.push(Problem::new(Some(&node.cluster), error)),
+            }
+        }
+        survey.nodes = nodes;
+    }
+}
+
+/// The nodes of clusters, or why one could not be read.
+type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
+
+fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
+    for (cluster, node) in nodes {
+        match node {
+            Ok(Some(node)) => {
+                survey.nodes.push(NodeReading {
+                    cluster: cluster.clone(),
+                    tenancy: tenancy.clone(),
+                    exists: true,
+                    others: node.others.clone(),
+                });
+                survey.observed.instances.extend(node.instances.iter().cloned());
+                let foreign = node.others.iter().map(|service| Skipped {
+                    cluster: cluster.clone(),
+                    what: format!("service {}", service.id),
+                    why: "its metadata has no task ID".to_owned(),
+                });
+                survey.skipped.extend(foreign);
+                if survey.is_deleted(&cluster) {
+                    let tenancy = tenancy.clone();
+                    survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
+                }
+            }
+            Ok(None) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
+            Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
+        }
+    }
+}
+
+/// Finds tasks with entries in Consul that ECS does not list.
+pub(super) struct GoneTasks {
+    pub(super) tasks: TaskReader,
+}
+
+impl GoneTasks {
+    /// Describes each task with an entry in Consul that ECS does not list, and adds those that are stopped or unknown
+    /// as stopped: ECS describes a stopped task for one hour. Which of the unknown ones are gone, the guard decides.
+    pub(super) async fn find(
+        &self,
+        wanted: &[ClusterArn],
+        clusters: &Clusters,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) {
+        let read = wanted.iter().filter(|cluster| clusters.is_read(cluster));
+        let unlisted: Vec<_> = read.map(|cluster| (cluster, unlisted(cluster, clusters, &survey.observed))).collect();
+        // Concurrently: a cluster with many such tasks must not delay the others.
+        let reads =
+            unlisted.into_iter().filter(|(_, unlisted)| !unlisted.is_empty()).map(|(cluster, unlisted)| async move {
+                let described = self.phases(cluster, unlisted.keys(), clusters, deadline).await;
+                (cluster, unlisted, described)
+            });
+        let reads: Vec<_> = concurrently_in_order(reads).await;
+        for (cluster, unlisted, described) in reads {
+            let described = match described {
+                Ok(described) => described,
+                Err(error) => {
+                    survey.problems.push(Problem::new(Some(cluster), error));
+                    continue;
+                }
+            };
+            let mut uncertain = BTreeSet::new();
+            for (id, is_certain) in unlisted {
+                match (described.get(&id), is_certain) {
+                    (Some(TaskPhase::Stopped), _) => survey.observed.tasks.push(self.gone_task(cluster, &id)),
+                    (None, true) => {
+                        let task = self.gone_task(cluster, &id);
+                        // A deleted cluster has no tasks.
+                        if !clusters.deleted.contains(cluster) {
+                            survey.observed.unknown.insert(task.arn.clone());
+                        }
+                        survey.observed.tasks.push(task);
+                    }
+                    (None, false) => drop(uncertain.insert(id)),
+                    (Some(_), _) => {}
+                }
+            }
+            skip_login_tokens(cluster, &uncertain, survey);
+        }
+    }
+
+    /// The phases of tasks that ECS does not list. Unknown tasks are not in the result.
+    async fn phases(
+        &self,
+        cluster: &ClusterArn,
+        tasks: impl Iterator<Item = &TaskId>,
+        clusters: &Clusters,
+        deadline: Deadline,
+    ) -> Result<BTreeMap<TaskId, TaskPhase>, ControllerError> {
+        if clusters.deleted.contains(cluster) {
+            return Ok(BTreeMap::new());
+        }
+        let arns: Vec<TaskArn> = tasks.map(|id| TaskArn::in_cluster(cluster, id)).collect();
+        let described = deadline.run(self.tasks.describe_all(cluster, &arns)).await?;
+        Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
+    }
+
+    /// A task that has stopped, or that ECS does not know: only its ID is known.
+    fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
+        MeshTask {
+            arn: TaskArn::in_cluster(cluster, id),
+            cluster: cluster.clone(),
+            phase: TaskPhase::Stopped,
+            tenancy: self.tasks.scope.tenancy_of(cluster).clone(),
+            identity: None,
+            runs_client_agent: false,
+            losses: Losses::default(),
+        }
+    }
+}
+
+/// The tasks with entries in Consul that ECS does not list, and whether they are certainly of `cluster`.
+fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> BTreeMap<TaskId, bool> {
+    let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
+    let mut unlisted = mentioned(observed, cluster);
+    unlisted.retain(|id, _| !listed.contains(id));
+    unlisted
+}
+
+/// Skips the login tokens of tasks that may be of another account's cluster of the same name.
+fn skip_login_tokens(cluster: &ClusterArn, tasks: &BTreeSet<TaskId>, survey: &mut Survey) {
+    let belongs = |login: &LoginMark| tasks.contains(&login.task) && cluster.is_named_by(&login.cluster);
+    survey.observed.tokens.retain(|token| !token.login.as_ref().is_some_and(belongs));
+    survey.skipped.extend(tasks.iter().map(|id| Skipped {
+        cluster: cluster.clone(),
+        what: format!("login token of task {id}"),
+        why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
+    }));
+}
+
+/// Whether the metadata of an instance has the long ARN of a task of `cluster`.
+fn names_cluster(instance: &ServiceInstance, cluster: &ClusterArn) -> bool {
+    instance.task_arn.as_ref().is_some_and(|arn| *arn == TaskArn::in_cluster(cluster, &instance.task))
+}
+
+/// The tasks of `cluster` with entries in Consul, and whether the entry has the ARN of the cluster: a name alone may be
+/// that of another account's cluster.
+fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool> {
+    let mut mentioned = BTreeMap::new();
+    let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
+    for token in &observed.tokens {
+        if let Some(login) = token.login.as_ref().filter(|login| cluster.is_named_by(&login.cluster)) {
+            mention(login.task.clone(), login.cluster == cluster.as_str());
+        }
+    }
+    for instance in observed.instances.iter().filter(|instance| instance.node == cluster.as_str()) {
+        mention(instance.task.clone(), true);
+    }
+    for instance in observed.agents.iter().flat_map(|agent| &agent.node.instances) {
+        if names_cluster(instance, cluster) {
+            mention(instance.task.clone(), true);
+        }
+    }
+    mentioned
+}
+
+/// What is certain about a service token.
+enum Certainty {
+    Certain,
+    /// Its secret could not be read, which is a problem in the report.
+    Unread,
+    /// The reason why it is skipped.
+    Uncertain(String),
+}
+
+/// Removes uncertain tokens from what was observed.
+pub(super) fn skip_uncertain_tokens(scope: &Scope, survey: &mut Survey) {
+    let Survey { observed, skipped, out_of_reach, .. } = survey;
+    let secrets = &observed.secrets;
+    observed.tokens.retain(|token| {
+        let Some((mark, cluster)) = service_mark(scope, token) else { return true };
+        let Some(holder) = scope.names.holder_of(&mark, &token.tenancy) else { return true };
+        let certainty = match secrets.get(&holder) {
+            Some(secret) => certainty(scope, token, &mark, &holder, secret),
+            None if out_of_reach.contains(&holder) => {
+                Certainty::Uncertain(out_of_reach_of_role(&scope.names.of(&holder)))
+            }
+            None => Certainty::Unread,
+        };
+        match certainty {
+            Certainty::Certain => true,
+            Certainty::Unread => mark.has_arn_of(&scope.clusters),
+            Certainty::Uncertain(why) => {
+                let what = format!("token {} of {holder}", token.accessor);
+                skipped.push(Skipped { cluster, what, why });
+                false
+            }
+        }
+    });
+}
+
+fn out_of_reach_of_role(secret: &str) -> String {
+    format!(
+        "the secret {secret} does not exist or has another creator, so with TokenMode=auth-method the role may not read it; \
+         delete the token if no task reads it"
+    )
+}
+
+fn service_mark(scope: &Scope, token: &ListedToken) -> Option<(HolderMark, ClusterArn)> {
+    let mark = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some())?;
+    let cluster = scope.clusters.cluster_named_by(&mark.cluster)?;
+    Some((mark, cluster))
+}
+
+fn certainty(
+    scope: &Scope,
+    token: &ListedToken,
+    mark: &HolderMark,
+    holder: &TokenHolder,
+    secret: &StoredSecret,
+) -> Certainty {
+    // Another account may have a cluster of that name.
+    if !mark.has_arn_of(&scope.clusters) && !secret.names(token.accessor) {
+        let why = "it names the cluster without an account, and the secret does not contain it";
+        return Certainty::Uncertain(why.to_owned());
+    }
+    // A token of consul-ecs's controller, whose secret may have another prefix, so that a task may read it.
+    let is_elsewhere = mark.secret.is_none() && !secret.names(token.accessor);
+    if scope.mode == TokenMode::Auto && is_elsewhere {
+        let name = scope.names.of(holder);
+        let why = format!("the secret {name} does not contain it, and another one may; delete it if no task reads it");
+        return Certainty::Uncertain(why);
+    }
+    Certainty::Certain
+}
