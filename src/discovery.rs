@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use aws::ecs::{EcsError, TaskAddresses};
+use aws::ecs::{AwsEcs, EcsError};
 use consul::{ConsulAddresses, EcsServers, NoServers, Server, ServerSource};
 
 /// The source of the servers for these addresses.
-pub fn servers(addresses: &ConsulAddresses, ecs: Arc<dyn TaskAddresses>) -> Arc<dyn ServerSource> {
+pub fn servers(addresses: &ConsulAddresses, ecs: Arc<AwsEcs>) -> Arc<dyn ServerSource> {
     match addresses {
         ConsulAddresses::Urls(urls) => Arc::new(urls.clone()),
         ConsulAddresses::Ecs(servers) => Arc::new(EcsServerSource { ecs, servers: servers.clone() }),
@@ -16,7 +16,7 @@ pub fn servers(addresses: &ConsulAddresses, ecs: Arc<dyn TaskAddresses>) -> Arc<
 
 /// Servers in ECS tasks, whose addresses change with every replacement.
 struct EcsServerSource {
-    ecs: Arc<dyn TaskAddresses>,
+    ecs: Arc<AwsEcs>,
     servers: EcsServers,
 }
 

@@ -112,7 +112,7 @@ impl World {
 pub(crate) struct QueueEdge(pub Connection);
 
 fn failed(fault: Fault) -> QueueError {
-    QueueError { subject: "SQS", reason: format!("{fault:?}") }
+    QueueError { operation: "SQS", reason: format!("{fault:?}") }
 }
 
 fn milliseconds(duration: Duration) -> u64 {

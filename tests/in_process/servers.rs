@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use aws::ecs::{AwsEcs, EcsError, TaskAddresses};
+use aws::ecs::{AwsEcs, EcsError};
 use consul::{Acl, ConsulError, HttpConsul, NoServers, RetryPolicy, TlsSettings};
 use controller::settings::Settings;
 use ecs_mesh_controller::discovery;

@@ -22,13 +22,11 @@ pub struct EventsError(String);
 /// An event of the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnEvent {
-    /// Its `detail-type`.
     pub detail_type: &'static str,
     /// Its `detail`, in JSON.
     pub detail: String,
 }
 
-/// Puts events on the bus.
 #[async_trait]
 pub trait EventPublisher: Send + Sync {
     /// Puts events on the bus.
@@ -44,7 +42,6 @@ pub struct DefaultBus {
 }
 
 impl DefaultBus {
-    /// The bus of the account.
     pub fn new(config: &SdkConfig) -> Self {
         Self { client: Client::new(config) }
     }

@@ -19,20 +19,10 @@ use crate::sdk::describe;
 pub enum IamError {
     /// The call failed, after retries.
     #[error("role {role}: iam:GetRole failed: {reason}")]
-    Failed {
-        /// The role.
-        role: RoleArn,
-        /// The cause.
-        reason: String,
-    },
+    Failed { role: RoleArn, reason: String },
     /// The answer has an undocumented value.
     #[error("role {role}: IAM's answer could not be read: {source}")]
-    Malformed {
-        /// The role.
-        role: RoleArn,
-        /// The field.
-        source: InvalidField,
-    },
+    Malformed { role: RoleArn, source: InvalidField },
 }
 
 /// Reads IAM roles.
@@ -42,13 +32,12 @@ pub trait IamRoles: Send + Sync {
     async fn role(&self, arn: &RoleArn) -> Result<Option<IamRole>, IamError>;
 }
 
-/// The client of IAM.
+/// The IAM of the account.
 pub struct AwsIam {
     client: Client,
 }
 
 impl AwsIam {
-    /// The roles of the account.
     pub fn new(config: &SdkConfig) -> Self {
         Self { client: Client::new(config) }
     }

@@ -1,21 +1,19 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS),
-//! `events` (`EventBridge`), `iam` and `logs` (`CloudWatch` Logs); `stack` for the operations by hand, `installation` for what they
-//! check, and `chain` for the credentials of a person.
+//! `events` (`EventBridge`), `iam` and `logs` (`CloudWatch` Logs); `installation` for a deployed stack and what it needs around it,
+//! and `chain` for the credentials of a person.
 //!
 //! ```text
-//!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretStore   MessageSender, MessageVisibility     traits of callers
-//!        └────────────┴──┬────┴─────────┘              │             │
-//!                      AwsEcs                     AwsSecrets     SqsQueue    clients of one SDK configuration (sdk)
-//!
-//!  EventPublisher ── DefaultBus      Stack ── AwsStack      FailedMessages ── SqsFailedMessages      Logs ── AwsLogs
+//!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretStore   MessageSender …  EventPublisher  IamRoles  Logs   traits
+//!        └────────────┴──┬────┴─────────┘              │             │               │           │       │
+//!                      AwsEcs                     AwsSecrets     SqsQueue       DefaultBus    AwsIam  AwsLogs
+//!                        └───────── clients of one SDK configuration (sdk) ──────────┴───────────┴───────┘
+//!  Without a trait, because nothing else stands in for them: DeadLetterQueues, AwsInstallation
 //! ```
 
 #[cfg(feature = "ecs")]
 pub mod ecs;
 #[cfg(feature = "events")]
 pub mod events;
-#[cfg(feature = "stack")]
-pub mod failed_messages;
 #[cfg(feature = "iam")]
 pub mod iam;
 #[cfg(feature = "installation")]
@@ -27,5 +25,3 @@ pub mod queue;
 pub mod sdk;
 #[cfg(feature = "secrets")]
 pub mod secrets;
-#[cfg(feature = "stack")]
-pub mod stack;

@@ -24,27 +24,16 @@ const MAX_LINES: usize = 50_000;
 pub enum LogsError {
     /// There is no such log group.
     #[error("log group {group}: there is none of this name")]
-    UnknownGroup {
-        /// The log group.
-        group: String,
-    },
+    UnknownGroup { group: String },
     /// The call failed, after retries.
     #[error("log group {group}: the call failed: {reason}")]
-    Failed {
-        /// The log group.
-        group: String,
-        /// The cause.
-        reason: String,
-    },
-    /// There is more than one search may return.
+    Failed { group: String, reason: String },
+    /// The search found more than it may return.
     #[error(
         "log group {group}: the search was given up after {MAX_LINES} lines or {MAX_PAGES} pages; \
          ask for a shorter time"
     )]
-    TooMuch {
-        /// The log group.
-        group: String,
-    },
+    TooMuch { group: String },
 }
 
 /// A line of a log.
@@ -52,7 +41,6 @@ pub enum LogsError {
 pub struct LogLine {
     /// When `CloudWatch` Logs got it from the function.
     pub at: Timestamp,
-    /// Its text.
     pub text: String,
 }
 

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use aws::{
-    logs::AwsLogs,
-    sdk::SdkConfig,
-    stack::{AwsStack, Stack},
-};
+use aws::{installation::AwsInstallation, logs::AwsLogs, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{History, Wanted};
 use jiff::Timestamp;
@@ -40,11 +36,12 @@ impl HistoryArguments {
     /// Reads the log. What could not be read is a problem of the history.
     pub(super) async fn read(&self, sdk: &SdkConfig, wanted: Wanted<'_>, since: Timestamp) -> History {
         let unread = |why: String| History::unread(format!("the controller's history could not be read: {why}"));
-        let resources = match AwsStack::new(sdk).resources(self.stack()).await {
+        let resources = match AwsInstallation::new(sdk).resources(self.stack()).await {
             Ok(resources) => resources,
             Err(error) => return unread(format!("{error}; --stack names another stack")),
         };
-        let groups: Vec<String> = LOG_GROUPS.iter().filter_map(|name| resources.get(*name).cloned()).collect();
+        let groups = LOG_GROUPS.iter().filter_map(|name| resources.get(*name));
+        let groups: Vec<String> = groups.map(|group| group.id.clone()).collect();
         if groups.is_empty() {
             return unread(format!("the stack {} has none of the functions' log groups", self.stack()));
         }

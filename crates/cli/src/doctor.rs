@@ -2,11 +2,11 @@
 
 use std::env;
 
-use aws::{ecs::AwsEcs, failed_messages::SqsFailedMessages, installation::AwsInstallation, stack::AwsStack};
+use aws::{ecs::AwsEcs, installation::AwsInstallation, queue::DeadLetterQueues};
 use clap::Args;
 use diagnosis::{
     Reader, Scope,
-    doctor::{CheckOutcome, Commands, ConsulFromHere, Doctor, DoctorReport, Sources},
+    doctor::{CheckOutcome, Commands, Doctor, DoctorReport, Sources},
 };
 
 use crate::{
@@ -64,7 +64,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let consul = variables.client()?;
     let is_asked = arguments.before_install || names_consul();
     let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
-    let (functions, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
+    let queues = DeadLetterQueues::new(&sdk);
     // Of an installation, only the controllers of consul-ecs are looked for, which does not depend on the names of secrets.
     let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::Message)?;
     let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone(), consul_hosts: variables.hosts() };
@@ -72,16 +72,11 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let progress = Progress::new()?;
     let doctor = Doctor {
         sources: Sources {
-            identity: &installation,
-            stacks: &installation,
-            functions: &functions,
-            triggers: &installation,
-            messages: &messages,
-            topics: &installation,
-            trails: &installation,
+            installation: &installation,
+            queues: &queues,
             ecs: &ecs,
             reader: &reader,
-            consul: is_asked.then_some(&consul as &dyn ConsulFromHere),
+            consul: is_asked.then_some(&consul),
         },
         commands: Commands {
             stack: arguments.stack.stack.clone(),

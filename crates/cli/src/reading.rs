@@ -5,11 +5,7 @@ use std::{
     env,
 };
 
-use aws::{
-    ecs::AwsEcs,
-    installation::{AwsInstallation, Stacks},
-    sdk::SdkConfig,
-};
+use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use consul::{ConsulAddresses, HttpConsul};
 use diagnosis::{Reader, Scope, Tokens, clusters::select};

@@ -1,6 +1,6 @@
 //! The function `reconcile` of a stack.
 
-use aws::stack::{AwsStack, Stack, StackError};
+use aws::installation::{AwsInstallation, InstallationError};
 use mesh::arn::ClusterArn;
 use report::SweepReport;
 use serde_json::{Value, json};
@@ -12,22 +12,26 @@ const RECONCILE: &str = "ReconcileFunction";
 
 /// The function `reconcile` of a stack.
 pub(super) struct Reconcile<'a> {
-    stack: &'a AwsStack,
+    installation: &'a AwsInstallation,
     function: String,
     progress: &'a Progress,
 }
 
 impl<'a> Reconcile<'a> {
     /// The function with this name.
-    pub(super) fn named(function: &str, stack: &'a AwsStack, progress: &'a Progress) -> Self {
-        Self { stack, function: function.to_owned(), progress }
+    pub(super) fn named(function: &str, installation: &'a AwsInstallation, progress: &'a Progress) -> Self {
+        Self { installation, function: function.to_owned(), progress }
     }
 
     /// The function of the stack with this name.
-    pub(super) async fn of(name: &str, stack: &'a AwsStack, progress: &'a Progress) -> Result<Self, Failure> {
+    pub(super) async fn of(
+        name: &str,
+        installation: &'a AwsInstallation,
+        progress: &'a Progress,
+    ) -> Result<Self, Failure> {
         progress.say("looking for the function");
-        let function = progress.during(stack.resource(name, RECONCILE)).await.map_err(|error| failed(&error))?;
-        Ok(Self { stack, function, progress })
+        let function = progress.during(installation.resource(name, RECONCILE)).await.map_err(|error| failed(&error))?;
+        Ok(Self { installation, function, progress })
     }
 
     /// What a sweep of these clusters would do; of all clusters of the stack, if there are none.
@@ -50,11 +54,11 @@ impl<'a> Reconcile<'a> {
     ) -> Result<(SweepReport, Value), Failure> {
         let clusters: Vec<&str> = clusters.iter().map(ClusterArn::as_str).collect();
         let order = json!({ "clusters": clusters, "dryRun": is_dry_run, "force": force });
-        let answer = self.progress.during(self.stack.invoke(&self.function, &order)).await;
+        let answer = self.progress.during(self.installation.invoke(&self.function, &order)).await;
         sweep_summary::read(answer.map_err(|error| failed(&error))?)
     }
 }
 
-fn failed(error: &StackError) -> Failure {
+fn failed(error: &InstallationError) -> Failure {
     Failure::Message(error.to_string())
 }

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use aws::{
-    failed_messages::{
-        DeadLetterQueue, FailedMessage, FailedMessages, FailedMessagesError, Progress as Moved, SqsFailedMessages,
-    },
-    stack::{AwsStack, Stack},
+    installation::AwsInstallation,
+    queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, QueueError, Redrive},
 };
 use clap::Args;
 use diagnosis::failed_event::said;
@@ -57,17 +55,17 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let sdk = arguments.aws.sdk().await?;
-        let (stack, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
+        let (installation, queues) = (AwsInstallation::new(&sdk), DeadLetterQueues::new(&sdk));
         let progress = Progress::new()?;
         progress.say("reading the dead-letter queue");
         let read = async {
-            let url = stack.resource(&arguments.stack.stack, FAILED_EVENTS).await;
+            let url = installation.resource(&arguments.stack.stack, FAILED_EVENTS).await;
             let url = url.map_err(|error| Failure::Message(error.to_string()))?;
-            let queue = messages.queue(&url).await.map_err(|error| failed(&error))?;
+            let queue = queues.queue(&url).await.map_err(|error| failed(&error))?;
             let some = if queue.messages == 0 {
                 Vec::new()
             } else {
-                messages.look(&url).await.map_err(|error| failed(&error))?
+                queues.look(&url).await.map_err(|error| failed(&error))?
             };
             Ok::<_, Failure>((queue, some))
         };
@@ -81,7 +79,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let moved = if is_only_shown || !may_go_on(arguments.yes, &question, streams)? {
             None
         } else {
-            Some(give_back(&messages, &found.queue, &progress).await?)
+            Some(redrive(&queues, &found.queue, &progress).await?)
         };
         end(arguments, &found, moved.as_ref(), streams)
     })
@@ -90,7 +88,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 fn end(
     arguments: &Arguments,
     found: &Found,
-    moved: Option<&Moved>,
+    moved: Option<&Redrive>,
     streams: &mut Streams<'_>,
 ) -> Result<Exit, Failure> {
     match (arguments.output.output, moved) {
@@ -100,7 +98,7 @@ fn end(
     }
     match moved {
         Some(moved) if moved.status == "COMPLETED" => Ok(Exit::Clean),
-        Some(Moved { status, failure, .. }) => {
+        Some(Redrive { status, failure, .. }) => {
             let why = failure.clone().unwrap_or_else(|| format!("its status is {status}"));
             Err(Failure::Message(format!("the return of the messages has not been completed: {why}")))
         }
@@ -110,14 +108,10 @@ fn end(
 }
 
 /// Starts the return, and waits until it has ended.
-async fn give_back(
-    messages: &SqsFailedMessages,
-    queue: &DeadLetterQueue,
-    progress: &Progress,
-) -> Result<Moved, Failure> {
-    let newest = async || messages.progress(&queue.arn).await.map_err(|error| failed(&error));
+async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &Progress) -> Result<Redrive, Failure> {
+    let newest = async || queues.newest_redrive(&queue.arn).await.map_err(|error| failed(&error));
     let before = newest().await?.map(|earlier| earlier.started);
-    messages.start_return(&queue.arn).await.map_err(|error| failed(&error))?;
+    queues.start_redrive(&queue.arn).await.map_err(|error| failed(&error))?;
     let work = async {
         let mut unlisted = 0;
         loop {
@@ -138,7 +132,7 @@ async fn give_back(
     progress.during(work).await
 }
 
-fn failed(error: &FailedMessagesError) -> Failure {
+fn failed(error: &QueueError) -> Failure {
     Failure::Message(error.to_string())
 }
 
@@ -172,7 +166,7 @@ impl Found {
         format!("The dead-letter queue has {}{some}:\n\n{}\n", self.count(), sheet.text(medium))
     }
 
-    fn document(&self, moved: Option<&Moved>) -> Value {
+    fn document(&self, moved: Option<&Redrive>) -> Value {
         let some = self.some.iter().map(|message| {
             let sent_at = message.sent_at.map(|at| at.to_string());
             json!({ "sentAt": sent_at, "says": said(&message.body) })

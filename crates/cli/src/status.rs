@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aws::{ecs::AwsEcs, sdk::SdkConfig, stack::AwsStack};
+use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{Observed, Reader, StatusReport, status};
 use jiff::Timestamp;
@@ -92,9 +92,9 @@ async fn plan(
     clusters: &[ClusterArn],
     sdk: &SdkConfig,
 ) -> Result<(SweepReport, Value), Failure> {
-    let (progress, stack) = (Progress::new()?, AwsStack::new(sdk));
+    let (progress, installation) = (Progress::new()?, AwsInstallation::new(sdk));
     let clusters = if arguments.cluster.is_empty() { &[] } else { clusters };
-    Reconcile::of(&arguments.stack.stack, &stack, &progress).await?.plan(clusters, false).await
+    Reconcile::of(&arguments.stack.stack, &installation, &progress).await?.plan(clusters, false).await
 }
 
 /// Reads the clusters, and leaves out the services that were not asked for.

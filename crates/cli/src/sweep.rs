@@ -1,6 +1,6 @@
 //! `ecs-mesh sweep`
 
-use aws::{ecs::AwsEcs, stack::AwsStack};
+use aws::{ecs::AwsEcs, installation::AwsInstallation};
 use clap::Args;
 use mesh::arn::ClusterArn;
 use report::{SweepOutcome, SweepReport};
@@ -65,10 +65,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
                 progress.during(selected(&AwsEcs::new(&sdk), named)).await?
             }
         };
-        let stack = AwsStack::new(&sdk);
+        let installation = AwsInstallation::new(&sdk);
         let reconcile = match &arguments.function {
-            Some(function) => Reconcile::named(function, &stack, &progress),
-            None => Reconcile::of(&arguments.stack.stack, &stack, &progress).await?,
+            Some(function) => Reconcile::named(function, &installation, &progress),
+            None => Reconcile::of(&arguments.stack.stack, &installation, &progress).await?,
         };
         Sweeper { arguments, reconcile, clusters }.run(streams).await
     })

@@ -1,6 +1,6 @@
 //! The report of a sweep, as the function `reconcile` answers it.
 
-use aws::stack::Invoked;
+use aws::installation::Invoked;
 use report::{ClusterReport, SweepReport};
 use serde::Deserialize;
 use serde_json::Value;

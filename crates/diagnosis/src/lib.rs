@@ -46,7 +46,7 @@ pub use self::{
         OutsideTask, RunsAs,
     },
     problem::of_consul as consul_problem,
-    reader::{Consul, Ecs, Reader},
+    reader::{Consul, Reader},
     scope::Scope,
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
+use aws::ecs::{AwsEcs, DefinitionState, EcsError, Tasks as _};
 use consul::{Acl, Catalog, ConsulError, Health, Logins, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
@@ -34,17 +34,13 @@ use crate::{
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
-/// What is read of ECS.
-pub trait Ecs: Clusters + Tasks + ClusterStates {}
-impl<T: Clusters + Tasks + ClusterStates> Ecs for T {}
-
 /// What is read of Consul.
 pub trait Consul: Acl + Catalog + Health + Logins + Permissions {}
 impl<T: Acl + Catalog + Health + Logins + Permissions> Consul for T {}
 
 /// Reads clusters. It keeps task definitions, which never change, for further readings.
 pub struct Reader<'a> {
-    ecs: &'a dyn Ecs,
+    ecs: &'a AwsEcs,
     consul: &'a dyn Consul,
     scope: Scope,
     definitions: Mutex<BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>>,
@@ -52,7 +48,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader of these.
-    pub fn new(ecs: &'a dyn Ecs, consul: &'a dyn Consul, scope: Scope) -> Self {
+    pub fn new(ecs: &'a AwsEcs, consul: &'a dyn Consul, scope: Scope) -> Self {
         Self { ecs, consul, scope, definitions: Mutex::default() }
     }
 

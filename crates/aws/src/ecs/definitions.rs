@@ -1,8 +1,8 @@
 //! Task definitions.
 
 use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -10,9 +10,12 @@ use aws_sdk_ecs::{
     error::SdkError,
     operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{
-        ContainerDefinition, Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus,
+        ContainerDefinition, LogDriver, ProxyConfiguration, ProxyConfigurationType, Secret,
+        TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus,
     },
 };
+use jiff::Timestamp;
+use lru::LruCache;
 use mesh::{
     arn::TaskDefinitionArn,
     definition::TaskDefinition,
@@ -21,10 +24,7 @@ use mesh::{
     secret_reference::SecretReference,
 };
 
-use super::{
-    client::{AwsEcs, tags},
-    error::EcsError,
-};
+use super::{AwsEcs, EcsError, tags, timestamp};
 
 /// The variable with a Consul token of the task's own.
 const TOKEN_VARIABLE: &str = "CONSUL_HTTP_TOKEN";
@@ -42,39 +42,76 @@ pub trait TaskDefinitions: Send + Sync {
     fn forget(&self, arn: &TaskDefinitionArn);
 }
 
+/// A revision of a task definition, as `ecs-mesh` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionState {
+    pub definition: Arc<TaskDefinition>,
+    /// The image of each container.
+    pub images: BTreeMap<String, String>,
+    /// Whether its proxy is configured for AWS App Mesh.
+    pub is_in_app_mesh: bool,
+    pub registered_at: Option<Timestamp>,
+    /// Where each container writes its log, if that is CloudWatch Logs.
+    pub logs: BTreeMap<String, ContainerLog>,
+}
+
+/// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerLog {
+    /// The log group.
+    pub group: String,
+    /// The prefix of the names of its streams; without one, their names are not known.
+    pub stream_prefix: Option<String>,
+}
+
 #[async_trait]
 impl TaskDefinitions for AwsEcs {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        let cached = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
+        let cached = self.cache().get(arn).cloned();
         if let Some(definition) = cached {
             return Ok(definition);
         }
         let definition = Arc::new(read_definition(arn, &self.fetch_definition(arn).await?));
-        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
-        definitions.put(arn.clone(), Arc::clone(&definition));
+        self.cache().put(arn.clone(), Arc::clone(&definition));
         Ok(definition)
     }
 
     async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError> {
-        let subject = || "the active task definitions".to_owned();
+        let subject = "the active task definitions";
         let call = self.client.list_task_definitions().status(TaskDefinitionStatus::Active);
-        let arns: Vec<String> =
-            call.into_paginator().items().send().try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
-        let malformed = |source| EcsError::Malformed { subject: subject(), source };
-        arns.iter().map(|arn| arn.parse().map_err(malformed)).collect()
+        let arns: Result<Vec<String>, _> = call.into_paginator().items().send().try_collect().await;
+        let arns = arns.map_err(|e| EcsError::failed(subject, &e))?;
+        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(subject))).collect()
     }
 
     fn forget(&self, arn: &TaskDefinitionArn) {
-        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).pop(arn);
+        self.cache().pop(arn);
     }
 }
 
 impl AwsEcs {
-    /// A revision and its tags, as ECS answers.
-    pub(super) async fn fetch_definition(
-        &self,
-        arn: &TaskDefinitionArn,
-    ) -> Result<DescribeTaskDefinitionOutput, EcsError> {
+    /// A revision of a task definition, with what only people ask for.
+    pub async fn definition_state(&self, arn: &TaskDefinitionArn) -> Result<DefinitionState, EcsError> {
+        let answer = self.fetch_definition(arn).await?;
+        let definition = answer.task_definition();
+        let containers = definition.map(EcsTaskDefinition::container_definitions).unwrap_or_default();
+        let image =
+            |container: &ContainerDefinition| Some((container.name()?.to_owned(), container.image()?.to_owned()));
+        let proxy = definition.and_then(EcsTaskDefinition::proxy_configuration);
+        Ok(DefinitionState {
+            images: containers.iter().filter_map(image).collect(),
+            is_in_app_mesh: proxy.and_then(ProxyConfiguration::r#type) == Some(&ProxyConfigurationType::Appmesh),
+            registered_at: definition.and_then(EcsTaskDefinition::registered_at).and_then(timestamp),
+            logs: containers.iter().filter_map(read_log).collect(),
+            definition: Arc::new(read_definition(arn, &answer)),
+        })
+    }
+
+    fn cache(&self) -> MutexGuard<'_, LruCache<TaskDefinitionArn, Arc<TaskDefinition>>> {
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<DescribeTaskDefinitionOutput, EcsError> {
         let call = self.client.describe_task_definition().task_definition(arn.as_str());
         call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
             // ECS returns ClientException for a deleted revision.
@@ -84,8 +121,7 @@ impl AwsEcs {
     }
 }
 
-/// Reads the definition in an answer of ECS.
-pub(super) fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutput) -> TaskDefinition {
+fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutput) -> TaskDefinition {
     let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions).unwrap_or_default();
     let mut variables = containers.iter().flat_map(ContainerDefinition::environment);
     let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
@@ -142,6 +178,13 @@ fn read_registrar(container: &ContainerDefinition, registrar: Registrar) -> Regi
         region: value(REGION_VARIABLE),
         reads_more: !container.environment_files().is_empty() || container.secrets().iter().any(is_secret),
     }
+}
+
+fn read_log(container: &ContainerDefinition) -> Option<(String, ContainerLog)> {
+    let configuration = container.log_configuration().filter(|it| *it.log_driver() == LogDriver::Awslogs)?;
+    let option = |name: &str| configuration.options()?.get(name).cloned();
+    let log = ContainerLog { group: option("awslogs-group")?, stream_prefix: option("awslogs-stream-prefix") };
+    Some((container.name()?.to_owned(), log))
 }
 
 /// The secrets in Secrets Manager that the containers read, each once.

@@ -5,25 +5,20 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use aws_sdk_ecs::{
     error::SdkError,
-    types::{Service, SortOrder, TaskDefinitionFamilyStatus, TaskDefinitionField, TaskDefinitionStatus},
+    types::{
+        ContainerDefinition, HealthCheck, KeyValuePair, LinuxParameters, NetworkMode, ProxyConfiguration,
+        ProxyConfigurationType, Service, SortOrder, Tag, TaskDefinition, TaskDefinitionFamilyStatus,
+        TaskDefinitionField, TaskDefinitionStatus, TransportProtocol,
+    },
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::{
-    client::{AwsEcs, DESCRIBE_LIMIT},
-    definition_json::describe_output,
-    error::EcsError,
-};
-
-/// The most services in one `DescribeServices`.
-const DESCRIBE_SERVICES_LIMIT: usize = 10;
+use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError};
 
 /// An ECS service, with the fields that the audit uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningService {
-    /// Its ARN.
     pub arn: String,
-    /// Its name.
     pub name: String,
     /// Its task definition revisions; several during a deployment.
     pub task_definitions: BTreeSet<String>,
@@ -53,7 +48,7 @@ pub trait Inventory: Send + Sync {
     /// The newest active revision of a family, if it has one.
     async fn newest_revision(&self, family: &str) -> Result<Option<String>, EcsError>;
 
-    /// A revision in the JSON of `describe-task-definition`, with tags.
+    /// A revision in the JSON of `describe-task-definition`, with its tags and the fields that the audit uses.
     async fn describe_definition(&self, name: &str) -> Result<Value, EcsError>;
 }
 
@@ -61,7 +56,7 @@ pub trait Inventory: Send + Sync {
 impl Inventory for AwsEcs {
     async fn clusters(&self) -> Result<Vec<String>, EcsError> {
         let pages = self.client.list_clusters().into_paginator().items().send();
-        pages.try_collect().await.map_err(|e| EcsError::failed("the account's clusters".to_owned(), &e))
+        pages.try_collect().await.map_err(|e| EcsError::failed("the account's clusters", &e))
     }
 
     async fn services(
@@ -106,7 +101,7 @@ impl Inventory for AwsEcs {
     async fn families(&self) -> Result<Vec<String>, EcsError> {
         let call = self.client.list_task_definition_families().status(TaskDefinitionFamilyStatus::Active);
         let pages = call.into_paginator().items().send();
-        pages.try_collect().await.map_err(|e| EcsError::failed("the account's task definition families".to_owned(), &e))
+        pages.try_collect().await.map_err(|e| EcsError::failed("the account's task definition families", &e))
     }
 
     async fn newest_revision(&self, family: &str) -> Result<Option<String>, EcsError> {
@@ -117,19 +112,20 @@ impl Inventory for AwsEcs {
     }
 
     async fn describe_definition(&self, name: &str) -> Result<Value, EcsError> {
+        let subject = format!("task definition {name}");
         let call = self.client.describe_task_definition().task_definition(name).include(TaskDefinitionField::Tags);
-        let answer = call.send().await.map_err(|e| match e {
-            SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::Failed {
-                subject: format!("task definition {name}"),
-                reason: e.err().meta().message().unwrap_or("ECS does not know it").to_owned(),
-            },
-            other => EcsError::failed(format!("task definition {name}"), &other),
-        })?;
-        let definition = answer.task_definition().ok_or_else(|| EcsError::Failed {
-            subject: format!("task definition {name}"),
-            reason: "the answer holds no definition".to_owned(),
-        })?;
-        Ok(describe_output(definition, answer.tags()))
+        let answer = match call.send().await {
+            Ok(answer) => answer,
+            Err(SdkError::ServiceError(e)) if e.err().is_client_exception() => {
+                let reason = e.err().meta().message().unwrap_or("ECS does not know it").to_owned();
+                return Err(EcsError::Failed { subject, reason });
+            }
+            Err(e) => return Err(EcsError::failed(subject, &e)),
+        };
+        match answer.task_definition() {
+            Some(definition) => Ok(describe_output(definition, answer.tags())),
+            None => Err(EcsError::Failed { subject, reason: "the answer holds no definition".to_owned() }),
+        }
     }
 }
 
@@ -141,5 +137,123 @@ fn running_service(service: &Service) -> RunningService {
         task_definitions: deployed.chain(service.task_definition()).map(str::to_owned).collect(),
         propagate_tags: service.propagate_tags().map(|tags| tags.as_str().to_owned()),
         launch_type: service.launch_type().map(|kind| kind.as_str().to_owned()),
+    }
+}
+
+/// `{"taskDefinition": …, "tags": …}`.
+fn describe_output(definition: &TaskDefinition, tags: &[Tag]) -> Value {
+    let tags = all(tags, |tag| json!({ "key": tag.key(), "value": tag.value() }));
+    json!({ "taskDefinition": task_definition(definition), "tags": tags })
+}
+
+fn task_definition(definition: &TaskDefinition) -> Value {
+    without_nulls(json!({
+        "taskDefinitionArn": definition.task_definition_arn(),
+        "family": definition.family(),
+        "revision": definition.revision(),
+        "status": definition.status().map(TaskDefinitionStatus::as_str),
+        "networkMode": definition.network_mode().map(NetworkMode::as_str),
+        "requiresCompatibilities": all(definition.requires_compatibilities(), |kind| kind.as_str().into()),
+        "cpu": definition.cpu(),
+        "memory": definition.memory(),
+        "taskRoleArn": definition.task_role_arn(),
+        "executionRoleArn": definition.execution_role_arn(),
+        "volumes": all(definition.volumes(), |volume| json!({ "name": volume.name() })),
+        "proxyConfiguration": definition.proxy_configuration().map(proxy),
+        "containerDefinitions": all(definition.container_definitions(), container),
+    }))
+}
+
+fn container(container: &ContainerDefinition) -> Value {
+    let mounts = all(container.mount_points(), |mount| {
+        json!({
+            "sourceVolume": mount.source_volume(),
+            "containerPath": mount.container_path(),
+            "readOnly": mount.read_only(),
+        })
+    });
+    let ports = all(container.port_mappings(), |mapping| {
+        let protocol = mapping.protocol().map(TransportProtocol::as_str);
+        json!({ "containerPort": mapping.container_port(), "hostPort": mapping.host_port(), "protocol": protocol })
+    });
+    let dependencies = all(
+        container.depends_on(),
+        |dependency| json!({ "containerName": dependency.container_name(), "condition": dependency.condition().as_str() }),
+    );
+    let secrets = all(container.secrets(), |secret| json!({ "name": secret.name(), "valueFrom": secret.value_from() }));
+    let volumes = all(
+        container.volumes_from(),
+        |volume| json!({ "sourceContainer": volume.source_container(), "readOnly": volume.read_only() }),
+    );
+    let limits = all(
+        container.ulimits(),
+        |limit| json!({ "name": limit.name().as_str(), "softLimit": limit.soft_limit(), "hardLimit": limit.hard_limit() }),
+    );
+    let log_router = container.firelens_configuration();
+    without_nulls(json!({
+        "name": container.name(),
+        "image": container.image(),
+        "essential": container.essential(),
+        "user": container.user(),
+        "entryPoint": container.entry_point(),
+        "command": container.command(),
+        "environment": pairs(container.environment()),
+        "environmentFiles": all(container.environment_files(), |file| json!({ "value": file.value(), "type": "s3" })),
+        "firelensConfiguration": log_router.map(|router| json!({ "type": router.r#type().as_str() })),
+        "links": container.links(),
+        "volumesFrom": volumes,
+        "secrets": secrets,
+        "mountPoints": mounts,
+        "portMappings": ports,
+        "dependsOn": dependencies,
+        "healthCheck": container.health_check().map(health_check),
+        "ulimits": limits,
+        "startTimeout": container.start_timeout(),
+        "stopTimeout": container.stop_timeout(),
+        "privileged": container.privileged(),
+        "linuxParameters": container.linux_parameters().map(linux_parameters),
+    }))
+}
+
+fn health_check(check: &HealthCheck) -> Value {
+    json!({
+        "command": check.command(),
+        "interval": check.interval(),
+        "timeout": check.timeout(),
+        "retries": check.retries(),
+        "startPeriod": check.start_period(),
+    })
+}
+
+fn linux_parameters(linux: &LinuxParameters) -> Value {
+    let capabilities = linux.capabilities().map(|all| json!({ "add": all.add(), "drop": all.drop() }));
+    json!({ "capabilities": capabilities, "initProcessEnabled": linux.init_process_enabled() })
+}
+
+fn proxy(proxy: &ProxyConfiguration) -> Value {
+    json!({
+        "type": proxy.r#type().map(ProxyConfigurationType::as_str),
+        "containerName": proxy.container_name(),
+        "properties": pairs(proxy.properties()),
+    })
+}
+
+fn pairs(pairs: &[KeyValuePair]) -> Value {
+    all(pairs, |pair| json!({ "name": pair.name(), "value": pair.value() }))
+}
+
+fn all<T>(items: &[T], read: impl Fn(&T) -> Value) -> Value {
+    items.iter().map(read).collect()
+}
+
+/// Removes unset fields, as the AWS CLI does.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let set = map.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(set.map(|(key, value)| (key, without_nulls(value))).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        scalar => scalar,
     }
 }

@@ -1,32 +1,129 @@
-//! Amazon ECS: its events and its API.
+//! Amazon ECS: its events and its API. [`AwsEcs`] implements one trait for each part of the API that others stand in for.
 
-mod addresses;
-mod api_call;
-mod client;
-mod clusters;
-mod coverage;
-mod definition_json;
 mod definitions;
-mod error;
-mod event;
+mod events;
 mod inventory;
 mod services;
-mod states;
 mod tasks;
 
-pub use self::{
-    addresses::TaskAddresses,
-    api_call::{API_CALL_DETAIL_TYPE, ApiCall, parse_api_call},
-    client::{AwsEcs, DESCRIBE_LIMIT},
-    clusters::{ClusterStatus, Clusters},
-    definitions::TaskDefinitions,
-    error::EcsError,
-    event::{DETAIL_TYPE, SOURCE, parse_task_change},
-    inventory::{Inventory, RunningService},
-    services::{EcsService, EcsServices},
-    states::{
-        ClusterStates, ContainerLog, DefinitionState, ServiceDeployment, ServiceSaid, ServiceState, TaskHistory,
-        TaskState,
-    },
-    tasks::{TaskList, Tasks},
+use std::{
+    error::Error,
+    fmt::Debug,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex},
 };
+
+use aws_sdk_ecs::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    types::{Failure, Tag},
+};
+use aws_smithy_types::DateTime;
+use aws_types::SdkConfig;
+use jiff::Timestamp;
+use lru::LruCache;
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    definition::TaskDefinition,
+    field::InvalidField,
+    tags::Tags,
+};
+
+pub use self::{
+    definitions::{ContainerLog, DefinitionState, TaskDefinitions},
+    events::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
+    inventory::{Inventory, RunningService},
+    services::{ClusterStatus, Clusters, EcsService, EcsServices, ServiceDeployment, ServiceMessage, ServiceState},
+    tasks::{TaskHistory, TaskList, TaskState, Tasks},
+};
+use crate::sdk::describe;
+
+/// How many task definitions an execution environment caches.
+const CACHED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
+/// The most tasks in one `DescribeTasks`, and clusters in one `DescribeClusters`.
+pub const DESCRIBE_LIMIT: usize = 100;
+/// The most services in one `DescribeServices`.
+const DESCRIBE_SERVICES_LIMIT: usize = 10;
+
+/// ECS in one account and region.
+pub struct AwsEcs {
+    client: Client,
+    definitions: Mutex<LruCache<TaskDefinitionArn, Arc<TaskDefinition>>>,
+}
+
+impl AwsEcs {
+    /// ECS in the configuration's region.
+    pub fn new(config: &SdkConfig) -> Self {
+        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)) }
+    }
+}
+
+/// An error of ECS. `subject` is the requested object.
+#[derive(Debug, thiserror::Error)]
+pub enum EcsError {
+    /// ECS does not know the revision, because it was deleted.
+    #[error("task definition {0}: ECS does not know it")]
+    UnknownTaskDefinition(TaskDefinitionArn),
+    /// ECS does not know the cluster, or has deleted it.
+    #[error(
+        "cluster {0}: ECS does not know it; correct ECS_CLUSTER_ARNS, or, if it was deleted long ago, sweep it with force"
+    )]
+    UnknownCluster(ClusterArn),
+    /// The call failed, after retries.
+    #[error("{subject}: ECS call failed: {reason}")]
+    Failed { subject: String, reason: String },
+    /// ECS lists a running task, but does not describe it: its answers are inconsistent.
+    #[error("task {0}: ECS lists it as running, but does not describe it")]
+    NotDescribed(TaskArn),
+    /// ECS describes no IP address of a running task: only in the network mode `awsvpc`, which external instances do not
+    /// have, does a task have a network interface. In `bridge` and `host`, its address is that of its container instance.
+    #[error(
+        "task {task} (launch type {launch_type}): ECS describes no IP address of it, because it has no network interface \
+         (network mode bridge, host or none)"
+    )]
+    NoAddress { task: String, launch_type: String },
+    /// The answer has an undocumented value.
+    #[error("{subject}: ECS's answer could not be read: {source}")]
+    Malformed { subject: String, source: InvalidField },
+}
+
+impl EcsError {
+    fn failed(subject: impl Into<String>, error: &(impl Error + 'static)) -> Self {
+        Self::Failed { subject: subject.into(), reason: describe(error) }
+    }
+
+    /// A failed call on a cluster: ECS may not know it.
+    fn on_cluster<E, R>(cluster: &ClusterArn, subject: &str, error: &SdkError<E, R>) -> Self
+    where
+        E: Error + ProvideErrorMetadata + 'static,
+        R: Debug + 'static,
+    {
+        match error.code() {
+            Some("ClusterNotFoundException") => Self::UnknownCluster(cluster.clone()),
+            _ => Self::failed(subject, error),
+        }
+    }
+
+    fn malformed(subject: &str) -> impl Fn(InvalidField) -> Self {
+        move |source| Self::Malformed { subject: subject.to_owned(), source }
+    }
+}
+
+/// Accepts the failure `MISSING`, of an object that ECS does not know.
+///
+/// # Errors
+/// The reason of another failure, which makes the answer incomplete.
+fn only_missing(failures: &[Failure]) -> Result<(), String> {
+    match failures.iter().find(|failure| failure.reason() != Some("MISSING")) {
+        Some(failure) => Err(failure.reason().unwrap_or("no reason given").to_owned()),
+        None => Ok(()),
+    }
+}
+
+fn tags(tags: &[Tag]) -> Tags {
+    tags.iter().filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default()))).collect()
+}
+
+fn timestamp(at: &DateTime) -> Option<Timestamp> {
+    Timestamp::from_second(at.secs()).ok()
+}

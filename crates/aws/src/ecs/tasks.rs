@@ -1,13 +1,18 @@
-//! Tasks: listed and described.
+//! Tasks: their list, their descriptions and their addresses.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, Ipv4Addr},
+};
 
 use async_trait::async_trait;
 use aws_sdk_ecs::{
-    error::SdkError,
-    types::{Connectivity, ContainerOverride, DesiredStatus, HealthStatus, LaunchType, Task, TaskField},
+    operation::list_tasks::{ListTasksError, builders::ListTasksFluentBuilder},
+    types::{
+        Attachment, Connectivity, Container, ContainerOverride, DesiredStatus, Failure, HealthStatus, KeyValuePair,
+        LaunchType, NetworkInterface, Task, TaskField, TaskOverride, TaskStopCode,
+    },
 };
-use aws_smithy_types::DateTime;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
@@ -15,14 +20,10 @@ use mesh::{
     field::InvalidField,
     phase::TaskPhase,
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+    task_end::{ContainerEnd, TaskEnd},
 };
 
-use super::{
-    addresses::ipv4_of,
-    client::{AwsEcs, DESCRIBE_LIMIT, tags},
-    coverage::check_coverage,
-    error::EcsError,
-};
+use super::{AwsEcs, DESCRIBE_LIMIT, EcsError, only_missing, tags, timestamp};
 
 /// The tasks of a cluster, as ECS lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,6 +51,30 @@ pub trait Tasks: Send + Sync {
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
 }
 
+/// A task, as `ecs-mesh` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskState {
+    pub task: DescribedTask,
+    /// Its last status, as in the API of ECS.
+    pub last_status: String,
+    /// Why it has stopped, if no caller stopped it.
+    pub failure: Option<String>,
+    /// Its capacity provider, or its launch type.
+    pub runs_on: Option<String>,
+    pub history: TaskHistory,
+}
+
+/// When a task changed, as far as ECS says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskHistory {
+    /// When the pull of its images began.
+    pub pull_started_at: Option<Timestamp>,
+    /// When ECS or a caller began to stop it.
+    pub stopping_at: Option<Timestamp>,
+    /// Its creation, its start and its end; the reasons of its containers also while it runs.
+    pub end: TaskEnd,
+}
+
 #[async_trait]
 impl Tasks for AwsEcs {
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
@@ -65,54 +90,114 @@ impl Tasks for AwsEcs {
 }
 
 impl AwsEcs {
+    /// Describes tasks of one cluster, as [`Tasks::describe_tasks`].
+    pub async fn task_states(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<TaskState>, EcsError> {
+        self.describe(cluster, tasks, read_state).await
+    }
+
+    /// The private addresses of the running tasks of a family or, if none of them has one, of a service: for each task
+    /// one address, IPv6 only if it has no IPv4 address. Tasks without an address are left out if another one has one.
+    ///
+    /// # Errors
+    /// The cluster does not exist, or the call failed. [`EcsError::NoAddress`] if tasks are running, none of which has
+    /// an address. An unknown family or service has no tasks.
+    pub async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
+        let subject = format!("addresses of family or service {family_or_service:?} in cluster {cluster:?}");
+        let listing = || self.client.list_tasks().cluster(cluster);
+        let (addresses, of_family) = self.find(cluster, listing().family(family_or_service), &subject).await?;
+        if !addresses.is_empty() {
+            return Ok(addresses);
+        }
+        let (addresses, of_service) = self.find(cluster, listing().service_name(family_or_service), &subject).await?;
+        match of_family.or(of_service) {
+            Some(error) if addresses.is_empty() => Err(error),
+            _ => Ok(addresses),
+        }
+    }
+
+    /// The addresses of listed tasks, and the error for the first one that has none.
+    async fn find(
+        &self,
+        cluster: &str,
+        listing: ListTasksFluentBuilder,
+        subject: &str,
+    ) -> Result<(Vec<IpAddr>, Option<EcsError>), EcsError> {
+        // Tasks with desired status `STOPPED` are not listed by default.
+        let listed: Result<Vec<String>, _> = listing.into_paginator().items().send().try_collect().await;
+        let arns = match listed {
+            Ok(arns) => arns,
+            Err(e) if e.as_service_error().is_some_and(ListTasksError::is_service_not_found_exception) => Vec::new(),
+            Err(e) => return Err(EcsError::failed(subject, &e)),
+        };
+        let (mut addresses, mut without_address) = (Vec::new(), None);
+        for chunk in arns.chunks(DESCRIBE_LIMIT) {
+            let call = self.client.describe_tasks().cluster(cluster).set_tasks(Some(chunk.to_vec()));
+            let answer = call.send().await.map_err(|e| EcsError::failed(subject, &e))?;
+            // A task that ECS dropped since it was listed is not in the answer.
+            for task in answer.tasks().iter().filter(|task| task.last_status() == Some("RUNNING")) {
+                let Some((field, text)) = address_text(task) else {
+                    without_address.get_or_insert_with(|| EcsError::NoAddress {
+                        task: task.task_arn().unwrap_or_default().to_owned(),
+                        launch_type: task.launch_type().map_or("unknown", LaunchType::as_str).to_owned(),
+                    });
+                    continue;
+                };
+                let malformed = |_| EcsError::malformed(subject)(InvalidField::new(field, text, "an IP address"));
+                addresses.push(text.parse().map_err(malformed)?);
+            }
+        }
+        Ok((addresses, without_address))
+    }
+
     /// Describes tasks of one cluster, and reads each answer by `read`.
-    pub(super) async fn describe<T>(
+    async fn describe<T>(
         &self,
         cluster: &ClusterArn,
         tasks: &[TaskArn],
         read: fn(&Task) -> Result<T, InvalidField>,
     ) -> Result<Vec<T>, EcsError> {
-        let subject = || format!("{} tasks of cluster {cluster}", tasks.len());
+        let subject = format!("{} tasks of cluster {cluster}", tasks.len());
         let mut described = Vec::new();
         for chunk in tasks.chunks(DESCRIBE_LIMIT) {
             let call = self.client.describe_tasks().cluster(cluster.as_str()).include(TaskField::Tags);
-            let ids = chunk.iter().map(|task| task.as_str().to_owned()).collect();
-            let answer = call.set_tasks(Some(ids)).send().await.map_err(|e| match e {
-                SdkError::ServiceError(e) if e.err().is_cluster_not_found_exception() => {
-                    EcsError::UnknownCluster(cluster.clone())
-                }
-                other => EcsError::failed(subject(), &other),
-            })?;
+            let arns = chunk.iter().map(|task| task.as_str().to_owned()).collect();
+            let answer = call.set_tasks(Some(arns)).send().await;
+            let answer = answer.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
             check_coverage(chunk, answer.tasks(), answer.failures())
-                .map_err(|gap| EcsError::Failed { subject: subject(), reason: gap.to_string() })?;
+                .map_err(|reason| EcsError::Failed { subject: subject.clone(), reason })?;
             for task in answer.tasks() {
-                described.push(read(task).map_err(|source| EcsError::Malformed { subject: subject(), source })?);
+                described.push(read(task).map_err(EcsError::malformed(&subject))?);
             }
         }
         Ok(described)
     }
 
     async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
-        let subject = || format!("tasks of cluster {cluster}");
-        let mut pages =
-            self.client.list_tasks().cluster(cluster.as_str()).desired_status(status).into_paginator().send();
-        let mut tasks = Vec::new();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|e| match e {
-                SdkError::ServiceError(e) if e.err().is_cluster_not_found_exception() => {
-                    EcsError::UnknownCluster(cluster.clone())
-                }
-                other => EcsError::failed(subject(), &other),
-            })?;
-            for arn in page.task_arns() {
-                tasks.push(arn.parse().map_err(|source| EcsError::Malformed { subject: subject(), source })?);
-            }
-        }
-        Ok(tasks)
+        let subject = format!("tasks of cluster {cluster}");
+        let call = self.client.list_tasks().cluster(cluster.as_str()).desired_status(status);
+        let arns: Result<Vec<String>, _> = call.into_paginator().items().send().try_collect().await;
+        let arns = arns.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
+        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(&subject))).collect()
     }
 }
 
-pub(super) fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
+/// Checks that each of `requested` is described or reported as missing: a task that is in neither may run.
+///
+/// # Errors
+/// Why the answer is incomplete.
+fn check_coverage(requested: &[TaskArn], described: &[Task], failures: &[Failure]) -> Result<(), String> {
+    only_missing(failures)?;
+    let described = described.iter().filter_map(Task::task_arn);
+    let missing = failures.iter().filter_map(Failure::arn);
+    // By ID, because accounts with short ARNs get those in the answer.
+    let covered: BTreeSet<&str> = described.chain(missing).filter_map(|arn| arn.rsplit('/').next()).collect();
+    match requested.iter().find(|task| !covered.contains(task.id().as_str())) {
+        Some(task) => Err(format!("the answer says nothing of task {}", task.id())),
+        None => Ok(()),
+    }
+}
+
+fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
     Ok(DescribedTask {
         arn: task.task_arn().unwrap_or_default().parse()?,
         definition: task.task_definition_arn().unwrap_or_default().parse()?,
@@ -123,17 +208,23 @@ pub(super) fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
         is_counted: matches!(task.last_status(), Some("RUNNING" | "PENDING")),
         tags: tags(task.tags()),
         stopped_at: task.stopped_at().and_then(timestamp),
-        containers: task.containers().iter().filter_map(read_task_container).collect(),
+        containers: task.containers().iter().filter_map(read_container).collect(),
         placement: read_placement(task),
     })
 }
 
-pub(super) fn timestamp(at: &DateTime) -> Option<Timestamp> {
-    Timestamp::from_second(at.secs()).ok()
+fn read_container(container: &Container) -> Option<TaskContainer> {
+    let health = match container.health_status() {
+        Some(HealthStatus::Healthy) => ContainerHealth::Healthy,
+        Some(HealthStatus::Unhealthy) => ContainerHealth::Unhealthy,
+        _ => ContainerHealth::Unknown,
+    };
+    let is_stopped = container.last_status() == Some("STOPPED");
+    Some(TaskContainer { name: container.name()?.to_owned(), health, is_stopped, exit_code: container.exit_code() })
 }
 
 fn read_placement(task: &Task) -> Placement {
-    let overrides = task.overrides().map(aws_sdk_ecs::types::TaskOverride::container_overrides).unwrap_or_default();
+    let overrides = task.overrides().map(TaskOverride::container_overrides).unwrap_or_default();
     let of = |container: &ContainerOverride| Some((container.name()?.to_owned(), variables(container)));
     let is_rewritten =
         |container: &&ContainerOverride| !container.command().is_empty() || !container.environment_files().is_empty();
@@ -147,7 +238,7 @@ fn read_placement(task: &Task) -> Placement {
         service: task.group().and_then(|group| group.strip_prefix("service:")).map(str::to_owned),
         created_at: task.created_at().and_then(timestamp),
         started_at: task.started_at().and_then(timestamp),
-        role: task.overrides().and_then(|own| own.task_role_arn()).map(str::to_owned),
+        role: task.overrides().and_then(TaskOverride::task_role_arn).map(str::to_owned),
         overrides: overrides.iter().filter_map(of).filter(|(_, variables)| !variables.is_empty()).collect(),
         rewritten: rewritten.collect(),
     }
@@ -160,12 +251,115 @@ fn variables(container: &ContainerOverride) -> BTreeMap<String, String> {
     wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn read_task_container(container: &aws_sdk_ecs::types::Container) -> Option<TaskContainer> {
-    let health = match container.health_status() {
-        Some(HealthStatus::Healthy) => ContainerHealth::Healthy,
-        Some(HealthStatus::Unhealthy) => ContainerHealth::Unhealthy,
-        _ => ContainerHealth::Unknown,
-    };
-    let is_stopped = container.last_status() == Some("STOPPED");
-    Some(TaskContainer { name: container.name()?.to_owned(), health, is_stopped, exit_code: container.exit_code() })
+fn ipv4_of(task: &Task) -> Option<Ipv4Addr> {
+    address_text(task).and_then(|(_, text)| text.parse().ok())
+}
+
+/// The address of the task's first network interface, and the field that contains it. ECS describes the interface twice: as
+/// an attachment, for which it documents no IPv6 address, and in each container.
+fn address_text(task: &Task) -> Option<(&'static str, &str)> {
+    let details = task.attachments().iter().flat_map(Attachment::details);
+    let mut attached = details.filter(|detail| detail.name() == Some("privateIPv4Address"));
+    let interfaces = || task.containers().iter().flat_map(Container::network_interfaces);
+    let ipv4 = || interfaces().find_map(NetworkInterface::private_ipv4_address);
+    let ipv6 = || interfaces().find_map(NetworkInterface::ipv6_address);
+    let attached = attached.find_map(KeyValuePair::value).map(|text| ("privateIPv4Address", text));
+    attached.or_else(|| Some(("privateIpv4Address", ipv4()?))).or_else(|| Some(("ipv6Address", ipv6()?)))
+}
+
+fn read_state(task: &Task) -> Result<TaskState, InvalidField> {
+    let containers: Vec<ContainerEnd> = task.containers().iter().filter_map(read_container_end).collect();
+    Ok(TaskState {
+        task: read_task(task)?,
+        last_status: task.last_status().unwrap_or_default().to_owned(),
+        failure: failure(task, &containers),
+        runs_on: task.capacity_provider_name().or(task.launch_type().map(LaunchType::as_str)).map(str::to_owned),
+        history: TaskHistory {
+            pull_started_at: task.pull_started_at().and_then(timestamp),
+            stopping_at: task.stopping_at().and_then(timestamp),
+            end: TaskEnd {
+                code: task.stop_code().map(|code| code.as_str().to_owned()),
+                reason: task.stopped_reason().map(str::to_owned),
+                containers,
+                created_at: task.created_at().and_then(timestamp),
+                started_at: task.started_at().and_then(timestamp),
+                stopped_at: task.stopped_at().and_then(timestamp),
+            },
+        },
+    })
+}
+
+fn read_container_end(container: &Container) -> Option<ContainerEnd> {
+    let (exit_code, reason) = (container.exit_code().map(i64::from), container.reason().map(str::to_owned));
+    Some(ContainerEnd { name: container.name()?.to_owned(), exit_code, reason })
+}
+
+/// Why a task has stopped, if no caller stopped it: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html>
+fn failure(task: &Task, containers: &[ContainerEnd]) -> Option<String> {
+    let code = task.stop_code()?;
+    if ![TaskStopCode::EssentialContainerExited, TaskStopCode::TaskFailedToStart].contains(code) {
+        return None;
+    }
+    let has_failed = |end: &&ContainerEnd| end.exit_code.is_some_and(|code| code != 0) || end.reason.is_some();
+    let ends = containers.iter().filter(has_failed).map(ToString::to_string);
+    let reason = task.stopped_reason().unwrap_or(code.as_str()).to_owned();
+    Some([reason].into_iter().chain(ends).collect::<Vec<String>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arn(number: u8) -> String {
+        format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{number:032x}")
+    }
+
+    fn requested(numbers: &[u8]) -> Vec<TaskArn> {
+        numbers.iter().map(|number| arn(*number).parse().unwrap()).collect()
+    }
+
+    fn task(number: u8) -> Task {
+        Task::builder().task_arn(arn(number)).build()
+    }
+
+    fn failed(number: u8, reason: &str) -> Failure {
+        Failure::builder().arn(arn(number)).reason(reason).build()
+    }
+
+    #[test]
+    fn described_and_missing_tasks_are_covered() {
+        assert_eq!(check_coverage(&requested(&[1, 2]), &[task(1)], &[failed(2, "MISSING")]), Ok(()));
+        let short = Failure::builder().arn(arn(2).replace("task/prod/", "task/")).reason("MISSING").build();
+        assert_eq!(check_coverage(&requested(&[1, 2]), &[task(1)], &[short]), Ok(()));
+    }
+
+    #[test]
+    fn unmentioned_task_is_an_error() {
+        let unnamed = Failure::builder().reason("MISSING").build();
+        for failures in [vec![], vec![failed(1, "MISSING")], vec![unnamed]] {
+            let reason = check_coverage(&requested(&[1, 2]), &[task(1)], &failures).unwrap_err();
+            assert!(reason.contains(&format!("{:032x}", 2)), "{reason}");
+        }
+        assert!(check_coverage(&requested(&[1]), &[], &[]).is_err());
+    }
+
+    #[test]
+    fn other_failures_are_errors() {
+        assert_eq!(check_coverage(&requested(&[1]), &[], &[failed(1, "ACCESS")]), Err("ACCESS".to_owned()));
+    }
+
+    #[test]
+    fn only_a_task_that_no_caller_stopped_has_failed() {
+        let failure = |code| {
+            let exited = Container::builder().name("app").exit_code(1).build();
+            let init = Container::builder().name("consul-ecs-mesh-init").exit_code(0).build();
+            let task = Task::builder().stop_code(code).stopped_reason("Essential container in task exited");
+            let task = task.containers(exited).containers(init).build();
+            let ends: Vec<ContainerEnd> = task.containers().iter().filter_map(read_container_end).collect();
+            failure(&task, &ends)
+        };
+        let expected = "Essential container in task exited; app exited with 1";
+        assert_eq!(failure(TaskStopCode::EssentialContainerExited).as_deref(), Some(expected));
+        assert_eq!(failure(TaskStopCode::ServiceSchedulerInitiated), None);
+    }
 }

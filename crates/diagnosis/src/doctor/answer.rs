@@ -1,6 +1,6 @@
 //! What the function `reconcile` answers to `{"check": true}`.
 
-use aws::stack::Invoked;
+use aws::installation::Invoked;
 use report::CheckReport;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The checks of Consul from here, which is not where the functions run.
 
-use consul::{ConsulError, OwnToken, Permissions, Release};
+use consul::{ConsulError, OwnToken};
 use mesh::permission::Permission;
 use semver::Version;
 
@@ -16,10 +16,6 @@ const VARIABLES: &str = "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
 const LOGINS: (u64, u64) = (1, 12);
 /// The newest release that the controller is made for.
 const NEWEST: (u64, u64) = (2, 0);
-
-/// What is asked of Consul from here.
-pub trait ConsulFromHere: Permissions + Release {}
-impl<T: Permissions + Release> ConsulFromHere for T {}
 
 /// Whether a release has no auth methods of type `aws-iam`.
 pub(super) fn has_no_logins(version: &str) -> bool {

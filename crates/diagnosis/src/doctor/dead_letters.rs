@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aws::failed_messages::FailedMessage;
+use aws::queue::FailedMessage;
 use mesh::arn::TaskId;
 
 use super::{Read, commands::word, functions::Subject, report::Check, stack::parameter};

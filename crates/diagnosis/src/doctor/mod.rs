@@ -24,7 +24,6 @@ mod trail;
 
 pub use self::{
     commands::Commands,
-    consul_from_here::ConsulFromHere,
     report::{Check, CheckOutcome, DoctorReport},
     surroundings::{Doctor, Sources},
 };

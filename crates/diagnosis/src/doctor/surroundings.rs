@@ -2,10 +2,11 @@
 
 use ::report::CheckReport;
 use aws::{
-    failed_messages::FailedMessages,
-    installation::{DeployedStack, Identity, Resources, Stacks, Topics, Trails, Triggers},
-    stack::Stack,
+    ecs::{AwsEcs, Clusters as _},
+    installation::{AwsInstallation, DeployedStack, Resources},
+    queue::DeadLetterQueues,
 };
+use consul::{HttpConsul, Permissions as _, Release as _};
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::required, tenancy::Tenancy};
 
@@ -13,8 +14,7 @@ use super::{
     Read, account, alarm_topic,
     answer::{self, NoAnswer},
     commands::Commands,
-    consul_from_here::{self, ConsulFromHere},
-    controllers,
+    consul_from_here, controllers,
     dead_letters::{self, Letters},
     functions::{self, Subject},
     other_stacks,
@@ -22,34 +22,17 @@ use super::{
     report::{Check, DoctorReport},
     rules, stack, trail,
 };
-use crate::{
-    observed::Observed,
-    problem::of_consul,
-    reader::{Ecs, Reader},
-};
+use crate::{observed::Observed, problem::of_consul, reader::Reader};
 
 /// What is read.
 pub struct Sources<'a> {
-    /// Who asks.
-    pub identity: &'a dyn Identity,
-    /// The stacks.
-    pub stacks: &'a dyn Stacks,
-    /// The functions.
-    pub functions: &'a dyn Stack,
-    /// What invokes them.
-    pub triggers: &'a dyn Triggers,
-    /// The queues.
-    pub messages: &'a dyn FailedMessages,
-    /// The topics.
-    pub topics: &'a dyn Topics,
-    /// The trails.
-    pub trails: &'a dyn Trails,
-    /// The clusters.
-    pub ecs: &'a dyn Ecs,
-    /// What they run.
+    pub installation: &'a AwsInstallation,
+    pub queues: &'a DeadLetterQueues,
+    pub ecs: &'a AwsEcs,
+    /// What the clusters run.
     pub reader: &'a Reader<'a>,
     /// Consul, from here; `None` if it is not asked.
-    pub consul: Option<&'a dyn ConsulFromHere>,
+    pub consul: Option<&'a HttpConsul>,
 }
 
 /// Makes the checks.
@@ -75,7 +58,7 @@ impl Doctor<'_> {
         let own = stacks.iter().find(|stack| stack.name == self.commands.stack);
         checks.push(stack::check(own, &self.commands));
         let Some(own) = own else { return report(checks) };
-        match said(self.sources.stacks.resources(&own.name).await) {
+        match said(self.sources.installation.resources(&own.name).await) {
             Ok(resources) => {
                 let subject = Subject { stack: own, resources: &resources, clusters: &arns, commands: &self.commands };
                 self.check_parts(&subject, &mut checks).await;
@@ -85,10 +68,10 @@ impl Doctor<'_> {
         (self.progress)("reading the alarms' topic, trails and clusters");
         let topic = match stack::parameter(own, "AlarmTopicArn") {
             "" => None,
-            topic => Some((topic, said(self.sources.topics.key_of(topic).await))),
+            topic => Some((topic, said(self.sources.installation.key_of(topic).await))),
         };
         checks.push(alarm_topic::check(topic, &self.commands));
-        checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
+        checks.push(trail::check(&said(self.sources.installation.trails().await), &self.commands));
         let known = said(self.sources.ecs.list_clusters().await);
         let selected = said(stack::clusters(own, &arns));
         let observed = match (&known, selected) {
@@ -127,7 +110,7 @@ impl Doctor<'_> {
         };
         checks.push(mesh_of(&observed, clusters));
         checks.push(controllers::check(&observed, None, &self.commands));
-        checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
+        checks.push(trail::check(&said(self.sources.installation.trails().await), &self.commands));
         let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != self.commands.stack).collect();
         let planned = stack::planned(&self.commands.stack, clusters, secret_prefix);
         checks.push(other_stacks::check_before(&planned, &others, &known, &arns, &self.commands));
@@ -137,12 +120,12 @@ impl Doctor<'_> {
     /// The start of the ARNs of clusters, and all stacks; `None` if they cannot be read.
     async fn find_stack(&self) -> (Vec<Check>, Option<(String, Vec<DeployedStack>)>) {
         (self.progress)("reading the stack");
-        let caller = said(self.sources.identity.caller().await);
+        let caller = said(self.sources.installation.caller().await);
         let mut checks = vec![account::check(&caller, &self.commands)];
         let Ok(caller) = caller else { return (checks, None) };
         let partition = caller.arn.split(':').nth(1).unwrap_or("aws");
         let arns = format!("arn:{partition}:ecs:{}:{}:cluster/", self.commands.region, caller.account);
-        match said(self.sources.stacks.stacks(&self.commands.stack).await) {
+        match said(self.sources.installation.stacks(&self.commands.stack).await) {
             Ok(stacks) => (checks, Some((arns, stacks))),
             Err(why) => {
                 checks.push(Check::unknown("stack", why));
@@ -166,31 +149,31 @@ impl Doctor<'_> {
     }
 
     async fn ask(&self, subject: &Subject<'_>) -> Result<CheckReport, NoAnswer> {
-        let invoked = self.sources.functions.invoke(subject.id("ReconcileFunction"), &answer::question()).await;
+        let invoked = self.sources.installation.invoke(subject.id("ReconcileFunction"), &answer::question()).await;
         answer::read(said(invoked).map_err(NoAnswer::Unasked)?)
     }
 
     async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {
         let mut rules = Vec::new();
         for resource in resources.values().filter(|resource| resource.kind == "AWS::Events::Rule") {
-            let is_enabled = said(self.sources.triggers.is_enabled(&resource.id).await)?;
+            let is_enabled = said(self.sources.installation.is_enabled(&resource.id).await)?;
             rules.push((resource.id.clone(), is_enabled));
         }
         Ok(rules)
     }
 
     async fn queue(&self, subject: &Subject<'_>) -> Read<Queue> {
-        let triggers = self.sources.triggers;
+        let installation = self.sources.installation;
         Ok(Queue {
-            waiting: said(self.sources.messages.queue(subject.id("TaskEventsQueue")).await)?.messages,
-            mapping: said(triggers.mapping(subject.id("TaskEventsSource")).await)?,
-            concurrency: said(triggers.reserved_concurrency(subject.id("TaskEventsFunction")).await)?,
+            waiting: said(self.sources.queues.queue(subject.id("TaskEventsQueue")).await)?.messages,
+            mapping: said(installation.mapping(subject.id("TaskEventsSource")).await)?,
+            concurrency: said(installation.reserved_concurrency(subject.id("TaskEventsFunction")).await)?,
         })
     }
 
     async fn letters(&self, url: &str) -> Read<Letters> {
-        let count = said(self.sources.messages.queue(url).await)?.messages;
-        let some = if count == 0 { Vec::new() } else { said(self.sources.messages.look(url).await)? };
+        let count = said(self.sources.queues.queue(url).await)?.messages;
+        let some = if count == 0 { Vec::new() } else { said(self.sources.queues.look(url).await)? };
         Ok(Letters { count, some })
     }
 
@@ -201,12 +184,7 @@ impl Doctor<'_> {
     }
 
     /// The checks of Consul from here.
-    async fn consul_before(
-        &self,
-        consul: &dyn ConsulFromHere,
-        selection: &ClusterSelection,
-        tenancy: &Tenancy,
-    ) -> Vec<Check> {
+    async fn consul_before(&self, consul: &HttpConsul, selection: &ClusterSelection, tenancy: &Tenancy) -> Vec<Check> {
         (self.progress)("asking Consul");
         let mut checks = vec![consul_from_here::reach(&consul.version().await)];
         checks.push(consul_from_here::acls(&consul.own_token().await));

@@ -20,7 +20,7 @@ fn answer(fields: &Value) -> CheckReport {
         "problems": [], "heldBack": [],
     });
     all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    answer::read(aws::stack::Invoked::Answer(all)).unwrap()
+    answer::read(aws::installation::Invoked::Answer(all)).unwrap()
 }
 
 fn made(fields: &Value, parameters: &[(&str, &str)]) -> Vec<Check> {

@@ -1,6 +1,6 @@
 //! Services.
 
-use aws::ecs::ServiceSaid;
+use aws::ecs::ServiceMessage;
 use mesh::{task::ContainerHealth, tenancy::Tenancy};
 
 use super::*;
@@ -162,7 +162,7 @@ fn service_that_is_gone_or_was_never_there_is_told_apart() {
 #[test]
 fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
     let report = asked(|cluster, further| {
-        let said = |minutes, message: &str| ServiceSaid { at: minutes_ago(minutes), message: message.to_owned() };
+        let said = |minutes, message: &str| ServiceMessage { at: minutes_ago(minutes), message: message.to_owned() };
         cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
         cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
         let created =

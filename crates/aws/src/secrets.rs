@@ -1,81 +1,71 @@
 //! AWS Secrets Manager: the secrets with the tokens that tasks read at their start.
 
-mod own;
-
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, error::Error, fmt::Debug};
 
 use async_trait::async_trait;
 use aws_sdk_secretsmanager::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
-    types::Tag,
+    operation::{describe_secret::DescribeSecretOutput, list_secrets::ListSecretsOutput},
+    types::{Filter, FilterNameStringType, Tag},
 };
 use aws_types::SdkConfig;
 use jiff::Timestamp;
-use secrecy::{ExposeSecret, SecretString};
-use uuid::Uuid;
-
-pub use self::own::{OwnSecret, OwnSecrets};
-use crate::sdk::describe;
 use mesh::{
     field::InvalidField,
     secret::{SecretState, StoredSecret, redact},
 };
+use secrecy::{ExposeSecret, SecretString};
+use tracing::info;
+use uuid::Uuid;
 
-/// An error of Secrets Manager.
+use crate::sdk::describe;
+
+/// Days for which a deleted secret can be restored: the most that Secrets Manager offers. It charges nothing for them.
+const RECOVERY_WINDOW_DAYS: i64 = 30;
+/// The most secrets in a page of a list.
+const PAGE: i32 = 100;
+/// The stage of the version that readers get.
+const CURRENT: &str = "AWSCURRENT";
+/// The errors after which a write certainly has no effect.
+const REFUSALS: [&str; 8] = [
+    "AccessDeniedException",
+    "DecryptionFailure",
+    "EncryptionFailure",
+    "InvalidParameterException",
+    "InvalidRequestException",
+    "LimitExceededException",
+    "MalformedPolicyDocumentException",
+    "ResourceNotFoundException",
+];
+
+/// An error of Secrets Manager. `name` is that of the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
     /// The call failed, after retries.
     #[error("secret {name}: Secrets Manager call failed: {reason}")]
-    Failed {
-        /// The secret.
-        name: String,
-        /// The cause.
-        reason: String,
-    },
+    Failed { name: String, reason: String },
     /// The role may not read the secret.
     #[error("secret {name}: the role of the function may not read it: {reason}")]
-    Denied {
-        /// The secret.
-        name: String,
-        /// The text of the answer.
-        reason: String,
-    },
+    Denied { name: String, reason: String },
     /// Secrets Manager rejected the write, which has no effect.
     #[error("secret {name}: Secrets Manager refuses the write: {reason}")]
-    Refused {
-        /// The secret.
-        name: String,
-        /// The text of its answer.
-        reason: String,
-    },
+    Refused { name: String, reason: String },
     /// A replaced version was made the current one again: every write on it is rejected.
     #[error(
         "secret {name}: its current version was replaced before, and another writer has made it current again; give the secret a new \
          value, {{}} for example, so that the controller can write it"
     )]
-    RolledBack {
-        /// The secret.
-        name: String,
-    },
+    RolledBack { name: String },
     /// Another writer has replaced the version that was read.
     #[error("secret {name}: changed since it was read")]
-    Changed {
-        /// The secret.
-        name: String,
-    },
+    Changed { name: String },
     /// The secret is marked for deletion, so that the write has no effect.
     #[error("secret {name}: it is marked for deletion; restore it, or delete it without a recovery window")]
-    MarkedForDeletion {
-        /// The secret.
-        name: String,
-    },
+    MarkedForDeletion { name: String },
     /// The secret does not exist, and the controller may not create it.
     #[error("secret {name}: it does not exist; create it, and let the function's role read it")]
-    Unknown {
-        /// The secret.
-        name: String,
-    },
+    Unknown { name: String },
     /// The value of the secret has another format.
     #[error(transparent)]
     NotOurs(#[from] InvalidField),
@@ -100,6 +90,28 @@ pub trait SecretStore: Send + Sync {
     /// controller is restored, with its last value. [`SecretsError::Refused`] if the write certainly has no
     /// effect.
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
+}
+
+/// A secret that the controller created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSecret {
+    pub name: String,
+    /// When it was last changed, by the clock of Secrets Manager.
+    pub changed_at: Option<Timestamp>,
+}
+
+/// The secrets that the controller created, which have its tags.
+#[async_trait]
+pub trait OwnSecrets: Send + Sync {
+    /// The secrets whose names begin with `prefix`, except those that are marked for deletion.
+    async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError>;
+
+    /// Marks a secret for deletion. It can be restored for 30 days.
+    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError>;
+
+    /// Whether the secret is marked for deletion, and `version` is its current version. If another writer has replaced the
+    /// version before the mark, the secret is restored.
+    async fn confirm_deletion(&self, name: &str, version: &str) -> Result<bool, SecretsError>;
 }
 
 /// The Secrets Manager of the account.
@@ -248,6 +260,76 @@ impl SecretStore for AwsSecrets {
     }
 }
 
+#[async_trait]
+impl OwnSecrets for AwsSecrets {
+    async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError> {
+        let filter = Filter::builder().key(FilterNameStringType::Name).values(prefix).build();
+        let pages = self.client.list_secrets().filters(filter).max_results(PAGE).into_paginator().send();
+        let pages: Vec<ListSecretsOutput> = pages.try_collect().await.map_err(|e| failed(&format!("{prefix}*"), &e))?;
+        let listed = pages.iter().flat_map(ListSecretsOutput::secret_list);
+        let own = listed.filter(|secret| self.has_own_tags(secret.tags()) && secret.deleted_date().is_none());
+        let own = own.filter_map(|secret| {
+            let changed_at = secret.last_changed_date().or(secret.created_date());
+            let changed_at = changed_at.and_then(|at| Timestamp::from_second(at.secs()).ok());
+            Some(OwnSecret { name: secret.name()?.to_owned(), changed_at })
+        });
+        // The filter may match more.
+        Ok(own.filter(|secret| secret.name.starts_with(prefix)).collect())
+    }
+
+    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError> {
+        let call = self.client.delete_secret().secret_id(name).recovery_window_in_days(RECOVERY_WINDOW_DAYS);
+        call.send().await.map(drop).map_err(|e| write_error(name, &e))
+    }
+
+    async fn confirm_deletion(&self, name: &str, version: &str) -> Result<bool, SecretsError> {
+        let described = self.describe(name).await?;
+        if described.deleted_date().is_none() {
+            return Ok(false);
+        }
+        let stages = described.version_ids_to_stages().and_then(|versions| versions.get(version));
+        if stages.is_some_and(|stages| stages.iter().any(|stage| stage == CURRENT)) {
+            return Ok(true);
+        }
+        self.restore(name).await.map(|()| false)
+    }
+}
+
+impl AwsSecrets {
+    /// Checks that the controller created a secret that is marked for deletion.
+    ///
+    /// # Errors
+    /// [`SecretsError::MarkedForDeletion`] if it is another creator's.
+    async fn check_own(&self, name: &str) -> Result<(), SecretsError> {
+        if self.has_own_tags(self.describe(name).await?.tags()) {
+            return Ok(());
+        }
+        Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
+    }
+
+    /// Restores a secret that is marked for deletion. Its ARN stays the same.
+    async fn restore(&self, name: &str) -> Result<(), SecretsError> {
+        self.client.restore_secret().secret_id(name).send().await.map_err(|e| write_error(name, &e))?;
+        info!(action = "restore_secret", outcome = "done", secret = name);
+        Ok(())
+    }
+
+    async fn describe(&self, name: &str) -> Result<DescribeSecretOutput, SecretsError> {
+        let described = self.client.describe_secret().secret_id(name).send().await;
+        described.map_err(|e| match e {
+            SdkError::ServiceError(e) if e.err().is_resource_not_found_exception() => {
+                SecretsError::Unknown { name: name.to_owned() }
+            }
+            other => failed(name, &other),
+        })
+    }
+
+    fn has_own_tags(&self, tags: &[Tag]) -> bool {
+        let has = |key: &str, value: &str| tags.iter().any(|tag| (tag.key(), tag.value()) == (Some(key), Some(value)));
+        self.tags.iter().all(|(key, value)| has(key, value))
+    }
+}
+
 impl SecretsError {
     /// The error without `secret`, which the text of an answer may contain.
     fn redacted(self, secret: &str) -> Self {
@@ -263,19 +345,9 @@ impl SecretsError {
 /// which has no effect.
 fn write_error<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
 where
-    E: std::error::Error + ProvideErrorMetadata + 'static,
-    R: std::fmt::Debug + 'static,
+    E: Error + ProvideErrorMetadata + 'static,
+    R: Debug + 'static,
 {
-    const REFUSALS: [&str; 8] = [
-        "AccessDeniedException",
-        "DecryptionFailure",
-        "EncryptionFailure",
-        "InvalidParameterException",
-        "InvalidRequestException",
-        "LimitExceededException",
-        "MalformedPolicyDocumentException",
-        "ResourceNotFoundException",
-    ];
     if is_deletion(error) {
         return SecretsError::MarkedForDeletion { name: name.to_owned() };
     }
@@ -284,6 +356,6 @@ where
     if is_refused { SecretsError::Refused { name, reason } } else { SecretsError::Failed { name, reason } }
 }
 
-fn failed<E: std::error::Error + 'static>(name: &str, error: &E) -> SecretsError {
+fn failed(name: &str, error: &(impl Error + 'static)) -> SecretsError {
     SecretsError::Failed { name: name.to_owned(), reason: describe(error) }
 }

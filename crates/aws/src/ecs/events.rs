@@ -1,0 +1,300 @@
+//! The events of ECS on `EventBridge`. Unknown fields are ignored, because AWS adds fields without notice.
+//!
+//! Sources: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html> and
+//! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/logging-using-cloudtrail.html>
+
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    field::InvalidField,
+    phase::TaskPhase,
+    task::TaskChange,
+    task_end::{ContainerEnd, TaskEnd},
+};
+
+/// The `source` of ECS's events.
+pub const SOURCE: &str = "aws.ecs";
+/// The `detail-type` of task state change events.
+pub const DETAIL_TYPE: &str = "ECS Task State Change";
+/// The `detail-type` of API calls. `EventBridge` gets them only with a trail of `CloudTrail` in the region.
+pub const API_CALL_DETAIL_TYPE: &str = "AWS API Call via CloudTrail";
+
+/// Parses the event's `time` and `detail`.
+///
+/// # Errors
+/// A field is missing, has another type, or is invalid; the error names it.
+pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChange, InvalidField> {
+    let arn: TaskArn = parsed(detail, "/taskArn")?;
+    let cluster: ClusterArn = parsed(detail, "/clusterArn")?;
+    if !arn.is_in(&cluster) {
+        return Err(InvalidField::new("detail.taskArn", arn.as_str(), "a task of the cluster in detail.clusterArn"));
+    }
+    let status = |path: &str| field(detail, path, Value::as_str, "a string");
+    let phase = TaskPhase::from_statuses(status("/lastStatus")?, status("/desiredStatus")?).map_err(|e| {
+        let field = format!("detail.{}", e.field());
+        e.in_field(field)
+    })?;
+    let version = field(detail, "/version", Value::as_u64, "the task's version number")?;
+    let definition: TaskDefinitionArn = parsed(detail, "/taskDefinitionArn")?;
+    if !definition.is_beside(&cluster) {
+        let expected = "a definition in the account and region of detail.clusterArn";
+        return Err(InvalidField::new("detail.taskDefinitionArn", definition.as_str(), expected));
+    }
+    let time = time.ok_or_else(|| InvalidField::new("time", "", "an ISO 8601 time"))?;
+    let time: Timestamp = time.parse().map_err(|_| InvalidField::new("time", time, "an ISO 8601 time"))?;
+    let is_disconnected = detail.get("connectivity").and_then(Value::as_str) == Some("DISCONNECTED");
+    let is_stopped = |container: &&Value| container.get("lastStatus").and_then(Value::as_str) == Some("STOPPED");
+    let stopped_containers = containers(detail).filter(is_stopped).filter_map(|it| optional_text(it, "name")).collect();
+    let end = (phase == TaskPhase::Stopped).then(|| end(detail));
+    Ok(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected, end })
+}
+
+/// How the task has stopped, as far as the event says. Nothing is decided by it.
+fn end(detail: &Value) -> TaskEnd {
+    let container = |container: &Value| {
+        Some(ContainerEnd {
+            name: optional_text(container, "name")?,
+            exit_code: container.get("exitCode").and_then(Value::as_i64),
+            reason: optional_text(container, "reason"),
+        })
+    };
+    let time = |name: &str| optional_text(detail, name)?.parse().ok();
+    TaskEnd {
+        code: optional_text(detail, "stopCode"),
+        reason: optional_text(detail, "stoppedReason"),
+        containers: containers(detail).filter_map(container).collect(),
+        created_at: time("createdAt"),
+        started_at: time("startedAt"),
+        stopped_at: time("stoppedAt"),
+    }
+}
+
+fn containers(detail: &Value) -> impl Iterator<Item = &Value> {
+    detail.get("containers").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn optional_text(value: &Value, name: &str) -> Option<String> {
+    value.get(name)?.as_str().map(str::to_owned)
+}
+
+/// A successful call to ECS that affects the mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApiCall {
+    /// Tasks of this definition may start soon; in this cluster, if an ECS service uses it.
+    DefinitionInUse {
+        definition: TaskDefinitionArn,
+        cluster: Option<ClusterArn>,
+    },
+    ClusterDeleted(ClusterArn),
+}
+
+/// Parses the event's `detail`. `None`: the call failed, or does not affect the mesh. `CloudTrail` redacts environment values,
+/// so that only ARNs are read.
+///
+/// # Errors
+/// The ARN is missing or invalid; the error names the field.
+pub fn parse_api_call(detail: &Value) -> Result<Option<ApiCall>, InvalidField> {
+    let text = |path: &str| detail.pointer(path).and_then(Value::as_str);
+    let succeeded = detail.get("errorCode").is_none_or(Value::is_null);
+    if !succeeded || text("/eventSource") != Some("ecs.amazonaws.com") {
+        return Ok(None);
+    }
+    Ok(match text("/eventName") {
+        Some("RegisterTaskDefinition") => {
+            let definition = parsed(detail, "/responseElements/taskDefinition/taskDefinitionArn")?;
+            Some(ApiCall::DefinitionInUse { definition, cluster: None })
+        }
+        // A service with an external deployment controller has no task definition.
+        Some("CreateService" | "UpdateService") if text("/responseElements/service/taskDefinition").is_some() => {
+            let definition = parsed(detail, "/responseElements/service/taskDefinition")?;
+            let cluster = Some(parsed(detail, "/responseElements/service/clusterArn")?);
+            Some(ApiCall::DefinitionInUse { definition, cluster })
+        }
+        Some("DeleteCluster") => Some(ApiCall::ClusterDeleted(parsed(detail, "/responseElements/cluster/clusterArn")?)),
+        _ => None,
+    })
+}
+
+/// A field of `detail`, by its JSON pointer.
+fn field<'a, T>(
+    detail: &'a Value,
+    path: &str,
+    read: impl Fn(&'a Value) -> Option<T>,
+    expected: &'static str,
+) -> Result<T, InvalidField> {
+    let value = detail.pointer(path);
+    value.and_then(read).ok_or_else(|| {
+        let shown = value.map(Value::to_string).unwrap_or_default();
+        InvalidField::new(name(path), &shown, expected)
+    })
+}
+
+fn parsed<T: FromStr<Err = InvalidField>>(detail: &Value, path: &str) -> Result<T, InvalidField> {
+    field(detail, path, Value::as_str, "an ARN")?.parse::<T>().map_err(|e| e.in_field(name(path)))
+}
+
+/// The name of a field in errors.
+fn name(path: &str) -> String {
+    format!("detail{}", path.replace('/', "."))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn detail() -> Value {
+        json!({
+            "taskArn": "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef",
+            "taskDefinitionArn": "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7",
+            "clusterArn": "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
+            "lastStatus": "RUNNING",
+            "desiredStatus": "STOPPED",
+            "version": 5,
+            "containers": [{ "name": "app", "lastStatus": "RUNNING" }, { "name": "consul-dataplane", "lastStatus": "STOPPED" }],
+            "aFieldOfNextYear": { "x": [] },
+        })
+    }
+
+    const TIME: Option<&str> = Some("2026-11-20T10:00:00Z");
+
+    #[test]
+    fn event_is_parsed() {
+        let change = parse_task_change(TIME, &detail()).unwrap();
+        assert_eq!((change.phase, change.version), (TaskPhase::Stopping, 5));
+        assert_eq!(change.cluster.name(), "prod");
+        assert_eq!(change.definition.family().as_str(), "web");
+        assert_eq!((change.stopped_containers, change.is_disconnected), (vec!["consul-dataplane".to_owned()], false));
+        let mut lost = detail();
+        lost["connectivity"] = json!("DISCONNECTED");
+        lost["containers"] = json!("none");
+        let change = parse_task_change(TIME, &lost).unwrap();
+        assert_eq!((change.stopped_containers, change.is_disconnected), (Vec::new(), true));
+    }
+
+    #[test]
+    fn end_of_a_stopped_task_is_told() {
+        assert_eq!(parse_task_change(TIME, &detail()).unwrap().end, None);
+        let text = include_str!("../../../../events/task-stopped-essential-container-exited.json");
+        let event: Value = serde_json::from_str(text).unwrap();
+        let end = parse_task_change(TIME, &event["detail"]).unwrap().end.unwrap();
+        assert_eq!(end.code.as_deref(), Some("EssentialContainerExited"));
+        assert_eq!(end.reason.as_deref(), Some("Essential container in task exited"));
+        assert_eq!(end.containers[3].to_string(), "web exited with 1");
+        assert_eq!(end.stopped_at, "2026-11-20T11:30:41.903Z".parse().ok());
+        let killed = json!({
+            "lastStatus": "STOPPED", "stoppedAt": "never",
+            "containers": [{ "name": "web", "exitCode": 137, "reason": "OutOfMemoryError" }, { "name": "app" }, {}],
+        });
+        let mut detail = detail();
+        detail.as_object_mut().unwrap().extend(killed.as_object().unwrap().clone());
+        let end = parse_task_change(TIME, &detail).unwrap().end.unwrap();
+        let containers: Vec<String> = end.containers.iter().map(ToString::to_string).collect();
+        assert_eq!(containers, ["web exited with 137 (OutOfMemoryError)", "app did not run"]);
+        assert_eq!((end.code, end.stopped_at), (None, None));
+    }
+
+    #[test]
+    fn missing_field_is_named() {
+        for field in ["taskArn", "taskDefinitionArn", "clusterArn", "lastStatus", "desiredStatus", "version"] {
+            let mut detail = detail();
+            detail.as_object_mut().unwrap().remove(field);
+            assert_eq!(parse_task_change(TIME, &detail).unwrap_err().field(), format!("detail.{field}"));
+        }
+        assert_eq!(parse_task_change(None, &detail()).unwrap_err().field(), "time");
+    }
+
+    #[test]
+    fn field_of_a_wrong_type_is_named() {
+        for (field, value) in [("version", json!("5")), ("version", json!(-1)), ("lastStatus", json!(3))] {
+            let mut detail = detail();
+            detail[field] = value;
+            assert_eq!(parse_task_change(TIME, &detail).unwrap_err().field(), format!("detail.{field}"));
+        }
+    }
+
+    #[test]
+    fn field_with_an_invalid_value_is_named() {
+        for (field, value) in [
+            ("taskArn", "nonsense"),
+            ("taskArn", "arn:aws:ecs:us-east-1:123456789012:task/other/0123456789abcdef0123456789abcdef"),
+            ("taskDefinitionArn", "arn:aws:ecs:us-east-1:999999999999:task-definition/web:7"),
+            ("lastStatus", "DANCING"),
+            ("desiredStatus", "MAYBE"),
+        ] {
+            let mut detail = detail();
+            detail[field] = json!(value);
+            let error = parse_task_change(TIME, &detail).unwrap_err();
+            assert_eq!(error.field(), format!("detail.{field}"));
+            assert!(error.to_string().contains(value), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(last in "\\PC*", desired in "\\PC*", version in any::<u64>()) {
+            let mut detail = detail();
+            detail["lastStatus"] = json!(last);
+            detail["desiredStatus"] = json!(desired);
+            detail["version"] = json!(version);
+            let _ = parse_task_change(TIME, &detail);
+        }
+    }
+
+    const DEFINITION: &str = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
+    const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+    fn call(name: &str, response: &Value) -> Value {
+        json!({ "eventSource": "ecs.amazonaws.com", "eventName": name, "responseElements": response })
+    }
+
+    #[test]
+    fn registered_definition_has_no_cluster() {
+        let response = json!({ "taskDefinition": { "taskDefinitionArn": DEFINITION } });
+        let parsed = parse_api_call(&call("RegisterTaskDefinition", &response)).unwrap();
+        assert_eq!(parsed, Some(ApiCall::DefinitionInUse { definition: DEFINITION.parse().unwrap(), cluster: None }));
+    }
+
+    #[test]
+    fn service_has_a_cluster() {
+        let response = json!({ "service": { "taskDefinition": DEFINITION, "clusterArn": CLUSTER } });
+        for name in ["CreateService", "UpdateService"] {
+            let Some(ApiCall::DefinitionInUse { cluster, .. }) = parse_api_call(&call(name, &response)).unwrap() else {
+                panic!("{name} uses a definition");
+            };
+            assert_eq!(cluster, Some(CLUSTER.parse().unwrap()));
+        }
+        let external = json!({ "service": { "clusterArn": CLUSTER } });
+        assert_eq!(parse_api_call(&call("CreateService", &external)), Ok(None));
+    }
+
+    #[test]
+    fn failed_and_other_calls_are_ignored() {
+        let mut failed = call("RegisterTaskDefinition", &Value::Null);
+        failed["errorCode"] = json!("ClientException");
+        assert_eq!(parse_api_call(&failed), Ok(None));
+        assert_eq!(parse_api_call(&call("ListTasks", &Value::Null)), Ok(None));
+        let mut other = call("DeleteCluster", &json!({ "cluster": { "clusterArn": CLUSTER } }));
+        other["eventSource"] = json!("eks.amazonaws.com");
+        assert_eq!(parse_api_call(&other), Ok(None));
+    }
+
+    #[test]
+    fn missing_arn_is_named() {
+        let error = parse_api_call(&call("DeleteCluster", &Value::Null)).unwrap_err();
+        assert_eq!(error.field(), "detail.responseElements.cluster.clusterArn");
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_a_call_never_panics(arn in "\\PC*") {
+            let _ = parse_api_call(&call("DeleteCluster", &json!({ "cluster": { "clusterArn": arn } })));
+        }
+    }
+}
