@@ -48,7 +48,7 @@ pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> 
     let delivery =
         Delivery { id: event.context.request_id, receipt: None, receives: 1, body: event.payload.to_string() };
     match controller.handle(&[delivery], deadline).await.failures.into_iter().next() {
-        Some(failure) => Err(diagnostic(failure.error.label(), failure.error.to_string())),
+        Some(failure) => Err(diagnostic(failure.error.label().as_str(), failure.error.to_string())),
         None => Ok(json!({ "outcome": "done" })),
     }
 }

@@ -2,7 +2,7 @@
 
 use controller::{Deadline, SweepOrder};
 use local_stack::{consul::Consul, world::World};
-use report::SweepOutcome;
+use report::{ErrorLabel, SweepOutcome};
 use serde_json::json;
 use test_harness::recorder::{Answer, RecordedRequest};
 
@@ -48,7 +48,7 @@ async fn task_that_reads_a_token_is_reported() {
     let failures = environment.handle(&[world.event(&task).await]).await.failures;
     assert_eq!(failures.len(), 1);
     assert!(failures[0].error.to_string().contains("ACLs are off in Consul"), "{failures:?}");
-    assert_eq!(failures[0].error.label(), "consul_acls_disabled");
+    assert_eq!(failures[0].error.label(), ErrorLabel::ConsulAclsDisabled);
 }
 
 #[tokio::test]

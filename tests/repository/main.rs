@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod dashboard;
-mod healing_actions;
 mod logging;
 mod metrics;
 mod permissions_page;
@@ -15,5 +14,4 @@ mod sample_events;
 mod shipped;
 mod sizes;
 mod template;
-mod why_actions;
 mod why_causes;

@@ -16,6 +16,7 @@ use mesh::{
     task::TaskContainer,
     token::{AccessorId, TokenHolder},
 };
+use report::{LogAction, LogLine};
 use serde_json::{Map, Value, json};
 use telemetry::Counted;
 use tokio::time::timeout;
@@ -148,17 +149,15 @@ pub(crate) struct Healing {
 }
 
 impl HealingKind {
-    /// The value of `action` in the log.
-    pub(crate) fn action(self) -> &'static str {
+    pub(crate) fn action(self) -> LogAction {
         match self {
-            Self::Repair => "repair",
-            Self::Correction => "correct_health",
-            Self::Drain => "drain",
-            Self::Broken => "report_broken_task",
+            Self::Repair => LogAction::Repair,
+            Self::Correction => LogAction::CorrectHealth,
+            Self::Drain => LogAction::Drain,
+            Self::Broken => LogAction::ReportBrokenTask,
         }
     }
 
-    /// What counts it.
     pub(crate) fn counted(self) -> Counted {
         match self {
             Self::Repair => Counted::TasksRepaired,
@@ -225,9 +224,17 @@ impl Announcer {
     /// because something was wrong.
     pub(crate) fn healed(&self, healing: Healing) {
         count(self.operation, healing.kind.counted(), 1);
-        let Healing { kind, cluster, task_id, service, reason, in_ecs, in_consul } = &healing;
-        let (action, outcome) = (kind.action(), self.operation.done());
-        warn!(action, outcome, cluster_arn = %cluster, task_id, service, reason, in_ecs, in_consul);
+        let Healing { kind, cluster, task_id, service, reason, in_ecs, in_consul } = healing.clone();
+        LogLine {
+            cluster_arn: Some(cluster.to_string()),
+            task_id: Some(task_id),
+            service: Some(service),
+            reason: Some(reason),
+            in_ecs: Some(in_ecs),
+            in_consul: Some(in_consul),
+            ..LogLine::of(kind.action(), self.operation)
+        }
+        .warn();
         self.announce(&Announcement::Healed(healing));
     }
 

@@ -74,7 +74,7 @@ impl Cleanup {
             }
         }
         for problem in &report.problems {
-            warn!(action = "clean_up", outcome = "failed", error = problem.label, reason = problem.reason);
+            warn!(action = "clean_up", outcome = "failed", error = problem.label.as_str(), reason = problem.reason);
         }
         info!(
             action = "clean_up",

@@ -8,6 +8,7 @@ use mesh::{
     arn::{ClusterArn, TaskArn},
     field::InvalidField,
 };
+use report::ErrorLabel;
 
 /// The error of each task that failed.
 pub(crate) type Failures = BTreeMap<TaskArn, Arc<ControllerError>>;
@@ -63,7 +64,7 @@ pub enum ControllerError {
 impl ControllerError {
     /// The error in a report; of a cluster, if it concerns one.
     pub(crate) fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
-        let (label, reason) = (self.label().to_owned(), self.to_string());
+        let (label, reason) = (self.label(), self.to_string());
         report::Problem { cluster_arn: cluster.map(ToString::to_string), label, reason }
     }
 
@@ -96,29 +97,29 @@ impl ControllerError {
     }
 
     /// A short label for metrics and log queries.
-    pub fn label(&self) -> &'static str {
+    pub fn label(&self) -> ErrorLabel {
         match self {
-            Self::Invalid(_) => "invalid",
-            Self::Consul(ConsulError::NotFound { .. }) => "consul_not_found",
-            Self::Consul(ConsulError::AclsDisabled { .. }) => "consul_acls_disabled",
-            Self::Consul(ConsulError::CredentialRejected { .. }) => "consul_credential_rejected",
-            Self::Consul(ConsulError::CredentialUnreadable { .. }) => "consul_credential_unreadable",
-            Self::Consul(ConsulError::PermissionDenied { .. }) => "consul_permission_denied",
-            Self::Consul(ConsulError::Conflict { .. }) => "consul_conflict",
-            Self::Consul(ConsulError::Throttled { .. }) => "consul_throttled",
-            Self::Consul(ConsulError::Unavailable { .. }) => "consul_unavailable",
-            Self::Consul(ConsulError::Refused { .. }) => "consul_refused",
-            Self::Consul(ConsulError::Malformed { .. }) => "consul_malformed",
-            Self::Ecs(_) => "ecs",
-            Self::Iam(_) => "iam",
-            Self::Secrets(_) => "secrets",
-            Self::Queue(_) => "queue",
-            Self::NotDescribedYet(_) => "not_described_yet",
-            Self::AgentStillAlive(_) => "agent_still_alive",
-            Self::HealthNotSynced(_) => "health_not_synced",
-            Self::NotLookedAgain(_) => "not_looked_again",
+            Self::Invalid(_) => ErrorLabel::Invalid,
+            Self::Consul(ConsulError::NotFound { .. }) => ErrorLabel::ConsulNotFound,
+            Self::Consul(ConsulError::AclsDisabled { .. }) => ErrorLabel::ConsulAclsDisabled,
+            Self::Consul(ConsulError::CredentialRejected { .. }) => ErrorLabel::ConsulCredentialRejected,
+            Self::Consul(ConsulError::CredentialUnreadable { .. }) => ErrorLabel::ConsulCredentialUnreadable,
+            Self::Consul(ConsulError::PermissionDenied { .. }) => ErrorLabel::ConsulPermissionDenied,
+            Self::Consul(ConsulError::Conflict { .. }) => ErrorLabel::ConsulConflict,
+            Self::Consul(ConsulError::Throttled { .. }) => ErrorLabel::ConsulThrottled,
+            Self::Consul(ConsulError::Unavailable { .. }) => ErrorLabel::ConsulUnavailable,
+            Self::Consul(ConsulError::Refused { .. }) => ErrorLabel::ConsulRefused,
+            Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
+            Self::Ecs(_) => ErrorLabel::Ecs,
+            Self::Iam(_) => ErrorLabel::Iam,
+            Self::Secrets(_) => ErrorLabel::Secrets,
+            Self::Queue(_) => ErrorLabel::Queue,
+            Self::NotDescribedYet(_) => ErrorLabel::NotDescribedYet,
+            Self::AgentStillAlive(_) => ErrorLabel::AgentStillAlive,
+            Self::HealthNotSynced(_) => ErrorLabel::HealthNotSynced,
+            Self::NotLookedAgain(_) => ErrorLabel::NotLookedAgain,
             Self::Shared(error) => error.label(),
-            Self::OutOfTime => "out_of_time",
+            Self::OutOfTime => ErrorLabel::OutOfTime,
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn in_mode(mode: Mode, edges: Edges) -> Edges {
 /// Logs a call that mode `observe` does not send, with its subject.
 macro_rules! observed {
     ($call:expr, $($subject:tt)+) => {
-        tracing::info!(action = "observe", outcome = "observed", call = $call, $($subject)+)
+        tracing::info!(action = report::LogAction::Observe.as_str(), outcome = report::LogOutcome::Observed.as_str(), call = $call, $($subject)+)
     };
 }
 

@@ -86,7 +86,12 @@ impl UnusedSecrets {
             info!(action = "delete_secret", outcome = "left", reason);
         }
         for problem in &report.problems {
-            error!(action = "delete_secret", outcome = "failed", error = problem.label, reason = problem.reason);
+            error!(
+                action = "delete_secret",
+                outcome = "failed",
+                error = problem.label.as_str(),
+                reason = problem.reason
+            );
         }
         report
     }

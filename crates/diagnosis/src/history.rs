@@ -4,8 +4,7 @@ use aws::logs::Logs;
 use futures::future::join_all;
 use jiff::Timestamp;
 use mesh::arn::TaskId;
-
-use crate::log_line::Line;
+use report::{LogAction, LogLine, LogOutcome};
 
 /// Which lines are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -24,25 +23,33 @@ impl Wanted<'_> {
     fn pattern(self) -> String {
         match self {
             Self::Task(id) => {
-                format!(r#"{{ $.task_id = "*{id}*" || $.last_task = "*{id}" || $.outcome = "guard_tripped" }}"#)
+                let guard = LogOutcome::GuardTripped.as_str();
+                format!(r#"{{ $.task_id = "*{id}*" || $.last_task = "*{id}" || $.outcome = "{guard}" }}"#)
             }
             Self::Service(name) => format!(
-                r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} *" || $.action = "delete_login_token" || $.outcome = "failed" || $.outcome = "guard_tripped" }}"#
+                r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} *" || $.action = "{}" || $.outcome = "{}" || $.outcome = "{}" }}"#,
+                LogAction::DeleteLoginToken.as_str(),
+                LogOutcome::Failed.as_str(),
+                LogOutcome::GuardTripped.as_str(),
             ),
-            Self::Observed => r#"{ $.outcome = "observed" && $.action != "observe" }"#.to_owned(),
+            Self::Observed => format!(
+                r#"{{ $.outcome = "{}" && $.action != "{}" }}"#,
+                LogOutcome::Observed.as_str(),
+                LogAction::Observe.as_str()
+            ),
         }
     }
 
-    fn includes(self, line: &Line) -> bool {
-        let is_guard = line.outcome == "guard_tripped";
+    fn includes(self, line: &LogLine) -> bool {
+        let is_guard = line.has(&LogOutcome::GuardTripped);
         match self {
             Self::Task(id) => is_guard || line.is_of_task(id),
             // The line of a login token has no service, only its task.
             Self::Service(name) => {
-                let is_any = line.outcome == "failed" || line.action == "delete_login_token";
+                let is_any = line.has(&LogOutcome::Failed) || line.is(&LogAction::DeleteLoginToken);
                 is_guard || is_any || line.is_of_service(name)
             }
-            Self::Observed => line.is_observed() && line.action != "observe",
+            Self::Observed => line.has(&LogOutcome::Observed) && !line.is(&LogAction::Observe),
         }
     }
 }
@@ -51,7 +58,7 @@ impl Wanted<'_> {
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// The lines, oldest first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LogLine>,
     /// Whether all log groups could be read: else a line that is not here may have been written.
     pub is_complete: bool,
     /// What could not be read, and why.
@@ -72,7 +79,10 @@ impl History {
         for answer in answers {
             match answer {
                 Ok(lines) => {
-                    let lines = lines.iter().filter_map(Line::parse).filter(|line| line.at >= since);
+                    let lines = lines
+                        .iter()
+                        .filter_map(|line| LogLine::parse(&line.text, line.at))
+                        .filter(|line| line.at >= since);
                     history.lines.extend(lines.filter(|line| wanted.includes(line)));
                 }
                 Err(error) => {
@@ -91,7 +101,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use aws::logs::{LogLine, LogsError};
+    use aws::logs::{LogLine as Logged, LogsError};
 
     use super::*;
 
@@ -104,12 +114,12 @@ mod tests {
 
     #[async_trait]
     impl Logs for Unfiltered {
-        async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogLine>, LogsError> {
+        async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<Logged>, LogsError> {
             if group == "denied" {
                 return Err(LogsError::Failed { group: group.to_owned(), reason: "AccessDenied".to_owned() });
             }
             self.asked.lock().unwrap().push(pattern.to_owned());
-            Ok(self.lines.iter().map(|text| LogLine { at: since, text: (*text).to_owned() }).collect())
+            Ok(self.lines.iter().map(|text| Logged { at: since, text: (*text).to_owned() }).collect())
         }
     }
 
@@ -128,8 +138,8 @@ mod tests {
         ];
         let logs = Unfiltered { lines, ..Unfiltered::default() };
         let history = read(&logs, &["task-events"], Wanted::Task(&id)).await;
-        let actions: Vec<&str> = history.lines.iter().map(|line| line.action.as_str()).collect();
-        assert_eq!((actions.as_slice(), history.is_complete), (["sweep", "deregister"].as_slice(), true));
+        let actions: Vec<LogAction> = history.lines.iter().filter_map(|line| line.action.clone()).collect();
+        assert_eq!((actions, history.is_complete), (vec![LogAction::Sweep, LogAction::Deregister], true));
         let pattern = format!(r#"{{ $.task_id = "*{id}*" || $.last_task = "*{id}" || $.outcome = "guard_tripped" }}"#);
         assert_eq!(*logs.asked.lock().unwrap(), [pattern]);
     }

@@ -23,7 +23,6 @@ mod examples;
 pub mod failed_event;
 mod history;
 mod inventory;
-mod log_line;
 mod observed;
 mod problem;
 mod reader;
@@ -40,7 +39,6 @@ pub use self::{
     compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
     history::{History, Wanted},
     inventory::{Generation, Images, InventoryReport, InventoryRow, inventory, rows_of_files},
-    log_line::Line,
     observed::{
         CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
         OutsideTask, RunsAs,

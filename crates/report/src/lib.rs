@@ -10,6 +10,8 @@
 
 mod action;
 mod check;
+mod log;
+mod names;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,8 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     action::{Blocked, CheckStatus, PlannedAction, Waiting},
     check::{CheckReport, SetUpReport, TokenReport},
+    log::LogLine,
+    names::{ErrorLabel, LogAction, LogOutcome},
     sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
 };
 
@@ -27,8 +31,7 @@ pub struct Problem {
     /// The ARN of the cluster, if the problem concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_arn: Option<String>,
-    /// A short label for metrics and log queries.
-    pub label: String,
+    pub label: ErrorLabel,
     /// The reason, in one sentence.
     pub reason: String,
 }

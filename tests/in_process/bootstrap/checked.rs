@@ -1,7 +1,7 @@
 //! The check of an installation: it finds what is missing, and writes nothing.
 
 use controller::{Controller, Deadline, SweepOrder};
-use report::CheckReport;
+use report::{CheckReport, ErrorLabel};
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
@@ -78,7 +78,7 @@ async fn a_missing_auth_method_is_no_fault_of_an_installation_that_sets_nothing_
     for _ in 0..2 {
         let order = SweepOrder { is_scheduled: true, ..SweepOrder::default() };
         let report = without_pauses(controller.sweep(&order, Deadline::after(LONG))).await;
-        assert!(report.problems.iter().all(|problem| problem.label != "bootstrap"), "{:?}", report.problems);
+        assert!(report.problems.iter().all(|problem| problem.label != ErrorLabel::Bootstrap), "{:?}", report.problems);
     }
     assert_eq!(fake.get(METHOD), Value::Null);
 }
@@ -110,6 +110,6 @@ async fn consul_that_cannot_be_asked_is_named_and_nothing_else_is_known() {
     let consul = Recorder::start(|_, _| Answer::status(503, "no leader")).await;
     let controller = controller(&consul.url, "own", &[]).await;
     let report = check(&controller).await;
-    assert_eq!(report.consul.unwrap().label, "consul_unavailable");
+    assert_eq!(report.consul.unwrap().label, ErrorLabel::ConsulUnavailable);
     assert!(report.problems.is_empty() && report.token.is_none());
 }

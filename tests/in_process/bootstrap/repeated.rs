@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use controller::{Controller, Deadline, SweepOrder};
-use report::SweepReport;
+use report::{ErrorLabel, SweepReport};
 use serde_json::Value;
 
 use crate::{
@@ -38,7 +38,7 @@ async fn the_next_sweep_retries_what_failed() {
     .await;
     let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
     let report = sweep(&controller).await;
-    assert!(report.problems.iter().any(|problem| problem.label == "bootstrap"), "{report:?}");
+    assert!(report.problems.iter().any(|problem| problem.label == ErrorLabel::Bootstrap), "{report:?}");
     // When the cause is fixed, the next sweep retries at once, not after an hour
     is_broken.store(false, Ordering::SeqCst);
     sweep(&controller).await;

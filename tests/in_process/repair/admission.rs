@@ -1,7 +1,7 @@
 //! Only tasks are registered that this Consul has admitted, or would admit.
 
 use controller::SweepOrder;
-use report::{PlannedAction, SweepOutcome};
+use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
@@ -143,7 +143,7 @@ async fn the_first_failure_of_iam_ends_its_reads() {
     assert_eq!(mesh.registered(), Vec::<Value>::new());
     let reads = mesh.aws.operations().iter().filter(|operation| *operation == "GetRole").count();
     assert!(reads <= 4, "at most four at once: {reads}");
-    assert!(report.problems.iter().any(|problem| problem.label == "iam"), "{:?}", report.problems);
+    assert!(report.problems.iter().any(|problem| problem.label == ErrorLabel::Iam), "{:?}", report.problems);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use crate::{
 use controller::{Deadline, Edges, SweepOrder, Waited};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
-use report::{ClusterStatus, SweepOutcome, SweepReport};
+use report::{ClusterStatus, ErrorLabel, SweepOutcome, SweepReport};
 use serde_json::json;
 use test_harness::{
     fleet::Fleet,
@@ -244,7 +244,7 @@ async fn unfinished_work_waits_for_the_next_sweep() {
     assert_eq!((report.outcome, overrun.as_secs()), (SweepOutcome::Incomplete, 0), "{overrun:?} after the deadline");
     let cluster = &report.clusters[0];
     assert_eq!((cluster.deleted["services"], cluster.left), (64, 16), "{report:?}");
-    assert!(report.problems.iter().any(|problem| problem.label == "out_of_time"), "{:?}", report.problems);
+    assert!(report.problems.iter().any(|problem| problem.label == ErrorLabel::OutOfTime), "{:?}", report.problems);
     let report = swept(&environment, &order).await;
     assert_eq!((report.outcome, report.clusters[0].deleted["services"]), (SweepOutcome::Done, 16));
     assert_eq!(world.service_ids().await, Vec::<String>::new());

@@ -1,6 +1,9 @@
 //! Every event, and every sample in the documentation, matches the schema.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError, OwnEvent};
@@ -132,5 +135,23 @@ fn the_documentation_names_every_event() {
     for announcement in all() {
         let name = format!("`{}`", announcement.detail_type());
         assert!(page.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn each_healing_has_its_row_on_the_page_and_is_in_its_query() {
+    let page = include_str!("../../../../docs/healing.md");
+    let (_, table) = page.split_once("| `action` in the log |").unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let spans = |row: &str| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<String>>();
+    let kinds = [HealingKind::Repair, HealingKind::Correction, HealingKind::Drain, HealingKind::Broken];
+    let in_code = kinds.map(|kind| {
+        let (action, metric) = (kind.action().as_str().to_owned(), format!("{:?}", kind.counted()));
+        vec![action, metric, kind.detail_type().to_owned()]
+    });
+    assert_eq!(rows.map(spans).collect::<BTreeSet<_>>(), BTreeSet::from(in_code.clone()));
+    let (_, query) = page.split_once("filter action in [").unwrap();
+    for action in in_code.iter().map(|row| &row[0]) {
+        assert!(query.split(']').next().unwrap().contains(&format!("\"{action}\"")), "{action}");
     }
 }

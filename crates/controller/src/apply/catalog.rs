@@ -12,6 +12,7 @@ use mesh::{
     permission::OPERATOR,
     time::elapsed,
 };
+use report::{LogAction, LogLine};
 use telemetry::Counted;
 use tracing::{info, warn};
 
@@ -176,25 +177,25 @@ fn without_proxy(instance: &ServiceInstance, reason: DrainReason) -> Option<Heal
 
 pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], operation: Mode) {
     count(operation, Counted::InstancesDrained, 1);
-    info!(
-        action = "mark_critical",
-        outcome = operation.done(),
-        task_id = tasks.first().map(|task| task.id().as_str()),
-        cluster_arn = check.node,
-        service = check.service_name,
-        check_id = check.id,
-        reason = check.output
-    );
+    LogLine {
+        task_id: tasks.first().map(|task| task.id().to_string()),
+        cluster_arn: Some(check.node.clone()),
+        service: Some(check.service_name.clone()),
+        check_id: Some(check.id.clone()),
+        reason: Some(check.output.clone()),
+        ..LogLine::of(LogAction::MarkCritical, operation)
+    }
+    .info();
 }
 
 pub(super) fn log_deregistration(instance: &ServiceInstance, operation: Mode) {
     count(operation, Counted::InstancesDeregistered, 1);
-    info!(
-        action = "deregister",
-        outcome = operation.done(),
-        task_id = %instance.task,
-        cluster_arn = instance.node,
-        service = instance.name,
-        service_id = instance.id
-    );
+    LogLine {
+        task_id: Some(instance.task.to_string()),
+        cluster_arn: Some(instance.node.clone()),
+        service: Some(instance.name.clone()),
+        service_id: Some(instance.id.clone()),
+        ..LogLine::of(LogAction::Deregister, operation)
+    }
+    .info();
 }

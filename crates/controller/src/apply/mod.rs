@@ -18,8 +18,8 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},
 };
+use report::{LogAction, LogLine, LogOutcome};
 use telemetry::Counted;
-use tracing::info;
 
 pub(crate) use self::catalog::add_to_policy;
 use self::catalog::{Nodes, announce, log_deregistration, log_drain};
@@ -181,7 +181,12 @@ impl Applier {
                 let task_id = planned.tasks.first().map(|task| task.id().as_str());
                 let operation = self.scope.operation;
                 count(operation, Counted::LoginTokensDeleted, 1);
-                info!(action = "delete_login_token", outcome = operation.done(), task_id, accessor_id = %token.accessor);
+                LogLine {
+                    task_id: task_id.map(str::to_owned),
+                    accessor_id: Some(token.accessor.to_string()),
+                    ..LogLine::of(LogAction::DeleteLoginToken, operation)
+                }
+                .info();
                 let task_id = task_id.unwrap_or_default().to_owned();
                 self.announcer.announce(&Announcement::LoginTokenRevoked { task_id, accessor: token.accessor });
             }
@@ -231,7 +236,12 @@ impl Applier {
         let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
         outcomes.extend(new.into_iter().map(|(holder, planned)| {
             if sent.is_ok() {
-                info!(action = "ask_for_idle_check", outcome = "done", holder = %holder, delay_seconds = delay.as_secs());
+                LogLine {
+                    holder: Some(holder.to_string()),
+                    delay_seconds: Some(delay.as_secs()),
+                    ..LogLine::of(LogAction::AskForIdleCheck, LogOutcome::Done)
+                }
+                .info();
                 self.requested.insert(holder, now);
             }
             Outcome { planned, result: sent.clone().map(|()| Effect::Done) }

@@ -20,8 +20,9 @@ use mesh::{
     tenancy::Tenancy,
     time::elapsed,
 };
+use report::{LogAction, LogLine, LogOutcome};
 use tokio::time::timeout;
-use tracing::{error, info, warn};
+use tracing::warn;
 
 use self::tokens::{IdleChecks, PreProvision};
 use crate::{
@@ -225,18 +226,20 @@ impl TaskEvents {
         let mut returns = Vec::new();
         for Failed { delivery, about, error: reason } in &failed {
             let pause = if reason.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
-            error!(
-                message_id = delivery.id,
-                cluster_arn = about.map(|change| change.cluster.as_str()),
-                task_id = about.map(|change| change.arn.id().as_str()),
-                task_definition = about.map(|change| change.definition.as_str()),
-                error = reason.label(),
-                field = reason.field(),
-                reason = %reason,
-                receives = delivery.receives,
-                returns_in_seconds = delivery.receipt.is_some().then_some(pause.as_secs()),
-                outcome = "failed"
-            );
+            LogLine {
+                message_id: Some(delivery.id.clone()),
+                cluster_arn: about.map(|change| change.cluster.to_string()),
+                task_id: about.map(|change| change.arn.id().to_string()),
+                task_definition: about.map(|change| change.definition.to_string()),
+                error: Some(reason.label()),
+                field: reason.field().map(str::to_owned),
+                reason: Some(reason.to_string()),
+                receives: Some(delivery.receives),
+                returns_in_seconds: delivery.receipt.is_some().then_some(pause.as_secs()),
+                outcome: Some(LogOutcome::Failed),
+                ..LogLine::default()
+            }
+            .error();
             returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
         }
         // If this fails, the messages return after the visibility timeout; the answer to Lambda must not be late.
@@ -290,19 +293,18 @@ fn by_message<'a, K>(
 fn log_ends(tasks: &[MeshTask], changes: &Changes) {
     for task in tasks {
         let Some(end) = changes.get(&task.arn).and_then(|change| change.end.as_ref()) else { continue };
-        let service = task.identity.as_ref().map(|identity| identity.service.name.as_str());
-        info!(
-            action = "task_stopped",
-            outcome = "seen",
-            cluster_arn = %task.cluster,
-            task_id = %task.arn.id(),
-            service,
-            stop_code = end.code,
-            reason = end.reason,
-            containers = ContainerEnd::line(&end.containers),
-            created_at = end.created_at.map(tracing::field::display),
-            started_at = end.started_at.map(tracing::field::display),
-            stopped_at = end.stopped_at.map(tracing::field::display),
-        );
+        LogLine {
+            cluster_arn: Some(task.cluster.to_string()),
+            task_id: Some(task.arn.id().to_string()),
+            service: task.identity.as_ref().map(|identity| identity.service.name.to_string()),
+            stop_code: end.code.clone(),
+            reason: end.reason.clone(),
+            containers: Some(ContainerEnd::line(&end.containers)),
+            created_at: end.created_at,
+            started_at: end.started_at,
+            stopped_at: end.stopped_at,
+            ..LogLine::of(LogAction::TaskStopped, LogOutcome::Seen)
+        }
+        .info();
     }
 }

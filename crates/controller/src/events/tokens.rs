@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use aws::ecs::EcsError;
 use mesh::{
-    arn::{ClusterArn, TaskDefinitionArn},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     idleness::{Idleness, ServiceTask, TaskListing, judge},
     tags::Tags,
     token::TokenHolder,
 };
+use report::{LogAction, LogLine, LogOutcome};
 use tracing::{info, warn};
 
 use crate::{
@@ -43,11 +44,7 @@ impl IdleChecks {
         let listing = match deadline.run(self.tasks.list_all_tasks(deadline)).await {
             Ok(Some(listing)) => listing,
             Ok(None) => {
-                warn!(
-                    action = "revoke",
-                    outcome = "kept",
-                    "ECS lists no cluster of the deployment, which proves no service idle"
-                );
+                kept(None, None, "ECS lists no cluster of the deployment, which proves no service idle").warn();
                 return CheckFailures::new();
             }
             Err(error) => {
@@ -68,7 +65,7 @@ impl IdleChecks {
     async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
         match judge(holder, listing, self.tasks.scope.rules(self.tasks.clock.now())) {
             Idleness::Living(task) => {
-                info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task uses the token");
+                kept(Some(holder), Some(&task), "a task uses the token").info();
                 let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);
                 let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
                 if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.clusters.cluster_of(task)) {
@@ -78,7 +75,7 @@ impl IdleChecks {
             // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
             // can be delayed.
             Idleness::RecentlyStopped(task) => {
-                info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task stopped within the grace period");
+                kept(Some(holder), Some(&task), "a task stopped within the grace period").info();
             }
             Idleness::Idle(idle) => drop(self.tokens.reconcile(holder, Case::Idle { idle: &idle, hops }, None).await?),
         }
@@ -149,5 +146,14 @@ impl PreProvision {
             None => deadline.run(self.tasks.clusters()).await?.into_iter().next(),
         };
         Ok(first.filter(|cluster| definition.is_beside(cluster)))
+    }
+}
+
+fn kept(holder: Option<&TokenHolder>, task: Option<&TaskArn>, why: &str) -> LogLine {
+    LogLine {
+        holder: holder.map(ToString::to_string),
+        task_id: task.map(|task| task.id().to_string()),
+        message: Some(why.to_owned()),
+        ..LogLine::of(LogAction::Revoke, LogOutcome::Kept)
     }
 }

@@ -26,8 +26,8 @@ use mesh::{
     repair::{Catalog, NotRepaired, RepairMode, opts_out},
     task::DescribedTask,
 };
+use report::{LogAction, LogLine};
 use tokio::time::Instant;
-use tracing::info;
 
 use self::found::{Found, Unrepaired, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
@@ -289,15 +289,15 @@ impl Repairs {
         for registration in &found.difference.instances {
             let (node, id) = (&registration.node, &registration.id);
             self.consul.deregister_service(node, id, &registration.tenancy).await?;
-            info!(
-                action = "deregister",
-                outcome = self.tasks.scope.operation.done(),
-                task_id = %found.running.task.arn.id(),
-                cluster_arn = node,
-                service = registration.name,
-                service_id = id,
-                reason = "the task has stopped while it was repaired"
-            );
+            LogLine {
+                task_id: Some(found.running.task.arn.id().to_string()),
+                cluster_arn: Some(node.clone()),
+                service: Some(registration.name.clone()),
+                service_id: Some(id.clone()),
+                reason: Some("the task has stopped while it was repaired".to_owned()),
+                ..LogLine::of(LogAction::Deregister, self.tasks.scope.operation)
+            }
+            .info();
         }
         Ok(())
     }

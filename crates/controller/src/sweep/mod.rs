@@ -21,10 +21,10 @@ use mesh::{
     secret::Trigger,
     tenancy::Tenancy,
 };
-use report::SweepReport;
+use report::{LogAction, LogLine, LogOutcome, SweepReport};
 use telemetry::Counted;
 use tokio::time::Instant;
-use tracing::{error, info};
+use tracing::info;
 
 use self::summary::{Swept, missing_node};
 use crate::{
@@ -179,13 +179,15 @@ impl Sweep {
             report.clusters.iter().filter_map(|cluster| Some((&cluster.cluster_arn, cluster.guard.as_ref()?)));
         for (cluster, reason) in stopped {
             Counted::GuardTripped.add(1);
-            error!(
-                action = "sweep",
-                outcome = "guard_tripped",
-                cluster_arn = cluster,
-                reason,
-                "nothing of this was done; check the summary, and invoke with {{\"force\": true}} if it is correct"
-            );
+            let what_to_do =
+                r#"nothing of this was done; check the summary, and invoke with {"force": true} if it is correct"#;
+            LogLine {
+                cluster_arn: Some(cluster.clone()),
+                reason: Some(reason.clone()),
+                message: Some(what_to_do.to_owned()),
+                ..LogLine::of(LogAction::Sweep, LogOutcome::GuardTripped)
+            }
+            .error();
             let (cluster, reason) = (cluster.clone(), reason.clone());
             self.announcer.announce(&Announcement::GuardTripped { cluster, reason });
         }
@@ -195,16 +197,16 @@ impl Sweep {
 /// Logs what could not be read or done, and the summary.
 fn log(report: &SweepReport) {
     for problem in &report.problems {
-        error!(
-            action = "sweep",
-            outcome = "failed",
-            cluster_arn = problem.cluster_arn,
-            error = problem.label,
-            reason = problem.reason
-        );
+        LogLine {
+            cluster_arn: problem.cluster_arn.clone(),
+            error: Some(problem.label.clone()),
+            reason: Some(problem.reason.clone()),
+            ..LogLine::of(LogAction::Sweep, LogOutcome::Failed)
+        }
+        .error();
     }
     let summary = serde_json::to_string(report).unwrap_or_default();
-    info!(action = "sweep", outcome = report.outcome.as_str(), summary);
+    LogLine { summary: Some(summary), ..LogLine::of(LogAction::Sweep, report.outcome.as_str().to_owned()) }.info();
 }
 
 /// The tenancies of tasks that are not stopped.

@@ -17,8 +17,8 @@ use mesh::{
     token::TokenHolder,
 };
 use report::{
-    Blocked, ClusterReport, ClusterStatus, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome, SweepReport,
-    Waiting,
+    Blocked, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome,
+    SweepReport, Waiting,
 };
 
 use crate::{
@@ -171,14 +171,14 @@ fn problems<'a>(
     let read = read.map(|Problem { cluster, error }| error.problem(cluster.as_ref()));
     let set_up = set_up.iter().map(|failure| ProblemReport {
         cluster_arn: None,
-        label: "bootstrap".to_owned(),
+        label: ErrorLabel::Bootstrap,
         reason: failure.error.to_string(),
     });
     let done =
         outcomes.iter().filter_map(|(cluster, outcome)| Some(outcome.result.as_ref().err()?.problem(cluster.as_ref())));
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
         cluster_arn: Some(cluster.to_string()),
-        label: "invalid".to_owned(),
+        label: ErrorLabel::Invalid,
         reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept"),
     });
     let mut known = BTreeSet::new();

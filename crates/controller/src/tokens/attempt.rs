@@ -12,14 +12,15 @@ use mesh::{
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::{HolderMark, is_token_of},
     plan::is_awaited,
-    secret::{Retirement, SecretState, StoredSecret, Trigger},
+    secret::{Retirement, SecretState, StoredSecret},
     tenancy::Tenancy,
     token::{AccessorId, TokenHolder},
     token_mode::TokenMode,
 };
+use report::{LogAction, LogLine, LogOutcome};
 use telemetry::Counted;
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::{Demand, Tokens};
 use crate::{
@@ -73,7 +74,7 @@ impl Attempt<'_> {
             (Case::Needed(demand), Step::Nothing) => self.update_in_use(secret, token, demand).await,
             (Case::Needed(demand), step) => {
                 let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
-                    info!(action = "provision", outcome = "skipped", holder = %self.holder, "the task is gone already");
+                    self.log_gone();
                     return Ok(Progress::Done(Effect::Unchanged));
                 };
                 match step {
@@ -284,17 +285,21 @@ impl Attempt<'_> {
         state: SecretState,
     ) -> Result<Option<StoredSecret>, SecretsError> {
         let action = match state {
-            SecretState::Active(_) => "show_token",
-            SecretState::Retiring(..) => "hide_token",
-            SecretState::Missing | SecretState::Empty => "empty_secret",
+            SecretState::Active(_) => LogAction::ShowToken,
+            SecretState::Retiring(..) => LogAction::HideToken,
+            SecretState::Missing | SecretState::Empty => LogAction::EmptySecret,
         };
         // A lower bound of the time of the write.
         let written_at = Some(self.tokens.clock.now());
         match self.tokens.secrets.write(&self.name, seen, &state).await {
             Ok(version) => {
                 let pair = state.pair().or(seen.state.pair());
-                let accessor_id = pair.map(|pair| tracing::field::display(pair.accessor));
-                info!(action, outcome = self.tokens.scope.operation.done(), holder = %self.holder, secret = self.name, accessor_id);
+                LogLine {
+                    secret: Some(self.name.clone()),
+                    accessor_id: pair.map(|pair| pair.accessor.to_string()),
+                    ..self.line(action, self.tokens.scope.operation)
+                }
+                .info();
                 Ok(Some(StoredSecret { state, is_ours: true, version: Some(version), written_at }))
             }
             Err(SecretsError::Changed { .. }) => Ok(None),
@@ -316,6 +321,16 @@ impl Attempt<'_> {
         }
     }
 
+    /// A line about the holder.
+    pub(super) fn line(&self, action: LogAction, outcome: impl Into<LogOutcome>) -> LogLine {
+        LogLine { holder: Some(self.holder.to_string()), ..LogLine::of(action, outcome) }
+    }
+
+    pub(super) fn log_gone(&self) {
+        let message = Some("the task is gone already".to_owned());
+        LogLine { message, ..self.line(LogAction::Provision, LogOutcome::Skipped) }.info();
+    }
+
     /// Deletes a token in `tenancy`, and logs why.
     pub(super) async fn revoke(
         &self,
@@ -327,16 +342,15 @@ impl Attempt<'_> {
         self.tokens.acl.delete_token(tenancy, accessor).await?;
         let operation = self.tokens.scope.operation;
         count(operation, Counted::TokensRevoked, 1);
-        info!(
-            action = "revoke",
-            outcome = operation.done(),
-            holder = %self.holder,
-            accessor_id = %accessor,
-            reason,
-            trigger = retirement.trigger.map(Trigger::as_str),
-            idle_since = retirement.idle_since.as_ref().map(Timestamp::to_string),
-            last_task = retirement.last_task.as_ref().map(TaskArn::as_str),
-        );
+        LogLine {
+            accessor_id: Some(accessor.to_string()),
+            reason: Some(reason.to_owned()),
+            trigger: retirement.trigger.map(|trigger| trigger.as_str().to_owned()),
+            idle_since: retirement.idle_since.as_ref().map(Timestamp::to_string),
+            last_task: retirement.last_task.as_ref().map(TaskArn::to_string),
+            ..self.line(LogAction::Revoke, operation)
+        }
+        .info();
         let (holder, reason) = (self.holder.clone(), reason.to_owned());
         self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
         Ok(())

@@ -21,7 +21,7 @@ use mesh::{
     token::{ListedToken, TokenHolder},
     token_mode::TokenMode,
 };
-use tracing::debug;
+use report::{LogAction, LogLine, LogOutcome};
 
 use self::attempt::Attempt;
 pub(crate) use self::attempt::Case;
@@ -49,7 +49,12 @@ impl Tokens {
         let attempt = self.attempt(holder)?;
         match attempt.bounded(attempt.run(&case, seen)).await {
             Err(error) if self.is_out_of_reach(&error) => {
-                debug!(action = "revoke", outcome = "skipped", %holder, reason = %error);
+                LogLine {
+                    holder: Some(holder.to_string()),
+                    reason: Some(error.to_string()),
+                    ..LogLine::of(LogAction::Revoke, LogOutcome::Skipped)
+                }
+                .debug();
                 Ok(Effect::Unchanged)
             }
             done => done,

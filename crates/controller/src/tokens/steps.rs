@@ -9,9 +9,10 @@ use mesh::{
     secret::{Retirement, SecretState, StoredSecret},
     token::{AccessorId, ListedToken, TokenHolder, TokenPair},
 };
+use report::{LogAction, LogLine};
 use telemetry::Counted;
 use tokio::time::sleep;
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::{
     Demand,
@@ -62,8 +63,8 @@ impl Attempt<'_> {
         let secret = self.read().await?;
         if !secret.names(accessor) {
             self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
-            let outcome = self.tokens.scope.operation.done();
-            info!(action = "delete_unused_token", outcome, holder = %self.holder, accessor_id = %accessor);
+            let accessor_id = Some(accessor.to_string());
+            LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.operation) }.info();
             let (holder, reason) = (self.holder.clone(), "another attempt has created the token".to_owned());
             self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
         }
@@ -81,7 +82,13 @@ impl Attempt<'_> {
         let Some(written) = self.swap(secret, secret.state.clone()).await? else {
             return Ok(Progress::Conflict(None));
         };
-        warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
+        LogLine {
+            accessor_id: Some(pair.accessor.to_string()),
+            message: Some("Consul does not have the token that the secret names".to_owned()),
+            outcome: None,
+            ..self.line(LogAction::RestoreToken, self.tokens.scope.operation)
+        }
+        .warn();
         self.create(cluster, pair, demand).await?;
         if written.state.shown().is_none() {
             return Ok(Progress::Again);
@@ -182,7 +189,12 @@ impl Attempt<'_> {
             Ok(_) => {
                 let operation = self.tokens.scope.operation;
                 count(operation, Counted::TokensCreated, 1);
-                info!(action = "create_token", outcome = operation.done(), holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
+                LogLine {
+                    accessor_id: Some(pair.accessor.to_string()),
+                    cluster_arn: Some(cluster.to_string()),
+                    ..self.line(LogAction::CreateToken, operation)
+                }
+                .info();
                 let (holder, cluster) = (holder.clone(), cluster.clone());
                 let created = Announcement::TokenCreated { holder, accessor: pair.accessor, cluster };
                 self.tokens.announcer.announce(&created);
@@ -226,7 +238,7 @@ impl Attempt<'_> {
         };
         // Only before a change it is checked whether the task of an old event still runs.
         let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
-            info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
+            self.log_gone();
             return Ok(Progress::Done(Effect::Unchanged));
         };
         let description = if is_marked { description } else { self.marks(&cluster) };
@@ -234,8 +246,8 @@ impl Attempt<'_> {
         let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.update_token(&updated).await {
             Ok(()) => {
-                let outcome = scope.operation.done();
-                info!(action = "update_token", outcome, holder = %holder, accessor_id = %updated.pair.accessor);
+                let accessor_id = Some(updated.pair.accessor.to_string());
+                LogLine { accessor_id, ..self.line(LogAction::UpdateToken, scope.operation) }.info();
                 self.cache(demand, secret);
                 Ok(Progress::Done(Effect::Done))
             }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName};
 
-use super::{planned::Planned, report::Kind};
+use super::{Kind, past::Planned};
 use crate::{
     admission::Tokens,
     observed::{CatalogReading, Member, Observed, ObservedCluster},

@@ -2,14 +2,12 @@
 //! meanwhile, how long that took, and what is still to do.
 //!
 //! ```text
-//!  History ─▶ planned, sweeps ─┐
+//!  History ─▶ Planned, Sweeps ─┐
 //!  Observed, tokens ─▶ EndState ┴▶ CompareReport
 //! ```
 
 mod end_state;
-mod planned;
-mod report;
-mod sweeps;
+mod past;
 #[cfg(test)]
 mod tests;
 
@@ -17,14 +15,118 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use mesh::time::elapsed;
+use serde::Serialize;
 
-pub use self::report::{CompareReport, Kind, KindReport, Left, Slowest};
 use self::{
     end_state::EndState,
-    planned::{Planned, planned},
-    sweeps::Sweeps,
+    past::{Planned, Sweeps, planned},
 };
 use crate::{admission::Tokens, history::History, observed::Observed};
+
+/// A kind of thing that the controller does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Instances of stopped tasks are deregistered.
+    InstancesDeregistered,
+    /// Login tokens of stopped tasks are deleted.
+    LoginTokensDeleted,
+    /// Tokens of services are created.
+    TokensCreated,
+    /// Tokens of idle services are hidden, and then deleted.
+    TokensDeleted,
+    /// Running tasks that Consul has forgotten are registered again.
+    TasksRepaired,
+    /// Checks that contradict ECS are corrected.
+    TasksCorrected,
+    /// Instances are drained.
+    InstancesDrained,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InstancesDeregistered => "deregister instances",
+            Self::LoginTokensDeleted => "delete login tokens",
+            Self::TokensCreated => "create tokens of services",
+            Self::TokensDeleted => "delete tokens of services",
+            Self::TasksRepaired => "register tasks again",
+            Self::TasksCorrected => "correct checks",
+            Self::InstancesDrained => "drain instances",
+        }
+    }
+}
+
+/// How long it took until somebody else had done something: the slowest of a kind, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Slowest {
+    /// It took at least so long: it was reported until then.
+    pub at_least_seconds: u64,
+    /// It took at most so long: the next sweep did not report it any more.
+    pub at_most_seconds: u64,
+}
+
+/// What was planned of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KindReport {
+    /// The kind.
+    pub kind: Kind,
+    /// How many were planned.
+    pub planned: usize,
+    /// How many somebody else has done since, or are not needed any more.
+    pub done_by_others: usize,
+    /// How many are still to do.
+    pub still_to_do: usize,
+    /// How many could not be compared.
+    pub unknown: usize,
+    /// How long those took that others did; `None` if there are none.
+    pub slowest: Option<Slowest>,
+}
+
+/// Something that is still to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Left {
+    /// The kind.
+    pub kind: Kind,
+    /// What it is about: the ID of an instance, a token, a task, or the name of a service.
+    pub subject: String,
+    /// The ARN of its cluster, if the log names it.
+    pub cluster: Option<String>,
+    /// Since when it has been reported.
+    pub first_seen: Timestamp,
+    /// When it was reported for the last time.
+    pub last_seen: Timestamp,
+}
+
+/// The comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompareReport {
+    /// When Consul and ECS were read.
+    pub read_at: Timestamp,
+    /// Since when the log was read.
+    pub since: Timestamp,
+    /// How many sweeps have observed since then.
+    pub sweeps: usize,
+    /// What was planned, by kind.
+    pub kinds: Vec<KindReport>,
+    /// What is still to do, oldest first.
+    pub still_to_do: Vec<Left>,
+    /// One sentence.
+    pub conclusion: String,
+    /// What could not be read, and why.
+    pub problems: Vec<String>,
+}
+
+impl CompareReport {
+    /// Whether nothing was observed: then there is nothing to compare.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty() && self.sweeps == 0
+    }
+}
 
 /// The ARNs of the clusters that a history is about.
 pub fn clusters_of(history: &History) -> BTreeSet<String> {

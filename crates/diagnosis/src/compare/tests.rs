@@ -1,46 +1,45 @@
 //! Examples: what was observed, and what is so now.
 
-use ::report::{ClusterReport, SweepOutcome, SweepReport};
-use aws::logs::LogLine;
 use jiff::SignedDuration;
 use mesh::{
     mode::Mode,
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken},
 };
+use report::{ClusterReport, LogLine, SweepOutcome, SweepReport};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
 use crate::{
-    Line, ObservedCluster,
+    ObservedCluster,
     examples::{cluster, healthy, id, minutes_ago, now, tokens},
 };
 
 /// A line of mode `observe`, some minutes ago.
-fn line(minutes: i64, action: &str, mut fields: Value) -> Line {
+fn line(minutes: i64, action: &str, mut fields: Value) -> LogLine {
     fields["timestamp"] = json!(minutes_ago(minutes).to_string());
     fields["action"] = json!(action);
     fields["outcome"] = json!("observed");
-    Line::parse(&LogLine { at: now(), text: fields.to_string() }).expect("a line of the functions")
+    LogLine::parse(&fields.to_string(), now()).expect("a line of the functions")
 }
 
-fn sweep(minutes: i64, clusters: &[&str]) -> Line {
+fn sweep(minutes: i64, clusters: &[&str]) -> LogLine {
     let of_cluster = |arn: &&str| ClusterReport { cluster_arn: (*arn).to_owned(), ..ClusterReport::default() };
     let clusters = clusters.iter().map(of_cluster).collect();
     let report = SweepReport { mode: Mode::Observe, outcome: SweepOutcome::Observed, clusters, problems: Vec::new() };
     line(minutes, "sweep", json!({ "summary": serde_json::to_string(&report).unwrap() }))
 }
 
-fn deregistration(minutes: i64, instance: &str) -> Line {
+fn deregistration(minutes: i64, instance: &str) -> LogLine {
     line(minutes, "deregister", json!({ "cluster_arn": cluster().to_string(), "service_id": instance }))
 }
 
-fn compared(lines: Vec<Line>, tokens: Option<&Tokens>) -> CompareReport {
+fn compared(lines: Vec<LogLine>, tokens: Option<&Tokens>) -> CompareReport {
     compared_in(vec![healthy()], lines, tokens)
 }
 
-fn compared_in(clusters: Vec<ObservedCluster>, mut lines: Vec<Line>, tokens: Option<&Tokens>) -> CompareReport {
+fn compared_in(clusters: Vec<ObservedCluster>, mut lines: Vec<LogLine>, tokens: Option<&Tokens>) -> CompareReport {
     lines.sort_by_key(|line| line.at);
     let history = History { lines, is_complete: true, problems: Vec::new() };
     let observed = Observed { clusters, problems: Vec::new() };

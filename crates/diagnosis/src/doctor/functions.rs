@@ -1,6 +1,6 @@
 //! The checks that the functions make from where they run: Consul, the controller's token, the set-up, their roles, a sweep.
 
-use ::report::{CheckReport, Problem};
+use ::report::{CheckReport, ErrorLabel, Problem};
 use aws::installation::{DeployedStack, Resources};
 use mesh::{
     mode::Mode,
@@ -81,7 +81,7 @@ pub(super) fn checks(answer: &Result<CheckReport, NoAnswer>, subject: &Subject<'
     };
     let mut checks = vec![reach(answer, subject), token(answer, subject)];
     if let Some(problem) = &answer.consul {
-        let unasked = format!("not checked, because Consul gave no answer: {}", problem.label);
+        let unasked = format!("not checked, because Consul gave no answer: {}", problem.label.as_str());
         checks.extend([SET_UP, ROLES, SWEEP].map(|name| Check::unknown(name, &unasked)));
     } else {
         checks.extend([set_up(answer, subject), roles(answer, subject), sweep(answer, subject)]);
@@ -97,10 +97,12 @@ fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
             let version = answer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
             Check::ok(REACH, format!("the function reconcile reaches Consul{version} at {address}"))
         }
-        Some(problem) if problem.label == "consul_credential_rejected" => {
+        Some(problem) if problem.label == ErrorLabel::ConsulCredentialRejected => {
             Check::ok(REACH, format!("Consul answers the function reconcile at {address}, and refuses its token"))
         }
-        Some(problem) if problem.label == "consul_credential_unreadable" => Check::unknown(REACH, &problem.reason),
+        Some(problem) if problem.label == ErrorLabel::ConsulCredentialUnreadable => {
+            Check::unknown(REACH, &problem.reason)
+        }
         Some(problem) => {
             let vpc = format!(
                 "lambda get-function-configuration --function-name {} --query \
@@ -119,7 +121,7 @@ fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
 fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let secret = parameter(subject.stack, "ConsulHttpTokenSecretArn");
     match &answer.consul {
-        Some(problem) if problem.label == "consul_credential_rejected" => {
+        Some(problem) if problem.label == ErrorLabel::ConsulCredentialRejected => {
             let name = &subject.stack.name;
             // Without a token, nothing is stored.
             let store = format!(
@@ -133,7 +135,7 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 subject.commands.aws(&store),
             ]);
         }
-        Some(problem) if problem.label == "consul_credential_unreadable" => {
+        Some(problem) if problem.label == ErrorLabel::ConsulCredentialUnreadable => {
             let describe =
                 subject.commands.aws(&format!("secretsmanager describe-secret --secret-id {}", word(secret)));
             let commands = if is_denied(problem) { role_commands(subject).to_vec() } else { vec![describe] };

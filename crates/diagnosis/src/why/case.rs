@@ -11,11 +11,11 @@ use mesh::{
     task::{ContainerHealth, TaskContainer},
     task_end::TaskEnd,
 };
+use report::{LogAction, LogLine, LogOutcome};
 
 use super::further::Further;
 use crate::{
     admission::ClusterTokens,
-    log_line::Line,
     observed::{Member, MemberService, ObservedCluster},
     status::{OnNode, TaskVerdict, facts, verdict},
 };
@@ -51,7 +51,7 @@ impl<'a> Case<'a> {
         let member = cluster.and_then(|cluster| member(cluster, id));
         let in_ecs = member.map(|member| &member.state).filter(|state| state.task.phase != TaskPhase::Active);
         let in_ecs = in_ecs.map(|state| state.history.end.clone());
-        let in_log = || further.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(Line::end);
+        let in_log = || further.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
         Self {
             id,
             now,
@@ -71,7 +71,7 @@ impl<'a> Case<'a> {
     }
 
     /// The lines of the log about the task.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a Line> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a LogLine> {
         let id = self.id;
         self.further.history.lines.iter().filter(move |line| line.is_of_task(id))
     }
@@ -82,20 +82,20 @@ impl<'a> Case<'a> {
     }
 
     /// The last line with this action that says that something was done.
-    pub(crate) fn done(&self, action: &str) -> Option<&'a Line> {
-        self.lines().filter(|line| line.action == action && line.outcome == "done").last()
+    pub(crate) fn done(&self, action: &LogAction) -> Option<&'a LogLine> {
+        self.lines().filter(|line| line.is(action) && line.has(&LogOutcome::Done)).last()
     }
 
     /// The last line of a guard that has held something of the task's cluster back since `since`.
-    pub(crate) fn guard(&self, since: Timestamp) -> Option<&'a Line> {
+    pub(crate) fn guard(&self, since: Timestamp) -> Option<&'a LogLine> {
         let cluster = self.cluster?;
         let mut lines = self.further.history.lines.iter();
-        lines.rfind(|line| line.outcome == "guard_tripped" && line.at >= since && line.may_be_in(&cluster.arn))
+        lines.rfind(|line| line.has(&LogOutcome::GuardTripped) && line.at >= since && line.may_be_in(&cluster.arn))
     }
 
     /// The last line about the task, if it says that something has failed since `since`.
-    pub(crate) fn failure(&self, since: Timestamp) -> Option<&'a Line> {
-        self.lines().last().filter(|line| line.outcome == "failed" && line.at >= since)
+    pub(crate) fn failure(&self, since: Timestamp) -> Option<&'a LogLine> {
+        self.lines().last().filter(|line| line.has(&LogOutcome::Failed) && line.at >= since)
     }
 
     /// The start of the time in which a failure or a guard still explains what is wrong now.
@@ -190,8 +190,8 @@ impl<'a> Case<'a> {
     }
 
     /// What was planned for the task in mode `observe`, and not done.
-    pub(crate) fn observed(&self, actions: &[&str]) -> Option<&'a Line> {
-        self.lines().filter(|line| line.is_observed() && actions.contains(&line.action.as_str())).last()
+    pub(crate) fn observed(&self, action: &LogAction) -> Option<&'a LogLine> {
+        self.lines().filter(|line| line.has(&LogOutcome::Observed) && line.is(action)).last()
     }
 }
 

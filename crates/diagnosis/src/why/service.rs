@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use mesh::{arn::TaskId, time::elapsed};
+use report::{LogLine, LogOutcome};
 
 use super::{
     case::Case,
@@ -17,7 +18,6 @@ use super::{
 };
 use crate::{
     admission::Tokens,
-    log_line::Line,
     observed::{Member, Observed, ObservedCluster},
     status::{ServiceStatus, State, TIME_TO_RESTART, status},
 };
@@ -126,15 +126,15 @@ impl<'a> Question<'a> {
     }
 
     /// The lines about it, in its cluster.
-    fn lines(&self) -> impl Iterator<Item = &'a Line> {
+    fn lines(&self) -> impl Iterator<Item = &'a LogLine> {
         let (service, cluster) = (self.service, self.cluster);
         let searched = cluster.map_or(self.observed.clusters.as_slice(), std::slice::from_ref);
-        let in_cluster = move |line: &&Line| searched.iter().any(|cluster| line.may_be_in(&cluster.arn));
+        let in_cluster = move |line: &&LogLine| searched.iter().any(|cluster| line.may_be_in(&cluster.arn));
         let ids: Vec<&TaskId> = self.members().map(|member| member.state.task.arn.id()).collect();
-        let is_its = move |line: &&Line| {
+        let is_its = move |line: &&LogLine| {
             line.is_of_service(service)
-                || cluster.is_some() && line.outcome == "guard_tripped"
-                || line.outcome == "failed" && ids.iter().any(|id| line.is_of_task(id))
+                || cluster.is_some() && line.has(&LogOutcome::GuardTripped)
+                || line.has(&LogOutcome::Failed) && ids.iter().any(|id| line.is_of_task(id))
         };
         self.further.history.lines.iter().filter(in_cluster).filter(is_its)
     }

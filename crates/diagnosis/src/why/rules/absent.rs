@@ -1,5 +1,7 @@
 //! Tasks that are not in the mesh, or that ECS does not know.
 
+use report::LogAction;
+
 use super::{Case, Cause, Conclusion, moment};
 
 /// ECS knows the task, and it is not one of the mesh.
@@ -25,7 +27,7 @@ pub(super) fn left_by_a_forgotten_task(case: &Case<'_>) -> Option<Conclusion> {
         return None;
     }
     let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-    let sentence = match (case.guard(case.lately()), case.observed(&["deregister"])) {
+    let sentence = match (case.guard(case.lately()), case.observed(&LogAction::Deregister)) {
         (Some(guard), _) => format!(
             "ECS does not know it any more, and its instances are still in Consul. The guard held back deletions or corrections in \
              its cluster at {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it \

@@ -1,6 +1,7 @@
 //! Tasks that have stopped, or are stopping, because somebody wanted it.
 
 use mesh::{phase::TaskPhase, task_end::TaskEnd, time::elapsed};
+use report::LogAction;
 
 use super::{Case, Cause, Conclusion, moment};
 use crate::status::TIME_TO_DEREGISTER;
@@ -31,7 +32,7 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
         );
         return Some(Conclusion::faulty(Cause::HeldBackByTheGuard, sentence));
     }
-    if case.observed(&["deregister"]).is_some() {
+    if case.observed(&LogAction::Deregister).is_some() {
         let sentence = "It has stopped, and its instances are still in Consul, because the controller is in Mode=observe and \
                         changes nothing: the always-on controller has to deregister them, or set Mode=act";
         return Some(Conclusion::faulty(Cause::OnlyObserved, sentence));

@@ -6,15 +6,13 @@ use mesh::{
     repair::NotRepaired,
     task::{ContainerHealth, TaskContainer},
 };
+use report::{ErrorLabel, LogAction, LogLine};
 
 use super::{Case, Cause, Conclusion, moment};
-use crate::{
-    log_line::Line,
-    status::{MAINTENANCE, TaskVerdict, remedy},
-};
+use crate::status::{MAINTENANCE, TaskVerdict, remedy};
 
 /// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
-const DRAINS: [&str; 2] = ["mark_critical", "drain"];
+const DRAINS: [LogAction; 2] = [LogAction::MarkCritical, LogAction::Drain];
 
 /// Its metadata names another task.
 pub(super) fn another_tasks_id(case: &Case<'_>) -> Option<Conclusion> {
@@ -35,7 +33,7 @@ pub(super) fn proxy_stopped(case: &Case<'_>) -> Option<Conclusion> {
     let code = task.container(DATAPLANE).and_then(|container| container.exit_code);
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
     let drained = DRAINS.iter().find_map(|action| case.done(action));
-    let drained = match (drained, case.observed(&DRAINS)) {
+    let drained = match (drained, DRAINS.iter().find_map(|action| case.observed(action))) {
         (Some(line), _) => format!("; the controller drained it at {}", moment(line.at)),
         (None, Some(_)) => "; the controller is in Mode=observe, and did not drain it".to_owned(),
         (None, None) => String::new(),
@@ -101,12 +99,12 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
     let missing = case.on_node.as_ref()?.missing(&expected).filter(|missing| missing.len() < expected.len());
     let ids: Vec<&str> = missing.iter().flatten().map(|registration| registration.id.as_str()).collect();
     let lost = if ids.is_empty() { "it".to_owned() } else { format!("its instance {}", ids.join(", ")) };
-    let by = match case.done("deregister") {
+    let by = match case.done(&LogAction::Deregister) {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
         None if case.further.history.is_complete => "nobody is known to have deregistered it".to_owned(),
         None => "who deregistered it is not known, because the controller's log could not be read".to_owned(),
     };
-    let what_to_do = if case.observed(&["repair"]).is_some() {
+    let what_to_do = if case.observed(&LogAction::Repair).is_some() {
         "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
     } else {
         let tokens = case.further.tokens.as_ref();
@@ -120,8 +118,8 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// That the controller's last work for a task failed, as a part of a sentence.
-fn failed(line: &Line) -> String {
-    let (label, reason) = (line.error.as_deref().unwrap_or("failed"), line.reason.as_deref());
+fn failed(line: &LogLine) -> String {
+    let (label, reason) = (line.error.as_ref().map_or("failed", ErrorLabel::as_str), line.reason.as_deref());
     let reason = reason.unwrap_or("no reason given");
     format!("the controller's last work for it failed at {} ({label}: {reason})", moment(line.at))
 }

@@ -1,6 +1,7 @@
 //! Tasks that have stopped because something failed.
 
 use mesh::task_end::{ContainerEnd, TaskEnd};
+use report::LogAction;
 
 use super::{Case, Cause, Conclusion};
 
@@ -25,7 +26,8 @@ pub(super) fn mesh_init(case: &Case<'_>) -> Option<Conclusion> {
     let container = unwanted(case)?.containers.iter().find(|container| container.name == name)?;
     // A container that ECS kills exits with 137 or 143; `control-plane` runs as long as the task.
     let code = container.exit_code.filter(|code| !case.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
-    let login = match (case.done("delete_login_token"), &case.further.tokens, case.further.history.is_complete) {
+    let login = match (case.done(&LogAction::DeleteLoginToken), &case.further.tokens, case.further.history.is_complete)
+    {
         (None, Some(_), true) if case.login_tokens() == Some(0) => ", and it has never logged in to Consul",
         _ => "",
     };

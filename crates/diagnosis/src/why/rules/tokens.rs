@@ -1,16 +1,16 @@
 //! Tokens that are gone, and tasks that never got one.
 
 use mesh::broken::Broken;
+use report::{LogAction, LogLine, LogOutcome};
 
 use super::{Case, Cause, Conclusion, moment};
 use crate::{
-    log_line::Line,
     status::{is_service_token_gone, login_tokens},
     token_source::TokenSource,
 };
 
 /// Who deleted a token, by the controller's log.
-fn who(case: &Case<'_>, line: Option<&Line>) -> String {
+fn who(case: &Case<'_>, line: Option<&LogLine>) -> String {
     match line {
         Some(line) => {
             let why = line.reason.as_ref().map(|reason| format!(", because {reason}")).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn login_tokens_gone(case: &Case<'_>) -> Option<Conclusion> {
     let sentence = match facts.broken(login_tokens(&facts, case.tokens.as_ref()), case.now)? {
         Broken::NoTokens => format!(
             "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
-            who(case, case.done("delete_login_token"))
+            who(case, case.done(&LogAction::DeleteLoginToken))
         ),
         broken @ Broken::OneToken => format!("{broken}: replace the task"),
         Broken::ProxyStopped => return None,
@@ -44,8 +44,9 @@ pub(super) fn service_token_gone(case: &Case<'_>) -> Option<Conclusion> {
     let member = case.active().filter(|member| is_service_token_gone(member, case.further.tokens.as_ref()))?;
     let TokenSource::SecretsManager { secrets } = &member.token else { return None };
     let name = &member.service.name;
-    let is_revocation =
-        |line: &&Line| line.action == "revoke" && line.outcome == "done" && line.is_of_service(name.as_str());
+    let is_revocation = |line: &&LogLine| {
+        line.is(&LogAction::Revoke) && line.has(&LogOutcome::Done) && line.is_of_service(name.as_str())
+    };
     let revoked = case.further.history.lines.iter().rfind(is_revocation);
     let sentence = format!(
         "Consul does not have the token of the service {name} any more, which its tasks read from {}, and {}: the next sweep creates \

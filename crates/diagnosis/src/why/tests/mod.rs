@@ -5,7 +5,7 @@ mod running;
 mod service;
 mod shown;
 
-use aws::logs::LogLine;
+use ::report::LogLine;
 use jiff::SignedDuration;
 use mesh::{
     phase::TaskPhase,
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    History, Line, ObservedCluster,
+    History, ObservedCluster,
     examples::{cluster, healthy, id, login_token, minutes_ago, now, tokens},
 };
 
 /// A line of the log, some minutes ago.
-fn line(minutes: i64, mut fields: Value) -> Line {
+fn line(minutes: i64, mut fields: Value) -> LogLine {
     fields["timestamp"] = json!(minutes_ago(minutes).to_string());
-    Line::parse(&LogLine { at: now(), text: fields.to_string() }).expect("a line of the functions")
+    LogLine::parse(&fields.to_string(), now()).expect("a line of the functions")
 }
 
 /// What is read beside the clusters when all is as it should be.
@@ -85,7 +85,7 @@ fn forget(cluster: &mut ObservedCluster) {
 }
 
 /// The line about the end of the first task.
-fn end_line(code: &str, containers: &str) -> Line {
+fn end_line(code: &str, containers: &str) -> LogLine {
     line(
         90,
         json!({

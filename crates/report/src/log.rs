@@ -1,0 +1,250 @@
+//! The lines of the functions' log about tasks, services and tokens: the controller writes them, `ecs-mesh why` and `compare` read
+//! them. docs/operate.md describes the fields.
+
+use jiff::Timestamp;
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    task_end::{ContainerEnd, TaskEnd},
+};
+use serde::Deserialize;
+
+use crate::{ErrorLabel, LogAction, LogOutcome};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LogLine {
+    #[serde(rename = "timestamp")]
+    pub at: Timestamp,
+    /// `None` for a message whose work failed.
+    pub action: Option<LogAction>,
+    pub outcome: Option<LogOutcome>,
+    pub reason: Option<String>,
+    pub error: Option<ErrorLabel>,
+    pub cluster_arn: Option<String>,
+    /// In a line about a call that was not sent, several separated by commas.
+    pub task_id: Option<String>,
+    /// The service, or its sidecar proxy.
+    pub service: Option<String>,
+    pub service_id: Option<String>,
+    pub check_id: Option<String>,
+    /// A [`mesh::token::TokenHolder`]: `service web`.
+    pub holder: Option<String>,
+    pub secret: Option<String>,
+    pub accessor_id: Option<String>,
+    /// The ARN of the last task that used a token.
+    pub last_task: Option<String>,
+    pub trigger: Option<String>,
+    pub idle_since: Option<String>,
+    pub message: Option<String>,
+    /// A [`crate::SweepReport`] as JSON.
+    pub summary: Option<String>,
+    pub in_ecs: Option<String>,
+    pub in_consul: Option<String>,
+    pub message_id: Option<String>,
+    pub task_definition: Option<String>,
+    /// The invalid field of a message or a task definition.
+    pub field: Option<String>,
+    pub receives: Option<u32>,
+    pub returns_in_seconds: Option<u64>,
+    pub delay_seconds: Option<u64>,
+    pub stop_code: Option<String>,
+    /// As [`ContainerEnd::line`] writes them.
+    pub containers: Option<String>,
+    pub created_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    pub stopped_at: Option<Timestamp>,
+}
+
+/// Writes a line at a level of `tracing`, with the fields that it has.
+macro_rules! write {
+    ($line:expr, $level:ident) => {{
+        // Each field is named, so that a new one cannot be forgotten.
+        let LogLine {
+            at: _,
+            action,
+            outcome,
+            reason,
+            error,
+            cluster_arn,
+            task_id,
+            service,
+            service_id,
+            check_id,
+            holder,
+            secret,
+            accessor_id,
+            last_task,
+            trigger,
+            idle_since,
+            message,
+            summary,
+            in_ecs,
+            in_consul,
+            message_id,
+            task_definition,
+            field,
+            receives,
+            returns_in_seconds,
+            delay_seconds,
+            stop_code,
+            containers,
+            created_at,
+            started_at,
+            stopped_at,
+        } = $line;
+        let (action, outcome) = (action.as_ref().map(LogAction::as_str), outcome.as_ref().map(LogOutcome::as_str));
+        let error = error.as_ref().map(ErrorLabel::as_str);
+        let [created_at, started_at, stopped_at] =
+            [created_at, started_at, stopped_at].map(|at| at.map(tracing::field::display));
+        tracing::$level!(
+            message,
+            action,
+            outcome,
+            cluster_arn,
+            task_id,
+            service,
+            service_id,
+            check_id,
+            holder,
+            secret,
+            accessor_id,
+            last_task,
+            trigger,
+            idle_since,
+            error,
+            field,
+            reason,
+            summary,
+            in_ecs,
+            in_consul,
+            message_id,
+            task_definition,
+            receives,
+            returns_in_seconds,
+            delay_seconds,
+            stop_code,
+            containers,
+            created_at,
+            started_at,
+            stopped_at
+        );
+    }};
+}
+
+impl LogLine {
+    pub fn of(action: LogAction, outcome: impl Into<LogOutcome>) -> Self {
+        Self { action: Some(action), outcome: Some(outcome.into()), ..Self::default() }
+    }
+
+    pub fn debug(&self) {
+        write!(self, debug);
+    }
+
+    pub fn info(&self) {
+        write!(self, info);
+    }
+
+    pub fn warn(&self) {
+        write!(self, warn);
+    }
+
+    pub fn error(&self) {
+        write!(self, error);
+    }
+
+    /// Parses a line that was written at `at`; `None` for other lines of the log group, such as those of Lambda.
+    pub fn parse(text: &str, at: Timestamp) -> Option<Self> {
+        let mut parsed: Self = serde_json::from_str(text).ok()?;
+        if parsed.at == Timestamp::default() {
+            parsed.at = at;
+        }
+        (parsed.action.is_some() || parsed.outcome.is_some()).then_some(parsed)
+    }
+
+    pub fn is(&self, action: &LogAction) -> bool {
+        self.action.as_ref() == Some(action)
+    }
+
+    pub fn has(&self, outcome: &LogOutcome) -> bool {
+        self.outcome.as_ref() == Some(outcome)
+    }
+
+    /// Whether the line names a task.
+    pub fn is_of_task(&self, id: &TaskId) -> bool {
+        let named = self.task_id.as_deref().unwrap_or_default().split(", ");
+        named.chain(self.last_task.as_deref().and_then(|arn| arn.rsplit('/').next())).any(|named| named == id.as_str())
+    }
+
+    /// Whether the line names a service, its sidecar proxy or its token.
+    pub fn is_of_service(&self, name: &str) -> bool {
+        let mut services = self.service.as_deref().unwrap_or_default().split(", ");
+        let holder = self.holder.as_deref().and_then(|holder| holder.strip_prefix("service "));
+        // The name of its secret may follow; an earlier version wrote a family.
+        let holder = holder.and_then(|holder| holder.split(' ').next());
+        holder == Some(name) || services.any(|it| it.strip_suffix("-sidecar-proxy").unwrap_or(it) == name)
+    }
+
+    /// Whether the line names this cluster, or none.
+    pub fn may_be_in(&self, cluster: &ClusterArn) -> bool {
+        let named = self.cluster_arn.as_deref().or(self.last_task.as_deref());
+        named.is_none_or(|arn| arn == cluster.as_str() || arn.contains(&format!("/{}/", cluster.name())))
+    }
+
+    /// How the task has stopped, if the line says that.
+    pub fn end(&self) -> Option<TaskEnd> {
+        self.is(&LogAction::TaskStopped).then(|| TaskEnd {
+            code: self.stop_code.clone(),
+            reason: self.reason.clone(),
+            containers: ContainerEnd::in_line(self.containers.as_deref().unwrap_or_default()),
+            created_at: self.created_at,
+            started_at: self.started_at,
+            stopped_at: self.stopped_at.or(Some(self.at)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Option<LogLine> {
+        LogLine::parse(text, "2026-11-23T12:00:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn line_of_a_stopped_task_says_how_it_ended() {
+        let line = parsed(
+            r#"{"timestamp":"2026-11-23T11:59:59.5Z","level":"INFO","action":"task_stopped","outcome":"seen",
+                "task_id":"00000000000000000000000000000001","stop_code":"EssentialContainerExited",
+                "reason":"Essential container in task exited","containers":"app exited with 3",
+                "stopped_at":"2026-11-23T11:59:58Z"}"#,
+        );
+        let line = line.unwrap();
+        assert_eq!(line.at, "2026-11-23T11:59:59.5Z".parse().unwrap());
+        let end = line.end().unwrap();
+        assert_eq!(end.code.as_deref(), Some("EssentialContainerExited"));
+        assert_eq!((end.containers[0].name.as_str(), end.containers[0].exit_code), ("app", Some(3)));
+    }
+
+    #[test]
+    fn lines_of_lambda_itself_are_left_out() {
+        assert_eq!(parsed("START RequestId: 1"), None);
+        assert_eq!(parsed(r#"{"time":"2026-11-23T12:00:00Z","type":"platform.start","record":{}}"#), None);
+    }
+
+    #[test]
+    fn line_names_tasks_and_services_in_several_ways() {
+        let id: TaskId = "00000000000000000000000000000001".parse().unwrap();
+        let is_of = |text: &str| parsed(text).unwrap().is_of_task(&id);
+        assert!(is_of(r#"{"action":"observe","task_id":"0f, 00000000000000000000000000000001"}"#));
+        assert!(is_of(
+            r#"{"action":"revoke","last_task":"arn:aws:ecs:x:1:task/prod/00000000000000000000000000000001"}"#
+        ));
+        assert!(!is_of(r#"{"action":"revoke"}"#));
+        let is_of = |text: &str| parsed(text).unwrap().is_of_service("web");
+        assert!(is_of(r#"{"action":"deregister","service":"web-sidecar-proxy"}"#));
+        assert!(is_of(r#"{"action":"revoke","holder":"service web of family old"}"#));
+        assert!(is_of(r#"{"action":"revoke","holder":"service web in the secret Web"}"#));
+        assert!(!is_of(r#"{"action":"revoke","holder":"service webb"}"#));
+    }
+}

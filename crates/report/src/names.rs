@@ -1,0 +1,114 @@
+//! Names that one version writes and another reads.
+
+/// An enum of names in a log or an answer. A name that this version does not know is kept as it is.
+macro_rules! names {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum $name {
+            $($(#[$doc])* $variant,)+
+            /// Written by another version.
+            Other(String),
+        }
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)+
+                    Self::Other(name) => name,
+                }
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(name: String) -> Self {
+                match name.as_str() {
+                    $($text => Self::$variant,)+
+                    _ => Self::Other(name),
+                }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.as_str().to_owned()
+            }
+        }
+    };
+}
+
+names! {
+    /// The `action` of a line about a task, a service or a token.
+    LogAction {
+        TaskStopped = "task_stopped",
+        Deregister = "deregister",
+        /// Of versions that synced health.
+        DeregisterCheck = "deregister_check",
+        DeleteLoginToken = "delete_login_token",
+        MarkCritical = "mark_critical",
+        CreateToken = "create_token",
+        RestoreToken = "restore_token",
+        UpdateToken = "update_token",
+        ShowToken = "show_token",
+        HideToken = "hide_token",
+        EmptySecret = "empty_secret",
+        DeleteUnusedToken = "delete_unused_token",
+        Provision = "provision",
+        Revoke = "revoke",
+        Repair = "repair",
+        CorrectHealth = "correct_health",
+        Drain = "drain",
+        ReportBrokenTask = "report_broken_task",
+        AskForIdleCheck = "ask_for_idle_check",
+        Sweep = "sweep",
+        /// A call that mode `observe` did not send.
+        Observe = "observe",
+    }
+}
+
+names! {
+    LogOutcome {
+        Done = "done",
+        /// Only planned, because the mode is `observe`.
+        Observed = "observed",
+        Seen = "seen",
+        Failed = "failed",
+        GuardTripped = "guard_tripped",
+        Kept = "kept",
+        Skipped = "skipped",
+    }
+}
+
+names! {
+    /// Why something failed, for metrics and log queries.
+    ErrorLabel {
+        Invalid = "invalid",
+        Bootstrap = "bootstrap",
+        ConsulNotFound = "consul_not_found",
+        ConsulAclsDisabled = "consul_acls_disabled",
+        ConsulCredentialRejected = "consul_credential_rejected",
+        ConsulCredentialUnreadable = "consul_credential_unreadable",
+        ConsulPermissionDenied = "consul_permission_denied",
+        ConsulConflict = "consul_conflict",
+        ConsulThrottled = "consul_throttled",
+        ConsulUnavailable = "consul_unavailable",
+        ConsulRefused = "consul_refused",
+        ConsulMalformed = "consul_malformed",
+        Ecs = "ecs",
+        Iam = "iam",
+        Secrets = "secrets",
+        Queue = "queue",
+        NotDescribedYet = "not_described_yet",
+        AgentStillAlive = "agent_still_alive",
+        HealthNotSynced = "health_not_synced",
+        NotLookedAgain = "not_looked_again",
+        OutOfTime = "out_of_time",
+    }
+}
+
+impl From<mesh::mode::Mode> for LogOutcome {
+    fn from(mode: mesh::mode::Mode) -> Self {
+        if mode.acts() { Self::Done } else { Self::Observed }
+    }
+}
