@@ -11,35 +11,10 @@ use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
 use controller::{Controller, Deadline, SweepOrder, UnusedSecretsOrder};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, field::InvalidField};
-use report::SweepOutcome;
+use report::{ReconcileOrder, SweepOutcome};
 
 /// The time reserved for the answer to `CloudFormation`.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
-
-/// The payload of an invocation by an operator or the schedule.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a field of the payload")]
-struct Order {
-    #[serde(default)]
-    clusters: Vec<String>,
-    #[serde(default)]
-    dry_run: bool,
-    #[serde(default)]
-    force: bool,
-    /// Sent by the schedule of an earlier version until the update of its stack has deleted that.
-    #[serde(default)]
-    health_sync: bool,
-    /// Delete unused secrets instead of sweeping.
-    #[serde(default)]
-    delete_unused_secrets: bool,
-    /// Check the installation instead of sweeping.
-    #[serde(default)]
-    check: bool,
-    /// Set by the template's schedule.
-    #[serde(default)]
-    scheduled: bool,
-}
 
 /// Handles an invocation. The controller is an `Err` if the settings are invalid.
 ///
@@ -71,7 +46,7 @@ pub async fn reconcile<E: Error>(
         };
     }
     let text = event.payload.to_string();
-    let order = Order::deserialize(event.payload).map_err(|e| {
+    let order = ReconcileOrder::deserialize(event.payload).map_err(|e| {
         let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true}, {"deleteUnusedSecrets": true} or {"check": true} (each optional)"#;
         diagnostic("invalid", format!("payload: got {text}, expected {expected}: {e}"))
     })?;

@@ -1,8 +1,8 @@
 //! The audit function's clients of S3, SNS and `EventBridge` against a recorder: their exact requests, and their handling of
 //! answers.
 
-use audit_function::{Announcer, AwsAnnouncer, Event, Message};
-use audit_function::{ReportStore, S3Store, Version};
+use audit_function::{Message, ReportStore, S3Store, SnsTopic, Topic, Version};
+use aws::events::{DefaultBus, EventPublisher, OwnEvent};
 use aws_config::{SdkConfig, retry::RetryConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use reqwest::Url;
@@ -28,8 +28,8 @@ fn bucket(server: &Recorder) -> S3Store {
     S3Store::new(&config(server), "mesh-reports".to_owned())
 }
 
-fn announcer(server: &Recorder) -> AwsAnnouncer {
-    AwsAnnouncer::new(&config(server), TOPIC.to_owned())
+fn topic(server: &Recorder) -> SnsTopic {
+    SnsTopic::new(&config(server), TOPIC.to_owned())
 }
 
 fn with_etag(etag: &str, body: &str) -> Answer {
@@ -56,7 +56,7 @@ async fn a_message_has_subject_text_and_severity() {
     .await;
     let message =
         Message { subject: "1 error in web:7".to_owned(), text: "ünder\nlines".to_owned(), severity: "error" };
-    announcer(&server).notify(&message).await.unwrap();
+    topic(&server).notify(&message).await.unwrap();
     let seen = server.requests();
     assert_eq!(server.lines(), ["POST /"]);
     let expected = [
@@ -80,14 +80,19 @@ async fn a_refused_message_is_an_error() {
     })
     .await;
     let message = Message { subject: "s".to_owned(), text: "t".to_owned(), severity: "info" };
-    let error = announcer(&server).notify(&message).await.unwrap_err().to_string();
+    let error = topic(&server).notify(&message).await.unwrap_err().to_string();
     assert!(error.contains("Publish") && error.contains("not allowed"), "{error}");
 }
 
 // ---- EventBridge ----
 
-fn events(number: usize) -> Vec<Event> {
-    (0..number).map(|n| Event { resource: DEFINITION.to_owned(), detail: json!({ "n": n }) }).collect()
+fn events(number: usize) -> Vec<OwnEvent> {
+    let event = |n: usize| OwnEvent {
+        detail_type: "ECS Mesh Audit Finding",
+        resource: Some(DEFINITION.to_owned()),
+        detail: json!({ "n": n }).to_string(),
+    };
+    (0..number).map(event).collect()
 }
 
 #[tokio::test]
@@ -97,9 +102,11 @@ async fn events_are_put_ten_at_a_time() {
         Answer::ok(json!({ "FailedEntryCount": 0, "Entries": entries }).to_string())
     })
     .await;
-    announcer(&server).emit(&events(12)).await.unwrap();
+    DefaultBus::new(&config(&server)).publish(&events(12)).await.unwrap();
     assert_eq!(server.operations(), ["PutEvents"; 2]);
-    let calls: Vec<Value> = server.requests().iter().map(RecordedRequest::json).collect();
+    let mut calls: Vec<Value> = server.requests().iter().map(RecordedRequest::json).collect();
+    // They are sent at the same time
+    calls.sort_by_key(|call| std::cmp::Reverse(call["Entries"].as_array().unwrap().len()));
     assert_eq!(calls[0]["Entries"].as_array().unwrap().len(), 10);
     let expected = |n: usize| {
         json!({
@@ -119,7 +126,7 @@ async fn a_rejected_event_fails_the_call() {
         Answer::ok(json!({ "FailedEntryCount": 1, "Entries": [{ "EventId": "e" }, refused] }).to_string())
     })
     .await;
-    let error = announcer(&server).emit(&events(2)).await.unwrap_err().to_string();
+    let error = DefaultBus::new(&config(&server)).publish(&events(2)).await.unwrap_err().to_string();
     assert!(error.contains("PutEvents") && error.contains("too many"), "{error}");
 }
 

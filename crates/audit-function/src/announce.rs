@@ -1,24 +1,22 @@
 //! Announcements of findings: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
-use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use audit::{
+    finding::Severity,
+    report::{Reported, page},
+};
+use aws::{events::OwnEvent, sdk::describe};
 use aws_sdk_sns::types::MessageAttributeValue;
 use aws_types::SdkConfig;
-use serde_json::Value;
+use mesh::arn::TaskDefinitionArn;
+use serde_json::json;
 
-use aws::sdk::describe;
+use crate::announcement_log::Claim;
 
-/// The `source` of the events.
-pub(crate) const SOURCE: &str = "ecs-mesh-controller";
 /// The `detail-type` of the events.
-pub(crate) const DETAIL_TYPE: &str = "ECS Mesh Audit Finding";
+const DETAIL_TYPE: &str = "ECS Mesh Audit Finding";
 /// The message attribute for filters of subscriptions.
 const SEVERITY: &str = "severity";
-
-/// The most entries in one `PutEvents`.
-const MAX_ENTRIES: usize = 10;
-/// The largest sum of their sizes, in bytes: `EventBridge` accepts 256 KiB, and adds some bytes to each entry.
-const MAX_BYTES: usize = 240_000;
 
 /// An announcement that could not be published.
 #[derive(Debug, thiserror::Error)]
@@ -46,45 +44,26 @@ pub struct Message {
     pub severity: &'static str,
 }
 
-/// An event about one finding.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// The ARN of the task definition.
-    pub resource: String,
-    /// The finding.
-    pub detail: Value,
-}
-
-/// The publication of announcements.
 #[async_trait]
-pub trait Announcer: Send + Sync {
-    /// Publishes a message to the subscribers.
+pub trait Topic: Send + Sync {
     async fn notify(&self, message: &Message) -> Result<(), AnnounceError>;
-
-    /// Puts events on the bus.
-    ///
-    /// # Errors
-    /// At least one event was rejected; others may have been accepted.
-    async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError>;
 }
 
-/// An SNS topic, and the default event bus.
-pub struct AwsAnnouncer {
+/// An SNS topic.
+pub struct SnsTopic {
     topics: aws_sdk_sns::Client,
-    buses: aws_sdk_eventbridge::Client,
     topic_arn: String,
 }
 
-impl AwsAnnouncer {
-    /// The topic with this ARN, and the bus of the configuration's region.
+impl SnsTopic {
+    /// The topic with this ARN.
     pub fn new(config: &SdkConfig, topic_arn: String) -> Self {
-        let (topics, buses) = (aws_sdk_sns::Client::new(config), aws_sdk_eventbridge::Client::new(config));
-        Self { topics, buses, topic_arn }
+        Self { topics: aws_sdk_sns::Client::new(config), topic_arn }
     }
 }
 
 #[async_trait]
-impl Announcer for AwsAnnouncer {
+impl Topic for SnsTopic {
     async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
         let subject = "Publish";
         let severity = MessageAttributeValue::builder().data_type("String").string_value(message.severity).build();
@@ -97,70 +76,117 @@ impl Announcer for AwsAnnouncer {
             .message_attributes(SEVERITY, severity.map_err(|e| AnnounceError::new(subject, describe(&e)))?);
         call.send().await.map(drop).map_err(|e| AnnounceError::new(subject, describe(&e)))
     }
+}
 
-    async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError> {
-        let subject = "PutEvents";
-        for batch in batches(events) {
-            let call = self.buses.put_events().set_entries(Some(batch));
-            let answer = call.send().await.map_err(|e| AnnounceError::new(subject, describe(&e)))?;
-            // The call succeeds even if entries fail.
-            if let Some(refused) = answer.entries().iter().find(|entry| entry.error_code().is_some()) {
-                let reason = refused.error_message().or(refused.error_code()).unwrap_or_default();
-                return Err(AnnounceError::new(subject, reason));
-            }
-            if answer.failed_entry_count() > 0 {
-                return Err(AnnounceError::new(subject, format!("{} entries", answer.failed_entry_count())));
-            }
-        }
-        Ok(())
+/// The longest message, in bytes: SNS accepts 256 KiB, attributes included.
+const MAX_MESSAGE: usize = 240_000;
+/// The longest text of one finding, in bytes, so that several fit into a message.
+const MAX_FINDING: usize = 20_000;
+/// The longest name in a subject: SNS accepts 100 characters.
+const MAX_NAME: usize = 50;
+
+/// An event for each finding.
+pub(super) fn events(claims: &[Claim<'_>]) -> Vec<OwnEvent> {
+    let all = claims.iter().flat_map(|claim| claim.fresh.iter().map(move |(id, found)| (claim, id, *found)));
+    all.map(|(claim, id, found)| OwnEvent {
+        detail_type: DETAIL_TYPE,
+        resource: Some(claim.revision.to_string()),
+        detail: json!({
+            "taskDefinitionArn": claim.revision.as_str(),
+            "family": claim.revision.family().as_str(),
+            "revision": claim.revision.revision(),
+            "rule": found.rule.id,
+            "severity": found.severity,
+            "container": found.container,
+            "message": found.message,
+            "effect": found.rule.effect,
+            "help": found.help,
+            "page": page(found.rule),
+            "fingerprint": id,
+        })
+        .to_string(),
+    })
+    .collect()
+}
+
+/// One message with all findings, or several if they are too many for one.
+pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
+    let severities: Vec<Severity> =
+        claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
+    let Some(severity) = severities.iter().max() else { return Vec::new() };
+    let subject = format!("ecs-mesh: {} in {}", counted(&severities), place(claims));
+    let texts = texts(claims);
+    let number = texts.len();
+    let messages = texts.into_iter().enumerate().map(|(index, text)| {
+        let part = if number == 1 { String::new() } else { format!(" ({} of {number})", index + 1) };
+        Message { subject: format!("{subject}{part}"), text, severity: severity.as_str() }
+    });
+    messages.collect()
+}
+
+/// `2 errors, 1 warning`.
+fn counted(severities: &[Severity]) -> String {
+    let counts = [Severity::Error, Severity::Warning, Severity::Info].map(|severity| {
+        let number = severities.iter().filter(|found| **found == severity).count();
+        (number, severity.as_str(), if number == 1 { "" } else { "s" })
+    });
+    let shown = counts.iter().filter(|(number, ..)| *number > 0);
+    shown.map(|(number, name, plural)| format!("{number} {name}{plural}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The revision, if there is only one; else their number.
+fn place(claims: &[Claim<'_>]) -> String {
+    match claims {
+        [claim] => name(&claim.revision).chars().take(MAX_NAME).collect(),
+        _ => format!("{} task definitions", claims.len()),
     }
 }
 
-/// Splits the events into the fewest calls within the limits of `EventBridge`.
-fn batches(events: &[Event]) -> Vec<Vec<PutEventsRequestEntry>> {
-    let mut batches: Vec<Vec<PutEventsRequestEntry>> = Vec::new();
-    let mut bytes = 0;
-    for event in events {
-        let detail = event.detail.to_string();
-        let size = detail.len() + event.resource.len() + SOURCE.len() + DETAIL_TYPE.len();
-        let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).resources(&event.resource);
-        let entry = entry.detail(detail).build();
-        match batches.last_mut() {
-            Some(batch) if batch.len() < MAX_ENTRIES && bytes + size <= MAX_BYTES => {
-                bytes += size;
-                batch.push(entry);
-            }
-            _ => {
-                bytes = size;
-                batches.push(vec![entry]);
-            }
-        }
-    }
-    batches
+fn name(revision: &TaskDefinitionArn) -> String {
+    format!("{}:{}", revision.family(), revision.revision())
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn events(number: usize, text: &str) -> Vec<Event> {
-        vec![Event { resource: "arn".to_owned(), detail: json!({ "message": text }) }; number]
+/// The findings by revision, in the fewest texts within the limit.
+fn texts(claims: &[Claim<'_>]) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for claim in claims {
+        let heading = format!("{}\n{}\n\n", name(&claim.revision), claim.revision);
+        let mut has_heading = false;
+        let mut findings: Vec<&Reported> = claim.fresh.values().copied().collect();
+        findings.sort_by_key(|found| (std::cmp::Reverse(found.severity), found.start));
+        for found in findings {
+            let finding = paragraph(found);
+            match texts.last_mut() {
+                Some(text) if text.len() + heading.len() + finding.len() <= MAX_MESSAGE => {
+                    if !has_heading {
+                        text.push_str(&heading);
+                    }
+                    text.push_str(&finding);
+                }
+                _ => texts.push(format!("{heading}{finding}")),
+            }
+            has_heading = true;
+        }
     }
+    texts
+}
 
-    fn sizes(events: &[Event]) -> Vec<usize> {
-        batches(events).iter().map(Vec::len).collect()
+fn paragraph(found: &Reported) -> String {
+    let container = found.container.as_ref().map(|name| format!(" in container {name}")).unwrap_or_default();
+    let mut text = format!(
+        "  {}{container}: {} [{}]\n    at run time: {}\n    fix: {}\n    more: {}\n",
+        found.severity.as_str(),
+        found.message,
+        found.rule.id,
+        found.rule.effect,
+        found.help,
+        page(found.rule),
+    );
+    if text.len() > MAX_FINDING {
+        let end = (0..=MAX_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(end);
+        text.push_str("…\n");
     }
-
-    #[test]
-    fn call_has_at_most_ten_entries() {
-        assert_eq!(sizes(&[]), Vec::<usize>::new());
-        assert_eq!(sizes(&events(23, "short")), [10, 10, 3]);
-    }
-
-    #[test]
-    fn call_is_within_the_size_limit() {
-        assert_eq!(sizes(&events(5, &"x".repeat(100_000))), [2, 2, 1]);
-    }
+    text.push('\n');
+    text
 }

@@ -1,17 +1,21 @@
-//! The records of announced findings, in a bucket that several invocations write to concurrently.
+//! Which findings were announced: a record for each revision, in a bucket that several invocations write to concurrently.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
+use audit::report::{Report, Reported};
 use backon::{ConstantBuilder, Retryable};
+use jiff::Timestamp;
+use mesh::arn::TaskDefinitionArn;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::report_store::{ReportStore, StoreError, Stored};
-use crate::{invocation::Invocation, record::Record, revision_findings::RevisionFindings};
-use audit::report::Reported;
-use mesh::arn::TaskDefinitionArn;
+use crate::{
+    handler::Invocation,
+    report_store::{ReportStore, StoreError, Stored},
+};
 
 /// The most attempts to write a record that other invocations write concurrently.
 const TRIES: usize = 8;
@@ -100,4 +104,98 @@ fn key(revision: &TaskDefinitionArn) -> String {
 
 fn render(record: &Record) -> String {
     serde_json::json!(record).to_string()
+}
+
+/// The record of a revision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The findings that were announced, and when.
+    #[serde(default)]
+    announced: BTreeMap<Uuid, Timestamp>,
+    /// The findings that are being announced.
+    #[serde(default)]
+    claimed: BTreeMap<Uuid, Claimed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Claimed {
+    by: String,
+    until: Timestamp,
+}
+
+impl Record {
+    /// Claims the findings of `wanted` that are neither announced nor claimed by another running invocation, and
+    /// returns them.
+    pub(super) fn claim<'a>(
+        &mut self,
+        wanted: impl Iterator<Item = &'a Uuid>,
+        invocation: &Invocation,
+    ) -> BTreeSet<Uuid> {
+        let mut fresh = BTreeSet::new();
+        for finding in wanted {
+            let is_announced = self.announced.contains_key(finding);
+            let is_taken = self
+                .claimed
+                .get(finding)
+                .is_some_and(|claimed| claimed.by != invocation.id && claimed.until > invocation.now);
+            if !is_announced && !is_taken {
+                let claimed = Claimed { by: invocation.id.clone(), until: invocation.until };
+                self.claimed.insert(*finding, claimed);
+                fresh.insert(*finding);
+            }
+        }
+        fresh
+    }
+
+    /// Marks claimed findings as announced.
+    pub(super) fn announced(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
+        for finding in findings {
+            self.claimed.remove(finding);
+            self.announced.insert(*finding, invocation.now);
+        }
+    }
+
+    /// Releases claimed findings.
+    pub(super) fn release(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
+        self.claimed.retain(|finding, claimed| claimed.by != invocation.id || !findings.contains(finding));
+    }
+}
+
+/// The UUID namespace of fingerprints.
+const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_696e);
+
+/// The findings of a revision.
+#[derive(Debug)]
+pub(super) struct RevisionFindings<'r> {
+    /// The revision.
+    pub(super) revision: TaskDefinitionArn,
+    /// The findings, by a fingerprint of their content. The report's own fingerprints also depend on the name in the
+    /// order.
+    pub(super) findings: BTreeMap<Uuid, &'r Reported>,
+}
+
+impl<'r> RevisionFindings<'r> {
+    /// Groups the findings of `report` by revision. Findings without a revision are added to `reasons`.
+    pub(super) fn all_in(report: &'r Report, reasons: &mut Vec<String>) -> Vec<Self> {
+        let addresses: BTreeMap<(&str, &str), &str> =
+            report.definitions.iter().map(|definition| (definition.group(), definition.address.as_str())).collect();
+        let mut found: BTreeMap<TaskDefinitionArn, Self> = BTreeMap::new();
+        for finding in &report.findings {
+            let address = addresses.get(&finding.group()).copied().unwrap_or_default();
+            match address.parse::<TaskDefinitionArn>() {
+                Ok(revision) => {
+                    let of_revision = found.entry(revision.clone());
+                    let of_revision = of_revision.or_insert_with(|| Self { revision, findings: BTreeMap::new() });
+                    of_revision.findings.entry(fingerprint(finding)).or_insert(finding);
+                }
+                Err(error) => reasons.push(format!("{}: not announced: {error}", finding.subject)),
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+fn fingerprint(finding: &Reported) -> Uuid {
+    let container = finding.container.as_deref().unwrap_or_default();
+    Uuid::new_v5(&FINGERPRINTS, [finding.rule.id, container, &finding.message].join("\n").as_bytes())
 }

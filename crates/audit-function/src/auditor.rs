@@ -1,21 +1,7 @@
 //! Audits an account, and announces new findings.
 
-use std::{path::Path, sync::Arc};
+use std::{error::Error, path::Path, sync::Arc};
 
-use futures::{StreamExt, stream};
-use serde_json::Value;
-use tracing::{info, warn};
-
-use crate::{
-    announce::{AnnounceError, Announcer},
-    announcement_log::{AnnouncementLog, Claim},
-    answer::Responder,
-    invocation::Invocation,
-    order::{Order, Scope},
-    report_store::ReportStore,
-    revision_findings::RevisionFindings,
-    wording,
-};
 use audit::{
     audit_in,
     deployment::Deployment,
@@ -23,8 +9,18 @@ use audit::{
     report::{Report, Threshold},
 };
 use audit_live::{LiveScope, gather_live};
-use aws::ecs::Inventory;
+use aws::{ecs::Inventory, events::EventPublisher};
+use futures::{StreamExt, stream};
 use mesh::cluster_selection::ClusterSelection;
+use serde_json::Value;
+use tracing::{info, warn};
+
+use crate::{
+    announce::{self, Topic},
+    announcement_log::{AnnouncementLog, Claim, RevisionFindings},
+    handler::{Invocation, Order, Scope},
+    report_store::{ReportStore, Responder},
+};
 
 /// The most concurrent reads and writes of records.
 const CONCURRENCY: usize = 8;
@@ -36,8 +32,8 @@ pub struct Edges {
     pub inventory: Arc<dyn Inventory>,
     /// The bucket of reports and records.
     pub store: Arc<dyn ReportStore>,
-    /// The topic and the event bus.
-    pub announcer: Arc<dyn Announcer>,
+    pub topic: Arc<dyn Topic>,
+    pub bus: Arc<dyn EventPublisher>,
 }
 
 /// Audits an account.
@@ -141,14 +137,14 @@ impl Auditor {
         }
     }
 
-    async fn publish(&self, claims: &[Claim<'_>]) -> Result<(), AnnounceError> {
-        let events = wording::events(claims);
+    async fn publish(&self, claims: &[Claim<'_>]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let events = announce::events(claims);
         if events.is_empty() {
             return Ok(());
         }
-        self.edges.announcer.emit(&events).await?;
-        for message in wording::messages(claims) {
-            self.edges.announcer.notify(&message).await?;
+        self.edges.bus.publish(&events).await?;
+        for message in announce::messages(claims) {
+            self.edges.topic.notify(&message).await?;
         }
         Ok(())
     }

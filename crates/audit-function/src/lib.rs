@@ -13,27 +13,17 @@
 
 mod announce;
 mod announcement_log;
-mod answer;
 mod auditor;
-#[cfg(test)]
-mod fakes;
 mod handler;
-mod invocation;
-mod order;
-mod record;
 mod report_store;
-mod revision_findings;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod wording;
 
 pub use self::{
-    announce::{AnnounceError, Announcer, AwsAnnouncer, Event, Message},
-    auditor::{Auditor, Edges, Incomplete},
-    handler::audit,
-    invocation::Invocation,
-    order::{Order, OrderError, Scope},
-    report_store::{ReportStore, S3Store, StoreError, Stored, Version},
+    announce::{Message, SnsTopic, Topic},
+    auditor::{Auditor, Edges},
+    handler::{Order, audit},
+    report_store::{ReportStore, S3Store, Version},
     settings::{AuditSettings, SettingsError},
 };

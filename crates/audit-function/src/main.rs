@@ -2,8 +2,8 @@
 
 use std::{env, process::ExitCode, sync::Arc};
 
-use audit_function::{AuditSettings, Auditor, AwsAnnouncer, Edges, S3Store, SettingsError, audit};
-use aws::{ecs::AwsEcs, sdk};
+use audit_function::{AuditSettings, Auditor, Edges, S3Store, SettingsError, SnsTopic, audit};
+use aws::{ecs::AwsEcs, events::DefaultBus, sdk};
 use lambda::{logging, metrics::Metrics, serve};
 use mesh::field::InvalidField;
 use telemetry::Function;
@@ -22,7 +22,8 @@ fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {
     let edges = Edges {
         inventory: Arc::new(AwsEcs::new(&config)),
         store: Arc::new(S3Store::new(&config, settings.bucket)),
-        announcer: Arc::new(AwsAnnouncer::new(&config, settings.topic_arn)),
+        topic: Arc::new(SnsTopic::new(&config, settings.topic_arn)),
+        bus: Arc::new(DefaultBus::new(&config)),
     };
     Ok(Auditor::new(settings.clusters, settings.deployment, settings.configuration, edges))
 }

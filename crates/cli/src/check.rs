@@ -1,23 +1,37 @@
 //! `ecs-mesh check`
 
-use std::path::PathBuf;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{ErrorKind, Read},
+    path::{Path, PathBuf},
+};
 
+use audit::{
+    audit,
+    finding::Finding,
+    ignore::{self, Baseline, Config, Origin, Sorted},
+    report::{Format, Report, Reported, Threshold},
+    rules::rules as all_rules,
+};
+use audit_read::{
+    input::{Gathered, InputProblem, gather},
+    source::SourceFile,
+};
 use clap::{
     Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 
 use crate::{
-    add_ignore,
-    checked::Checked,
-    configuration::ConfigurationArguments,
-    exit::{Exit, Failure},
-    live::LiveArguments,
-    sheet::Medium,
-    statistics,
-    streams::Streams,
+    account::LiveArguments,
+    config::{self, ConfigurationArguments, NAME, RuleArguments},
+    output::Progress,
+    rules::tone,
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted},
+    streams::{Exit, Failure, Streams, write},
 };
-use audit::report::{Format, Report};
 
 /// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
@@ -40,8 +54,8 @@ pub(super) struct Arguments {
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
     /// Write an exception for every finding: comments where the file can have them, elsewhere entries in ecs-mesh.toml
-    #[arg(long, value_name = "REASON", num_args = 0..=1, require_equals = true, default_missing_value = add_ignore::REASON,
-          value_parser = add_ignore::reason, conflicts_with_all = ["statistics", "output", "output_file", "exit_zero", "fail_on", "quiet"])]
+    #[arg(long, value_name = "REASON", num_args = 0..=1, require_equals = true, default_missing_value = REASON,
+          value_parser = reason, conflicts_with_all = ["statistics", "output", "output_file", "exit_zero", "fail_on", "quiet"])]
     add_ignore: Option<String>,
     #[command(flatten)]
     configuration: ConfigurationArguments,
@@ -82,7 +96,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let rules = &arguments.configuration.rules;
     let checked = Checked::new(&arguments.paths, Some(&arguments.live), rules, streams.input)?;
     match &arguments.add_ignore {
-        Some(reason) if !checked.is_empty() => add_ignore::run(&checked, rules, reason, streams),
+        Some(reason) if !checked.is_empty() => add_ignore(&checked, rules, reason, streams),
         _ => show(arguments, &checked, streams),
     }
 }
@@ -114,7 +128,7 @@ fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>)
         medium = Medium::default();
     }
     if arguments.statistics {
-        let counts = statistics::text(report, medium);
+        let counts = statistics(report, medium);
         let gap = if counts.is_empty() || !report.has_summary { "" } else { "\n" };
         return Ok(format!("{counts}{gap}{}", report.summary_line()));
     }
@@ -133,4 +147,180 @@ fn exit(arguments: &Arguments, checked: &Checked, report: &Report) -> Exit {
     } else {
         Exit::Clean
     }
+}
+
+const LIVE: &str = "AWS";
+const NOTHING_FOUND: &str = "no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \
+                             sources and the output of `terraform show -json`, and exports of App Mesh";
+const NOTHING_KNOWN: &str =
+    "no task definition could be checked: what the Terraform sources contain is known only with a plan";
+
+/// The input of a check, and its findings.
+pub(super) struct Checked {
+    /// What was read, for messages.
+    input: String,
+    /// The directory that relative file names start from.
+    pub(super) directory: PathBuf,
+    pub(super) config: Config,
+    pub(super) gathered: Gathered,
+    pub(super) sorted: Sorted,
+}
+
+impl Checked {
+    /// Reads what the arguments name, and applies the rules. Without arguments, it reads the working directory.
+    pub(super) fn new(
+        paths: &[String],
+        live: Option<&LiveArguments>,
+        rules: &RuleArguments,
+        input: &mut dyn Read,
+    ) -> Result<Self, Failure> {
+        let directory = config::working_directory()?;
+        let config = rules.read(&directory)?;
+        if all_rules().all(|rule| config.severity_of(rule).is_none()) {
+            let reason =
+                "no rule is applied: --select, --ignore and [severity] leave none; `ecs-mesh config show` has them";
+            return Err(Failure::Message(reason.to_owned()));
+        }
+        let here = [".".to_owned()];
+        let live = live.filter(|live| live.is_requested());
+        let paths = if paths.is_empty() && live.is_none() { here.as_slice() } else { paths };
+        let progress = Progress::new()?;
+        progress.say("reading files");
+        let mut gathered = progress.during_blocking(|| gather(paths, input));
+        if let Some(live) = live {
+            gathered.add(live.gather()?);
+        }
+        progress.say("applying the rules");
+        let sorted = progress
+            .during_blocking(|| ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory));
+        let input = if live.is_some() { LIVE.to_owned() } else { paths.join(", ") };
+        Ok(Self { input, directory, config, gathered, sorted })
+    }
+
+    /// The report of the findings. If there was nothing to check, it is a problem: without it, a run without input
+    /// would look like success.
+    pub(super) fn report(&self, threshold: Threshold) -> Report {
+        let mut report = Report::new(&self.gathered, &self.sorted, threshold);
+        if self.is_empty() {
+            let reason = if self.gathered.unchecked.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN };
+            report.add_problem(&InputProblem { file: self.input.clone(), position: None, reason: reason.to_owned() });
+        }
+        report
+    }
+
+    /// What could not be read: input, and comments and entries that are no valid exceptions.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &InputProblem> {
+        self.gathered.problems.iter().chain(&self.sorted.problems)
+    }
+
+    /// Whether there was nothing to check, and nothing that could not be read.
+    pub(super) fn is_empty(&self) -> bool {
+        let Gathered { material, problems, .. } = &self.gathered;
+        material.definitions.is_empty() && material.resources.all.is_empty() && problems.is_empty()
+    }
+}
+
+/// The reason that is written without another one.
+const REASON: &str = "accepted when ecs-mesh was introduced";
+
+/// Parses a reason: one line of text.
+fn reason(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(char::is_control) {
+        return Err("a reason is one line of text".to_owned());
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Writes an exception for every finding. Nothing is written if the configuration file would be invalid; a file that
+/// cannot be written does not prevent the others.
+fn add_ignore(
+    checked: &Checked,
+    arguments: &RuleArguments,
+    reason: &str,
+    streams: &mut Streams<'_>,
+) -> Result<Exit, Failure> {
+    let directory = &checked.directory;
+    let path = config::file(arguments.config.as_deref(), directory).unwrap_or_else(|| directory.join(NAME));
+    let whole = directory.join(&path);
+    let root = whole.parent().unwrap_or(directory);
+    let origin = |file: &SourceFile| match Path::new(&file.name).is_file() {
+        true if checked.gathered.material.is_synthesised(&file.name) => Origin::Generated,
+        true => Origin::Edited,
+        false => Origin::Elsewhere,
+    };
+    // A name that is not UTF-8 cannot be written: an entry would concern all files.
+    let has_name = |finding: &&Finding| !finding.file.name.contains(char::REPLACEMENT_CHARACTER);
+    let (findings, others): (Vec<&Finding>, Vec<&Finding>) = checked.sorted.findings.iter().partition(has_name);
+    let baseline = Baseline::new(&findings, reason, directory, root, &origin);
+    let configuration = with_entries(&path, &baseline.entries_as_toml(reason))?;
+    config::parse(&path, configuration.clone(), root, directory)?;
+
+    let others: BTreeSet<&str> = others.iter().map(|finding| finding.file.name.as_str()).collect();
+    let mut problems: Vec<String> = checked.problems().map(ToString::to_string).collect();
+    problems.extend(others.iter().map(|name| format!("{name}: its name is not UTF-8, so that it gets no exceptions")));
+    let mut save = |file: &Path, text: &str, number: usize, how: &str| match write(file, text) {
+        Ok(()) => {
+            let name = file.strip_prefix(directory).unwrap_or(file).display();
+            streams.diagnostic(&format!("{name}: ignored {} by {how}", counted(number, "finding", "findings")));
+            Ok(())
+        }
+        Err(Failure::Message(problem)) => {
+            problems.push(problem);
+            Ok(())
+        }
+        Err(closed) => Err(closed),
+    };
+    if baseline.findings_of_entries > 0 {
+        save(&path, &configuration, baseline.findings_of_entries, "entries")?;
+    }
+    for file in &baseline.files {
+        save(Path::new(&file.before.name), &file.after, file.findings, "comments")?;
+    }
+    streams.problems(&problems);
+    Ok(if problems.is_empty() { Exit::Clean } else { Exit::Unusable })
+}
+
+/// The text of the configuration file, with more entries at its end.
+fn with_entries(path: &Path, entries: &str) -> Result<String, Failure> {
+    let before = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| Failure::of(path, error))?,
+    };
+    let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    // The line ends of the file are kept.
+    let entries = if before.contains("\r\n") { entries.replace('\n', "\r\n") } else { entries.to_owned() };
+    let text = format!("{before}{end}{entries}");
+    Ok(if before.is_empty() { text.trim_start().to_owned() } else { text })
+}
+
+/// A row for each rule with findings, the most frequent one first.
+fn statistics(report: &Report, medium: Medium) -> String {
+    let mut by_rule: BTreeMap<&str, Vec<&Reported>> = BTreeMap::new();
+    for finding in &report.findings {
+        by_rule.entry(finding.rule.id).or_default().push(finding);
+    }
+    if by_rule.is_empty() {
+        return String::new();
+    }
+    let mut counted: Vec<Vec<&Reported>> = by_rule.into_values().collect();
+    counted.sort_by_key(|findings| Reverse(findings.len()));
+    let mut sheet = Sheet::new(&["rule", "count", "severity", "fix", "what a correct definition has"]);
+    counted.iter().filter_map(|findings| row(findings)).for_each(|row| sheet.add(row));
+    sheet.text(medium)
+}
+
+fn row(findings: &[&Reported]) -> Option<Vec<Cell>> {
+    let first = findings.first()?;
+    let fixed = match findings.iter().filter(|finding| finding.is_fixable).count() {
+        0 => NOTHING_TO_SAY.to_owned(),
+        all if all == findings.len() => "all".to_owned(),
+        some => some.to_string(),
+    };
+    Some(vec![
+        Cell::new(first.rule.id, Tone::Strong),
+        Cell::plain(findings.len().to_string()),
+        Cell::new(first.severity.as_str(), tone(first.severity)),
+        Cell::plain(fixed),
+        Cell::plain(first.rule.summary),
+    ])
 }

@@ -1,14 +1,21 @@
 //! `ecs-mesh config`
 
+use std::{
+    env,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use audit::{
+    ignore::{Config, IgnoreEntry, PathPattern, Selection, Selector, config_schema, quoted},
+    report::Threshold,
+    rules::rules,
+};
+use audit_read::{document::Position, source::SourceFile};
 use clap::{Args, Subcommand};
 
-use crate::{
-    config_text,
-    configuration::{self, ConfigurationArguments},
-    exit::{Exit, Failure},
-    streams::Streams,
-};
-use audit::{ignore::config_schema, report::Threshold};
+use crate::streams::{Exit, Failure, Streams};
 
 /// Show the configuration of checks, or its schema
 #[derive(Debug, Args)]
@@ -39,11 +46,140 @@ enum Command {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let text = match &arguments.command {
         Command::Show(configuration) => {
-            let config = configuration.rules.read(&configuration::working_directory()?)?;
-            config_text::text(&config, configuration)
+            let config = configuration.rules.read(&working_directory()?)?;
+            text(&config, configuration)
         }
         Command::Schema => format!("{:#}\n", config_schema(&Threshold::NAMES)),
     };
     streams.print(&text)?;
     Ok(Exit::Clean)
+}
+
+/// The name of the configuration file.
+pub(super) const NAME: &str = "ecs-mesh.toml";
+const HEADING: &str = "Rules";
+
+/// The rules, and the severity that fails a check
+#[derive(Debug, Args)]
+pub(super) struct ConfigurationArguments {
+    #[command(flatten)]
+    pub(super) rules: RuleArguments,
+    /// The lowest severity that fails the run [default: error]
+    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES, help_heading = HEADING)]
+    pub(super) fail_on: Option<String>,
+}
+
+/// Which rules are applied
+#[derive(Debug, Args)]
+#[command(next_help_heading = HEADING)]
+pub(super) struct RuleArguments {
+    /// Apply only these rules: IDs, or groups by how IDs begin (consul, consul-client), separated by commas
+    #[arg(long, visible_alias = "only", value_name = "RULES", value_delimiter = ',')]
+    pub(super) select: Vec<Selector>,
+    /// Do not apply these rules
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub(super) ignore: Vec<Selector>,
+    /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+impl RuleArguments {
+    /// The configuration file, with the rules that the arguments select.
+    pub(super) fn read(&self, working_directory: &Path) -> Result<Config, Failure> {
+        let config = read(self.config.as_deref(), working_directory)?;
+        let selection = Selection { select: self.select.clone(), ignore: self.ignore.clone() };
+        Ok(Config { selection, ..config })
+    }
+}
+
+impl ConfigurationArguments {
+    /// The lowest severity that fails the run.
+    pub(super) fn threshold(&self, config: &Config) -> Threshold {
+        Threshold::wanted(self.fail_on.as_deref().or(config.fail_on.as_deref()))
+    }
+}
+
+/// The configuration file at `path`, or the nearest one from the working directory upwards, if there is one.
+pub(super) fn read(path: Option<&Path>, working_directory: &Path) -> Result<Config, Failure> {
+    let Some(path) = file(path, working_directory) else { return Ok(Config::default()) };
+    let text = fs::read_to_string(&path).map_err(|error| Failure::of(&path, error))?;
+    let whole = working_directory.join(&path);
+    let directory = whole.parent().unwrap_or(working_directory);
+    parse(&path, text, directory, working_directory)
+}
+
+/// Reads the text of a configuration file in `directory`.
+pub(super) fn parse(path: &Path, text: String, directory: &Path, working_directory: &Path) -> Result<Config, Failure> {
+    let name = path.strip_prefix(working_directory).unwrap_or(path).display().to_string();
+    Config::read(&SourceFile::new(name, text), directory, &Threshold::NAMES)
+        .map_err(|error| Failure::Message(error.to_string()))
+}
+
+/// The configuration file: that at `path`, or the nearest one from the working directory upwards.
+pub(super) fn file(path: Option<&Path>, working_directory: &Path) -> Option<PathBuf> {
+    path.map(Path::to_owned).or_else(|| nearest(working_directory))
+}
+
+/// The directory that relative file names start from.
+pub(super) fn working_directory() -> Result<PathBuf, Failure> {
+    Ok(env::current_dir()?)
+}
+
+fn nearest(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().map(|directory| directory.join(NAME)).find(|path| path.is_file())
+}
+
+const DEFAULT_FAIL_ON: &str = "error";
+
+fn text(config: &Config, arguments: &ConfigurationArguments) -> String {
+    let mut out = match config.name.as_str() {
+        "" => "# no configuration file\n".to_owned(),
+        name => format!("# configuration file: {name}\n"),
+    };
+    for (option, selectors) in [("--select", &config.selection.select), ("--ignore", &config.selection.ignore)] {
+        if !selectors.is_empty() {
+            let names: Vec<&str> = selectors.iter().map(Selector::as_str).collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "# {option} {}", names.join(","));
+        }
+    }
+    let applied = rules().filter(|rule| config.severity_of(rule).is_some()).count();
+    let _ = writeln!(out, "# {applied} of {} rules are applied", rules().count());
+    let (fail_on, source) = fail_on(config, arguments);
+    let _ = writeln!(out, "\nfail-on = {}  # {source}", quoted(fail_on));
+    if !config.severities.is_empty() {
+        out.push_str("\n[severity]\n");
+    }
+    for entry in &config.severities {
+        let (rules, level) = (entry.rules.as_str(), quoted(entry.level.as_str()));
+        let _ = writeln!(out, "{rules} = {level}  # {}", place(config, entry.position));
+    }
+    config.ignores.iter().for_each(|entry| ignore(&mut out, entry, config));
+    out
+}
+
+/// The threshold, and where it comes from.
+fn fail_on<'c>(config: &'c Config, arguments: &'c ConfigurationArguments) -> (&'c str, String) {
+    match (&arguments.fail_on, &config.fail_on, config.fail_on_position) {
+        (Some(fail_on), ..) => (fail_on, "--fail-on".to_owned()),
+        (None, Some(fail_on), Some(position)) => (fail_on, place(config, position)),
+        _ => (DEFAULT_FAIL_ON, "default".to_owned()),
+    }
+}
+
+fn ignore(out: &mut String, entry: &IgnoreEntry, config: &Config) {
+    let _ = writeln!(out, "\n[[ignore]]  # {}\nrule = {}", place(config, entry.position), quoted(entry.rule));
+    let path = entry.path.as_ref().map(PathPattern::as_str);
+    let family = entry.family.as_ref().map(|family| family.glob().glob());
+    for (key, pattern) in [("path", path), ("family", family)] {
+        if let Some(pattern) = pattern {
+            let _ = writeln!(out, "{key} = {}", quoted(pattern));
+        }
+    }
+    let _ = writeln!(out, "reason = {}", quoted(&entry.reason));
+}
+
+fn place(config: &Config, Position { line, column }: Position) -> String {
+    format!("{}:{line}:{column}", config.name)
 }

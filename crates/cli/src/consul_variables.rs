@@ -10,7 +10,7 @@ use consul::{
 use mesh::tenancy::{Tenancy, TenancyName};
 use secrecy::SecretString;
 
-use crate::exit::Failure;
+use crate::streams::Failure;
 
 /// Where Consul listens without `CONSUL_HTTP_ADDR`, as for Consul's own commands.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:8500";

@@ -6,20 +6,20 @@ use std::{
     sync::Arc,
 };
 
-use clap::Args;
-
-use crate::{
-    changes::Change,
-    checked::Checked,
-    configuration::RuleArguments,
-    exit::{Exit, Failure},
-    streams::{self, Streams},
-};
+use anstyle::{AnsiColor, Style};
 use audit::{
     finding::{Finding, Identity},
     fix::{Left, repair},
 };
 use audit_read::source::SourceFile;
+use clap::Args;
+use similar::TextDiff;
+
+use crate::{
+    check::Checked,
+    config::RuleArguments,
+    streams::{self, Exit, Failure, Streams},
+};
 
 /// The name of standard input in reports.
 const STANDARD_INPUT: &str = "<stdin>";
@@ -147,4 +147,38 @@ fn why(left: &Left) -> String {
     let position = finding.file.position(finding.span.start);
     let reason = left.error.as_ref().map_or_else(|| "the edit does not fix it".to_owned(), ToString::to_string);
     format!("{}:{}: {} has to be fixed by hand: {reason}", finding.file.name, position.line, finding.rule.id)
+}
+
+/// A text before and after.
+pub(super) struct Change<'c> {
+    /// The file.
+    pub(super) before: &'c SourceFile,
+    /// Its text afterwards.
+    pub(super) after: &'c str,
+}
+
+impl Change<'_> {
+    /// A unified diff for `patch` and `git apply`; empty without changes.
+    pub(super) fn diff(&self, in_colour: bool) -> String {
+        let diff = TextDiff::from_lines(self.before.text.as_str(), self.after);
+        let name = &self.before.name;
+        let unified =
+            diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+        if !in_colour {
+            return unified;
+        }
+        unified.split_inclusive('\n').map(coloured).collect()
+    }
+}
+
+fn coloured(line: &str) -> String {
+    let colour = match line.chars().next() {
+        Some('+') => AnsiColor::Green,
+        Some('-') => AnsiColor::Red,
+        Some('@') => AnsiColor::Cyan,
+        _ => return line.to_owned(),
+    };
+    let style = Style::new().fg_color(Some(colour.into()));
+    let text = line.trim_end_matches('\n');
+    format!("{style}{text}{style:#}{}", &line.get(text.len()..).unwrap_or_default())
 }

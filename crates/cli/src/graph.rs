@@ -2,14 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-
-use crate::{
-    exit::{Exit, Failure},
-    streams::Streams,
-};
 use audit::{report::clean, timeline::Timeline};
 use audit_read::{definition::TaskDefinition, input::gather};
+use clap::{Args, ValueEnum};
+
+use crate::streams::{Exit, Failure, Streams};
 
 /// Show the order in which containers start and stop
 #[derive(Debug, Args)]

@@ -2,13 +2,6 @@
 
 use std::{path::Path, sync::Arc};
 
-use clap::{Args, ValueEnum};
-
-use crate::{
-    changes::Change,
-    exit::{Exit, Failure},
-    streams::{self, Streams},
-};
 use audit::{
     audit,
     finding::Severity,
@@ -22,7 +15,13 @@ use audit_read::{
     input::{gather, read_source},
     source::SourceFile,
 };
+use clap::{Args, ValueEnum};
 use mesh::service_name::ServiceName;
+
+use crate::{
+    fix::Change,
+    streams::{self, Exit, Failure, Streams},
+};
 
 /// Add the containers of Consul's mesh to the task definition of an app
 #[derive(Debug, Args)]

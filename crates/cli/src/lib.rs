@@ -6,57 +6,35 @@
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
-mod add_ignore;
-mod by_hand;
-mod changes;
+mod account;
 mod check;
-mod checked;
 mod compare;
-mod compare_text;
-mod completions;
 mod config;
-mod config_text;
-mod configuration;
-mod connect;
 mod consul_variables;
-mod controller_log;
 mod doctor;
-mod doctor_text;
-mod exit;
 mod explain;
 mod fix;
 mod graph;
+mod help;
 mod inject;
 mod inventory;
-mod inventory_text;
-mod live;
-mod man;
 mod output;
-mod progress;
-mod reading;
 mod reconcile;
 mod redrive;
-mod rule_page;
 mod rules;
 mod sheet;
-mod span;
-mod statistics;
 mod status;
-mod status_text;
 mod streams;
 mod sweep;
-mod sweep_summary;
-mod sweep_text;
-mod upgrade_text;
+mod upgrade;
 mod why;
-mod why_text;
 
 use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
-use self::exit::Failure;
-pub use self::{exit::Exit, streams::Streams};
+use self::streams::Failure;
+pub use self::streams::{Exit, Streams};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -103,8 +81,8 @@ enum Command {
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
-    Completions(completions::Arguments),
-    Man(man::Arguments),
+    Completions(help::CompletionArguments),
+    Man(help::ManArguments),
 }
 
 /// Runs `ecs-mesh` with these arguments, the program's name first.
@@ -133,8 +111,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Compare(arguments) => compare::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
-        Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),
-        Command::Man(arguments) => man::run(arguments, Cli::command(), streams),
+        Command::Completions(arguments) => help::completions(arguments, Cli::command(), streams),
+        Command::Man(arguments) => help::man(arguments, Cli::command(), streams),
     };
     match ended {
         Ok(exit) => exit,

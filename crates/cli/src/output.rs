@@ -1,10 +1,23 @@
-//! The format of what a command prints.
+//! The format of what a command prints, and the progress that it shows.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::mpsc::{RecvTimeoutError, channel},
+    thread,
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::timeout;
 
-use crate::{exit::Failure, sheet::Medium, streams::Streams};
+use crate::{
+    sheet::Medium,
+    streams::{Failure, Streams},
+};
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,4 +63,76 @@ pub(super) fn document(content: &impl Serialize) -> Value {
         document.extend(content);
     }
     document
+}
+
+/// How long nothing is shown.
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
+/// How often the line is drawn.
+const TICK: Duration = Duration::from_millis(120);
+
+/// A line that says what is being done. It is drawn on standard error, if that is a terminal.
+pub(super) struct Progress(ProgressBar);
+
+impl Progress {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+        bar.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
+        Ok(Self(bar))
+    }
+
+    /// Says what is being done.
+    pub(super) fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Does some work, and shows the line meanwhile if it takes long.
+    pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        if let Ok(done) = timeout(SHOWN_AFTER, &mut work).await {
+            return done;
+        }
+        self.show();
+        let done = work.await;
+        self.hide();
+        done
+    }
+
+    /// Does some work on this thread, and shows the line meanwhile if it takes long.
+    pub(super) fn during_blocking<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (working, ended) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                if ended.recv_timeout(SHOWN_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    self.show();
+                    // Nothing is sent: it returns when the work has ended.
+                    let _ = ended.recv();
+                    self.hide();
+                }
+            });
+            let done = work();
+            drop(working);
+            done
+        })
+    }
+
+    fn show(&self) {
+        self.0.reset();
+        // The bar is shared: this sets the time of the same one.
+        let _ = self.0.clone().with_elapsed(SHOWN_AFTER);
+        self.0.set_draw_target(ProgressDrawTarget::stderr());
+        self.0.enable_steady_tick(TICK);
+    }
+
+    fn hide(&self) {
+        self.0.disable_steady_tick();
+        self.0.finish_and_clear();
+        self.0.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }

@@ -1,11 +1,12 @@
-//! The function `reconcile` of a stack.
+//! The function `reconcile` of a stack, and the report that it answers.
 
-use aws::installation::{AwsInstallation, InstallationError};
+use aws::installation::{AwsInstallation, InstallationError, Invoked};
 use mesh::arn::ClusterArn;
-use report::SweepReport;
+use report::{ClusterReport, ReconcileOrder, SweepReport};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{exit::Failure, progress::Progress, sweep_summary};
+use crate::{output::Progress, streams::Failure};
 
 /// The function in the template.
 const RECONCILE: &str = "ReconcileFunction";
@@ -52,13 +53,90 @@ impl<'a> Reconcile<'a> {
         force: bool,
         is_dry_run: bool,
     ) -> Result<(SweepReport, Value), Failure> {
-        let clusters: Vec<&str> = clusters.iter().map(ClusterArn::as_str).collect();
-        let order = json!({ "clusters": clusters, "dryRun": is_dry_run, "force": force });
+        let clusters = clusters.iter().map(ToString::to_string).collect();
+        let order = json!(ReconcileOrder { clusters, dry_run: is_dry_run, force, ..ReconcileOrder::default() });
         let answer = self.progress.during(self.installation.invoke(&self.function, &order)).await;
-        sweep_summary::read(answer.map_err(|error| failed(&error))?)
+        read(answer.map_err(|error| failed(&error))?)
     }
 }
 
 fn failed(error: &InstallationError) -> Failure {
     Failure::Message(error.to_string())
+}
+
+/// The report in an answer, and its JSON. An incomplete sweep ends with an error that has the reasons on its first line, and then
+/// the report.
+pub(super) fn read(answer: Invoked) -> Result<(SweepReport, Value), Failure> {
+    let (value, message) = match answer {
+        Invoked::Answer(value) => (value, None),
+        Invoked::Error(message) => {
+            let report = message.split_once('\n').and_then(|(_, report)| serde_json::from_str(report).ok());
+            (report.unwrap_or_default(), Some(message))
+        }
+    };
+    let unreadable = |reason: String| Failure::Message(format!("the function reconcile: {reason}"));
+    match (SweepReport::deserialize(&value), message) {
+        (Ok(report), _) => Ok((report, value)),
+        (Err(_), Some(message)) => Err(unreadable(message)),
+        (Err(error), None) => Err(unreadable(format!("its answer is not the report of a sweep: {error}"))),
+    }
+}
+
+/// Whether anything is planned.
+pub(super) fn has_actions(report: &SweepReport) -> bool {
+    report.clusters.iter().any(|cluster| !cluster.planned.is_empty())
+}
+
+/// Whether anything was changed, or could not be.
+pub(super) fn has_changes(report: &SweepReport) -> bool {
+    let changes = |it: &ClusterReport| {
+        let counts: usize = it.created.values().chain(it.deleted.values()).sum();
+        counts + it.hidden + it.drained + it.repaired + it.corrected + it.left
+    };
+    !report.problems.is_empty() || report.clusters.iter().any(|cluster| changes(cluster) > 0)
+}
+
+/// The number of deletions that a sweep would make.
+pub(super) fn deletions(report: &SweepReport) -> usize {
+    report.clusters.iter().flat_map(|cluster| &cluster.planned).filter(|planned| planned.deletes()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use report::{PlannedAction, SweepOutcome};
+    use serde_json::json;
+
+    use super::*;
+
+    const REPORT: &str =
+        r#"{"outcome":"incomplete","clusters":[],"problems":[{"label":"x","reason":"Consul is down"}]}"#;
+
+    #[test]
+    fn report_of_an_incomplete_sweep_is_in_its_error() {
+        let (report, _) = read(Invoked::Error(format!("Consul is down\n{REPORT}"))).unwrap();
+        assert_eq!((report.outcome, report.problems.len()), (SweepOutcome::Incomplete, 1));
+    }
+
+    #[test]
+    fn other_errors_are_the_function_s() {
+        let refused = read(Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned()));
+        let Err(Failure::Message(message)) = refused else { panic!("{refused:?}") };
+        assert_eq!(message, "the function reconcile: CONSUL_HTTP_ADDR: got \"\"");
+    }
+
+    #[test]
+    fn functions_of_other_versions_are_understood() {
+        // As a function of commit 34de29d answers, with an outcome and an action that no version knows
+        let cluster = json!({
+            "clusterArn": "arn:aws:ecs:us-east-1:123456789012:cluster/prod", "status": "active", "found": {}, "created": {},
+            "hidden": 0, "deleted": { "services": 1 }, "drained": 0, "repaired": 0, "corrected": 0, "takenOver": 0,
+            "replaced": 0, "left": 0, "planned": [{ "action": "polish", "what": "web" }],
+        });
+        let answer = json!({ "mode": "act", "outcome": "polished", "clusters": [cluster], "problems": [] });
+        let (report, _) = read(Invoked::Answer(answer)).unwrap();
+        assert_eq!((report.outcome, report.clusters[0].name()), (SweepOutcome::Other, "prod"));
+        let polish = json!({ "action": "polish", "what": "web" });
+        assert_eq!(report.clusters[0].planned, [PlannedAction::Other(polish)]);
+        assert!(has_changes(&report) && has_actions(&report) && deletions(&report) == 0);
+    }
 }

@@ -7,26 +7,22 @@ use aws::{
     queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, QueueError, Redrive},
 };
 use clap::Args;
-use diagnosis::failed_event::said;
+use diagnosis::failed_event::summarize;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    by_hand::{StackArguments, counted, may_go_on},
-    connect::{AwsArguments, runtime},
-    exit::{Exit, Failure},
-    output::{self, Output, OutputArguments},
-    progress::Progress,
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
-    status_text::ago,
-    streams::Streams,
+    account::{AwsArguments, StackArguments, runtime},
+    output::{self, Output, OutputArguments, Progress},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted},
+    streams::{Exit, Failure, Streams, confirm_unless},
 };
 
 /// The dead-letter queue in the template.
 const FAILED_EVENTS: &str = "FailedEventsQueue";
-/// How often the progress of a return is read.
+/// How often the progress is read.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// How often a return may be missing in the list of returns after its start.
+/// How many reads SQS may take to list a redrive that it has started.
 const MAX_UNLISTED: usize = 15;
 
 /// Show the messages in the dead-letter queue, and return them to the queue that they came from
@@ -38,10 +34,10 @@ const MAX_UNLISTED: usize = 15;
                   Examples:\n  ecs-mesh redrive --dry-run\n  ecs-mesh redrive\n  ecs-mesh redrive --stack mesh-eu --yes"
 )]
 pub(super) struct Arguments {
-    /// Only show the messages
+    /// Show the messages, and return none
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
@@ -76,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         }
         let question = format!("Return {} to the queue?", found.count());
         let is_only_shown = found.queue.messages == 0 || arguments.dry_run;
-        let moved = if is_only_shown || !may_go_on(arguments.yes, &question, streams)? {
+        let moved = if is_only_shown || !confirm_unless(arguments.yes, &question, streams)? {
             None
         } else {
             Some(redrive(&queues, &found.queue, &progress).await?)
@@ -100,14 +96,14 @@ fn end(
         Some(moved) if moved.status == "COMPLETED" => Ok(Exit::Clean),
         Some(Redrive { status, failure, .. }) => {
             let why = failure.clone().unwrap_or_else(|| format!("its status is {status}"));
-            Err(Failure::Message(format!("the return of the messages has not been completed: {why}")))
+            Err(Failure::Message(format!("redrive did not finish: {why}")))
         }
         None if found.queue.messages == 0 => Ok(Exit::Clean),
         None => Ok(Exit::Findings),
     }
 }
 
-/// Starts the return, and waits until it has ended.
+/// Starts the redrive, and waits until it has ended.
 async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &Progress) -> Result<Redrive, Failure> {
     let newest = async || queues.newest_redrive(&queue.arn).await.map_err(|error| failed(&error));
     let before = newest().await?.map(|earlier| earlier.started);
@@ -121,7 +117,7 @@ async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &
                 None if unlisted == MAX_UNLISTED => {
                     let command = format!("aws sqs list-message-move-tasks --source-arn {}", queue.arn);
                     return Err(Failure::Message(format!(
-                        "SQS has started the return, and does not list it; see {command}"
+                        "SQS accepted the redrive but reports no progress. Check with {command}"
                     )));
                 }
                 None => unlisted += 1,
@@ -160,16 +156,19 @@ impl Found {
         let now = Timestamp::now();
         for message in &self.some {
             let sent = message.sent_at.map_or_else(|| NOTHING_TO_SAY.to_owned(), |at| ago(at, now));
-            sheet.add(vec![Cell::plain(sent), Cell::new(said(&message.body), Tone::Plain)]);
+            sheet.add(vec![Cell::plain(sent), Cell::new(summarize(&message.body), Tone::Plain)]);
         }
-        let some = if self.some.len() < self.queue.messages { ", of which these are some" } else { "" };
+        let some = match self.some.len() {
+            shown if shown < self.queue.messages => format!(" (showing {shown})"),
+            _ => String::new(),
+        };
         format!("The dead-letter queue has {}{some}:\n\n{}\n", self.count(), sheet.text(medium))
     }
 
     fn document(&self, moved: Option<&Redrive>) -> Value {
         let some = self.some.iter().map(|message| {
             let sent_at = message.sent_at.map(|at| at.to_string());
-            json!({ "sentAt": sent_at, "says": said(&message.body) })
+            json!({ "sentAt": sent_at, "says": summarize(&message.body) })
         });
         output::document(&json!({
             "queueArn": self.queue.arn,

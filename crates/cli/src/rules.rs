@@ -2,16 +2,15 @@
 
 use std::{fs, io, path::PathBuf};
 
+use audit::{finding::Severity, report::page, rule::Rule, rules::rules};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::{
-    exit::{Exit, Failure},
-    rule_page,
+    explain,
     sheet::{Cell, Medium, Sheet, Tone},
-    streams::{Streams, write},
+    streams::{Exit, Failure, Streams, write},
 };
-use audit::{finding::Severity, report::page, rule::Rule, rules::rules};
 
 /// List the rules, or search them
 #[derive(Debug, Args)]
@@ -48,12 +47,12 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             let failed = |error: io::Error| Failure::of(directory, error);
             fs::create_dir_all(directory).map_err(failed)?;
             for rule in &found {
-                write(&directory.join(format!("{}.md", rule.id)), &rule_page::markdown(rule))?;
+                write(&directory.join(format!("{}.md", rule.id)), &explain::markdown(rule))?;
             }
-            write(&directory.join("README.md"), &rule_page::markdown_index(&found))?;
+            write(&directory.join("README.md"), &explain::markdown_index(&found))?;
         }
         (_, Some(_)) => return Err(Failure::Message("--output-dir requires --output markdown".to_owned())),
-        (Listing::Markdown, None) => streams.print(&rule_page::markdown_index(&found))?,
+        (Listing::Markdown, None) => streams.print(&explain::markdown_index(&found))?,
         (Listing::Text, None) => streams.print(&text(&found, streams.medium()))?,
         (Listing::Json, None) => streams.print(&json(&found)?)?,
     }
@@ -72,7 +71,7 @@ fn text(rules: &[&'static Rule], medium: Medium) -> String {
         sheet.add(vec![
             Cell::new(rule.id, Tone::Strong),
             Cell::new(rule.severity.as_str(), tone(rule.severity)),
-            Cell::plain(rule_page::fix(rule)),
+            Cell::plain(explain::fix(rule)),
             Cell::plain(rule.added()),
             Cell::plain(rule.summary),
         ]);

@@ -2,6 +2,8 @@
 
 pub(super) use audit::report::Medium;
 use comfy_table::{Attribute, Cell as TableCell, Color, ContentArrangement, Table, presets::NOTHING};
+use jiff::Timestamp;
+use mesh::time::elapsed;
 
 /// The narrowest last column of a table: sentences stand in it.
 const LAST_COLUMN: usize = 36;
@@ -146,6 +148,22 @@ fn lines(table: &Table) -> String {
     text.lines().flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"]).collect()
 }
 
+/// A number with its noun.
+pub(super) fn counted(count: usize, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
+}
+
+/// How long ago something was: `5 min ago`.
+pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
+    let seconds = elapsed(at, now).as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,5 +210,13 @@ mod tests {
     fn only_a_coloured_text_has_escape_sequences() {
         assert!(!shown(Some(80), false).contains('\u{1b}'));
         assert!(shown(Some(80), true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn time_is_said_in_its_largest_unit() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let now = at(1_000_000);
+        let said = [0, 59, 60, 3_599, 3_600, 172_799, 172_800].map(|seconds| ago(at(1_000_000 - seconds), now));
+        assert_eq!(said, ["0 s ago", "59 s ago", "1 min ago", "59 min ago", "1 h ago", "47 h ago", "2 days ago"]);
     }
 }

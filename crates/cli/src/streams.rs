@@ -1,4 +1,4 @@
-//! The input and output of commands, and writes of files.
+//! The input, output and exit codes of commands, and writes of files.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
 
 use console::Term;
 
-use crate::{exit::Failure, sheet::Medium};
+use crate::sheet::Medium;
 
 /// The mode of new files, before the umask.
 const NEW_FILE: u32 = 0o666;
@@ -156,4 +156,100 @@ fn replace(
     }
     beside.persist(target).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// No findings at or above the threshold; every service is healthy.
+    Clean,
+    /// Findings at or above the threshold; a service is not healthy, or deletions are held back.
+    Findings,
+    /// Input that could not be read, or an invalid command line.
+    Unusable,
+    /// Nothing to check was found.
+    Nothing,
+}
+
+impl Exit {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::Unusable => 2,
+            Self::Nothing => 3,
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The reader of the output has closed it.
+    Closed,
+    /// A message for standard error.
+    Message(String),
+}
+
+impl Failure {
+    /// What failed about a file or directory.
+    pub(crate) fn of(path: &Path, error: impl Display) -> Self {
+        Self::Message(format!("{}: {error}", path.display()))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Message(error.to_string()),
+        }
+    }
+}
+
+/// Whether to go on: `--yes` says so, or the answer to the question.
+///
+/// # Errors
+/// Nobody can answer.
+pub(super) fn confirm_unless(assume_yes: bool, question: &str, streams: &mut Streams<'_>) -> Result<bool, Failure> {
+    if assume_yes {
+        return Ok(true);
+    }
+    let unanswered = || Failure::Message(format!("{question} There is no terminal to answer on: pass --yes"));
+    let answer = streams.confirm(question)?.ok_or_else(unanswered)?;
+    if !answer {
+        streams.diagnostic("Nothing was changed");
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(answer: &str, can_ask: bool) -> Result<bool, Failure> {
+        let mut streams = Streams {
+            input: &mut answer.as_bytes(),
+            output: &mut Vec::new(),
+            errors: &mut Vec::new(),
+            in_colour: false,
+            terminal: None,
+            can_ask,
+        };
+        confirm_unless(false, "Sweep, with 1 deletion?", &mut streams)
+    }
+
+    #[test]
+    fn only_a_yes_goes_on() {
+        for (answer, goes_on) in [("y\n", true), ("YES\n", true), ("n\n", false), ("\n", false), ("", false)] {
+            assert_eq!(asked(answer, true).unwrap(), goes_on, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn question_that_nobody_can_answer_is_an_error() {
+        let Err(Failure::Message(message)) = asked("y\n", false) else { panic!("it went on") };
+        assert_eq!(message, "Sweep, with 1 deletion? There is no terminal to answer on: pass --yes");
+    }
 }

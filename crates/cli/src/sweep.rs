@@ -1,23 +1,19 @@
 //! `ecs-mesh sweep`
 
+use std::fmt::Write;
+
 use aws::{ecs::AwsEcs, installation::AwsInstallation};
 use clap::Args;
 use mesh::arn::ClusterArn;
-use report::{SweepOutcome, SweepReport};
+use report::{CheckStatus, ClusterReport, ClusterStatus, PlannedAction, SweepOutcome, SweepReport};
 use serde_json::Value;
 
 use crate::{
-    by_hand::{StackArguments, counted, may_go_on},
-    connect::{AwsArguments, runtime},
-    exit::{Exit, Failure},
-    output::{self, Output, OutputArguments},
-    progress::Progress,
-    reading::selected,
-    reconcile::Reconcile,
-    sheet::Medium,
-    streams::Streams,
-    sweep_summary::{deletions, has_actions, has_changes},
-    sweep_text,
+    account::{AwsArguments, StackArguments, runtime, selected},
+    output::{self, Output, OutputArguments, Progress},
+    reconcile::{Reconcile, deletions, has_actions, has_changes},
+    sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},
+    streams::{Exit, Failure, Streams, confirm_unless},
 };
 
 /// Show what a sweep would do, and do it
@@ -33,14 +29,14 @@ pub(super) struct Arguments {
     /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the stack]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// Only show what would be done
+    /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Also delete and correct what the guard holds back (`MaxDeletePercent`), and delete what belongs to clusters that ECS does
     /// not know
     #[arg(long)]
     force: bool,
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
     /// The name of the function `reconcile` [default: that of the stack]
@@ -84,7 +80,7 @@ impl Sweeper<'_> {
     async fn run(&self, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
         let (plan, document) = self.reconcile.plan(&self.clusters, self.arguments.force).await?;
         if self.arguments.dry_run || plan.outcome == SweepOutcome::Incomplete || !plan.mode.acts() {
-            self.show(&plan, &document, sweep_text::plan, streams)?;
+            self.show(&plan, &document, plan_text, streams)?;
             if !self.arguments.dry_run {
                 let why = if plan.mode.acts() { "the plan is incomplete" } else { "the Mode of the stack is observe" };
                 streams.diagnostic(&format!("Nothing was changed, because {why}"));
@@ -92,16 +88,16 @@ impl Sweeper<'_> {
             return Ok(exit(&plan));
         }
         if self.arguments.output.output == Output::Text {
-            streams.print(&sweep_text::plan(&plan, streams.medium()))?;
+            streams.print(&plan_text(&plan, streams.medium()))?;
         }
         let question = format!("Sweep, with {}?", counted(deletions(&plan), "deletion", "deletions"));
-        if deletions(&plan) > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
+        if deletions(&plan) > 0 && !confirm_unless(self.arguments.yes, &question, streams)? {
             return Ok(Exit::Findings);
         }
         // Also if nothing is planned: a sweep sets up in Consul what is missing, which is no part of a plan.
         let (done, document) = self.reconcile.sweep(&self.clusters, self.arguments.force).await?;
         if self.arguments.output.output == Output::Json || has_actions(&plan) || has_changes(&done) {
-            self.show(&done, &document, sweep_text::done, streams)?;
+            self.show(&done, &document, done_text, streams)?;
         }
         Ok(exit(&done))
     }
@@ -127,5 +123,150 @@ fn exit(report: &SweepReport) -> Exit {
         SweepOutcome::Incomplete => Exit::Unusable,
         _ if report.is_held_back() => Exit::Findings,
         _ => Exit::Clean,
+    }
+}
+
+/// What a sweep would do.
+pub(super) fn plan_text(summary: &SweepReport, medium: Medium) -> String {
+    let mut out = String::new();
+    for cluster in summary.clusters.iter().filter(|cluster| !cluster.planned.is_empty()) {
+        let planned = cluster.planned.iter().map(|action| (action, described(action)[2].clone()));
+        let planned = actions(planned, ["action", "on", "because"], medium);
+        let _ = writeln!(out, "{}{planned}", heading(cluster, medium));
+    }
+    if out.is_empty() {
+        let _ = writeln!(out, "Nothing to do in {}", clusters(summary));
+    }
+    for cluster in &summary.clusters {
+        let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
+        if !text.is_empty() {
+            let _ = write!(out, "\n{}{text}", heading(cluster, medium));
+        }
+    }
+    out
+}
+
+/// What waits, and what was refused.
+fn not_now(cluster: &ClusterReport, medium: Medium) -> String {
+    let waiting = cluster.waiting.iter().map(|it| {
+        let until = it.until.as_ref().map(|until| format!("until {until}"));
+        (&it.action, until.or_else(|| it.waits_for.clone()).unwrap_or_default())
+    });
+    let blocked = cluster.blocked.iter().map(|it| (&it.action, it.reason.clone()));
+    actions(waiting, ["waiting", "on", "for"], medium) + &actions(blocked, ["blocked", "on", "because"], medium)
+}
+
+/// A sheet of actions, with a remark on each; empty if there are none.
+fn actions<'a>(
+    all: impl Iterator<Item = (&'a PlannedAction, String)>,
+    columns: [&'static str; 3],
+    medium: Medium,
+) -> String {
+    let mut all = all.peekable();
+    if all.peek().is_none() {
+        return String::new();
+    }
+    let mut sheet = Sheet::new(&columns);
+    for (action, remark) in all {
+        let [what, object, _] = described(action);
+        let tone = if action.deletes() { Tone::Bad } else { Tone::Plain };
+        sheet.add(vec![Cell::new(what, tone), Cell::plain(object), Cell::plain(remark)]);
+    }
+    sheet.text(medium)
+}
+
+/// What is planned, with what, and why.
+fn described(planned: &PlannedAction) -> [String; 3] {
+    use PlannedAction as A;
+    let row = |what: &str, object: &str, why: &str| [what.to_owned(), object.to_owned(), why.to_owned()];
+    let of_stopped = |task: &str| format!("its task {task} has stopped");
+    match planned {
+        A::Provision { holder } => row("create or update token", holder, "a task reads it"),
+        A::CreateNode { node } => row("create node", node, "tasks register on it"),
+        A::ShowOrphan { holder, .. } => row("restore token", holder, "its secret does not show it"),
+        A::MarkCritical { service_id, reason } => row("drain", service_id, reason),
+        A::DeleteLoginToken { accessor_id, task_id } => {
+            row("delete login token", accessor_id, &of_stopped(task_id.as_deref().unwrap_or_default()))
+        }
+        A::Deregister { service_id, task_id } => row("deregister", service_id, &of_stopped(task_id)),
+        A::ForceLeave { node } => row("remove agent", node, "its task has stopped"),
+        A::DeregisterNode { node } => row("deregister node", node, "its cluster was deleted"),
+        A::HideToken { holder, .. } => row("hide token", holder, "no task uses it; it is deleted later"),
+        A::Revoke { holder, .. } => row("delete token", holder, "no task uses it"),
+        A::DeleteOrphan { accessor_id, .. } => row("delete token", accessor_id, "no secret has it"),
+        A::Repair { task_id, instances, checks } => {
+            let lost: Vec<&str> = instances.iter().chain(checks).map(String::as_str).collect();
+            row("register again", &format!("task {task_id}"), &format!("Consul has lost {}", lost.join(", ")))
+        }
+        A::CorrectHealth { task_id, checks } => {
+            let status = |check: &CheckStatus| format!("{} is {}", check.check_id, check.status);
+            let statuses: Vec<String> = checks.iter().map(status).collect();
+            row("correct status", &format!("task {task_id}"), &statuses.join(", "))
+        }
+        A::Other(newer) => {
+            row(newer["action"].as_str().unwrap_or("an action of a newer function"), &newer.to_string(), "")
+        }
+    }
+}
+
+/// What a sweep has done.
+fn done_text(summary: &SweepReport, medium: Medium) -> String {
+    let mut sheet =
+        Sheet::new(&["cluster", "created", "hidden", "deleted", "drained", "repaired", "corrected", "left"]);
+    for cluster in &summary.clusters {
+        let number = |count: usize| Cell::plain(count.to_string());
+        let left = if cluster.left == 0 { Tone::Plain } else { Tone::Bad };
+        sheet.add(vec![
+            Cell::new(cluster.name(), Tone::Strong),
+            number(cluster.created.values().sum()),
+            number(cluster.hidden),
+            number(cluster.deleted.values().sum()),
+            number(cluster.drained),
+            number(cluster.repaired),
+            number(cluster.corrected),
+            Cell::new(cluster.left.to_string(), left),
+        ]);
+    }
+    let mut out = sheet.text(medium);
+    for cluster in &summary.clusters {
+        let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
+        if !text.is_empty() {
+            let _ = write!(out, "\n{}{text}", heading(cluster, medium));
+        }
+    }
+    out
+}
+
+fn heading(cluster: &ClusterReport, medium: Medium) -> String {
+    let status = match cluster.status {
+        ClusterStatus::Active => "",
+        ClusterStatus::Deleted => " (deleted)",
+        ClusterStatus::Unread => " (unread)",
+        ClusterStatus::Other => " (in a status that this command does not know)",
+    };
+    wrapped(&Cell::new(format!("Cluster {}{status}", cluster.name()), Tone::Strong), medium) + "\n"
+}
+
+fn held_back(cluster: &ClusterReport, medium: Medium) -> String {
+    let held = |reason: &String| format!("Held back without --force: {reason}");
+    let text = cluster.guard.as_ref().map(held);
+    text.map(|text| wrapped(&Cell::new(text, Tone::Pending), medium) + "\n").unwrap_or_default()
+}
+
+fn skipped(cluster: &ClusterReport, medium: Medium) -> String {
+    if cluster.skipped.is_empty() {
+        return String::new();
+    }
+    let mut sheet = Sheet::new(&["skipped", "because"]);
+    for skipped in &cluster.skipped {
+        sheet.add(vec![Cell::plain(&skipped.what), Cell::plain(&skipped.why)]);
+    }
+    sheet.text(medium)
+}
+
+fn clusters(summary: &SweepReport) -> String {
+    match summary.clusters.as_slice() {
+        [one] => format!("cluster {}", one.name()),
+        several => format!("{} clusters", several.len()),
     }
 }

@@ -246,7 +246,7 @@ impl Announcer {
         let mut detail = announcement.detail();
         detail.insert("mode".to_owned(), json!(self.operation.as_str()));
         let detail = serde_json::Value::Object(detail).to_string();
-        let event = OwnEvent { detail_type: announcement.detail_type(), detail };
+        let event = OwnEvent { detail_type: announcement.detail_type(), resource: None, detail };
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 

@@ -14,6 +14,7 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
     token::TokenHolder,
 };
+use report::Envelope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use telemetry::{Counted, EventKind};
@@ -74,15 +75,6 @@ struct SecondLookDetail {
 }
 
 #[derive(Deserialize)]
-struct Envelope {
-    source: Option<String>,
-    #[serde(rename = "detail-type")]
-    detail_type: Option<String>,
-    time: Option<String>,
-    detail: Option<Value>,
-}
-
-#[derive(Deserialize)]
 struct IdleCheckDetail {
     service: String,
     /// The secret's name after the prefix, if it is not the service's.
@@ -105,7 +97,7 @@ impl Message {
         let (Some(source), Some(detail_type)) = (envelope.source, envelope.detail_type) else {
             return Err(InvalidField::new("body", body, "an EventBridge event with source and detail-type"));
         };
-        let detail = envelope.detail.unwrap_or_default();
+        let detail = envelope.detail;
         match (source.as_str(), detail_type.as_str()) {
             (SOURCE, DETAIL_TYPE) => {
                 Ok(Self::TaskChange(Box::new(parse_task_change(envelope.time.as_deref(), &detail)?)))

@@ -12,6 +12,7 @@ mod action;
 mod check;
 mod log;
 mod names;
+mod order;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ pub use self::{
     check::{CheckReport, SetUpReport, TokenReport},
     log::LogLine,
     names::{ErrorLabel, LogAction, LogOutcome},
+    order::{Envelope, ReconcileOrder},
     sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
 };
 

@@ -14,7 +14,7 @@ const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
 const EDGES: [(&str, &str); 12] = [
-    ("crates/audit-function/src/announce.rs", "sns events"),
+    ("crates/audit-function/src/announce.rs", "sns"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/definitions.rs", "ecs"),
     ("crates/aws/src/ecs/inventory.rs", "ecs"),
@@ -183,6 +183,7 @@ fn called_by(role: &str) -> BTreeSet<String> {
             "crates/audit-function/src/announce.rs",
             "crates/audit-function/src/report_store.rs",
             "crates/aws/src/ecs/inventory.rs",
+            "crates/aws/src/events.rs",
         ]),
         other => panic!("{other}"),
     }

@@ -1,6 +1,7 @@
 //! Commands that a person can paste.
 
 use aws::installation::DeployedStack;
+use mesh::permission::Permission;
 
 /// Commands for one stack, in the region and with the profile of the person who asks.
 #[derive(Debug, Clone)]
@@ -66,6 +67,46 @@ pub(super) fn of_tests() -> Commands {
     Commands { stack: "mesh".to_owned(), region: "us-east-1".to_owned(), profile: None }
 }
 
+/// The rules that differ by partition: the file of docs/permissions.md.
+pub(super) const POLICY_FILE: &str = "@policy.hcl";
+
+/// The command that gives a policy these rules, and no others.
+pub(super) fn update_policy(policy: &str, rules: &str) -> String {
+    format!("consul acl policy update -name {} -rules {rules}", word(policy))
+}
+
+/// The command that creates a policy, unless there is one of this name.
+pub(super) fn create_policy(policy: &str, rules: &str) -> String {
+    let policy = word(policy);
+    format!("consul acl policy read -name {policy} || consul acl policy create -name {policy} -rules {rules}")
+}
+
+/// The command that attaches a policy to a token, which keeps what it has.
+pub(super) fn attach_policy(policy: &str, accessor_id: &str) -> String {
+    format!(
+        "consul acl token update -id {} -merge-policies -merge-roles -merge-service-identities -merge-node-identities \
+         -policy-name {}",
+        word(accessor_id),
+        word(policy)
+    )
+}
+
+/// The command that creates a token with a policy. It prints the secret ID.
+pub(super) fn create_token(policy: &str) -> String {
+    format!("consul acl token create -description {0} -policy-name {0}", word(policy))
+}
+
+/// The command that creates a token with a policy, and keeps the secret ID in a variable of the shell: docs/deploy.md.
+pub(super) fn keep_token(policy: &str) -> String {
+    let parse = "python3 -c 'import json, sys; print(json.load(sys.stdin)[\"SecretID\"])'";
+    format!("SECRET_ID=$({} -format json | {parse})", create_token(policy))
+}
+
+/// The rules as one word of a shell, each on a line of its own.
+pub(super) fn policy_rules(permissions: &[Permission]) -> String {
+    quoted(&permissions.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +142,20 @@ mod tests {
     fn text_is_one_word() {
         assert_eq!(quoted("acl = \"write\""), "'acl = \"write\"'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}
+
+#[cfg(test)]
+mod policy_tests {
+    use mesh::permission::required_to_observe;
+
+    use super::*;
+
+    #[test]
+    fn policy_has_all_rules() {
+        let command = update_policy("ours", &policy_rules(&required_to_observe()));
+        let start =
+            "consul acl policy update -name ours -rules 'acl = \"read\"\nagent_prefix \"\" { policy = \"read\" }\n";
+        assert!(command.starts_with(start), "{command}");
     }
 }

@@ -4,7 +4,7 @@ use consul::{ConsulError, OwnToken};
 use mesh::permission::Permission;
 use semver::Version;
 
-use super::{Read, policy, report::Check};
+use super::{Check, Read, commands};
 use crate::problem::of_consul;
 
 const REACH: &str = "consul-from-here";
@@ -93,8 +93,10 @@ pub(super) fn token(missing: &Read<Vec<Permission>>, required: &[Permission], st
         Ok(missing) => {
             let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
             let seen = format!("the token in {VARIABLES} lacks what the controller needs: {}", rules.join("; "));
-            Check::failed(TOKEN, seen)
-                .mended_by([policy::create(stack, &policy::rules(required)), policy::create_token(stack)])
+            Check::failed(TOKEN, seen).mended_by([
+                commands::create_policy(stack, &commands::policy_rules(required)),
+                commands::create_token(stack),
+            ])
         }
         Err(why) => Check::unknown(TOKEN, why),
     }

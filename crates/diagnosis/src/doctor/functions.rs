@@ -1,18 +1,18 @@
 //! The checks that the functions make from where they run: Consul, the controller's token, the set-up, their roles, a sweep.
 
-use ::report::{CheckReport, ErrorLabel, Problem};
-use aws::installation::{DeployedStack, Resources};
+use aws::installation::{DeployedStack, Invoked, Resources};
 use mesh::{
     mode::Mode,
     permission::{Permission, required, required_to_observe},
 };
+use report::{CheckReport, ErrorLabel, Problem, ReconcileOrder};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{
-    answer::NoAnswer,
-    commands::{Commands, word},
+    Check,
+    commands::{self, Commands, word},
     consul_from_here::has_no_logins,
-    policy,
-    report::Check,
     stack::{clusters, mode, parameter},
 };
 
@@ -42,7 +42,8 @@ impl Subject<'_> {
 
     /// The rules of the documented policy, as one word of a shell.
     fn rules(&self) -> String {
-        self.permissions().map_or_else(|| policy::FILE.to_owned(), |permissions| policy::rules(&permissions))
+        self.permissions()
+            .map_or_else(|| commands::POLICY_FILE.to_owned(), |permissions| commands::policy_rules(&permissions))
     }
 
     /// The permissions of the documented policy; `None` if they differ by partition.
@@ -130,8 +131,8 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
             );
             let seen = format!("Consul does not know the token in the secret {secret}");
             return Check::failed(TOKEN, seen).mended_by([
-                policy::create(name, &subject.rules()),
-                policy::keep_token(name),
+                commands::create_policy(name, &subject.rules()),
+                commands::keep_token(name),
                 subject.commands.aws(&store),
             ]);
         }
@@ -153,8 +154,8 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 if excess.contains("operator = ") && mode(subject.stack).acts() {
                     seen.push_str(KEEP_OPERATOR);
                 }
-                let mend =
-                    has_own_policy(answer, subject).then(|| policy::update(&subject.stack.name, &subject.rules()));
+                let mend = has_own_policy(answer, subject)
+                    .then(|| commands::update_policy(&subject.stack.name, &subject.rules()));
                 Check::warning(TOKEN, seen).mended_by(mend)
             }
             Some(named) => {
@@ -193,10 +194,10 @@ fn has_own_policy(answer: &CheckReport, subject: &Subject<'_>) -> bool {
 fn policy_update(answer: &CheckReport, subject: &Subject<'_>) -> Vec<String> {
     let (name, rules) = (&subject.stack.name, subject.rules());
     if has_own_policy(answer, subject) {
-        return vec![policy::update(name, &rules)];
+        return vec![commands::update_policy(name, &rules)];
     }
     let accessor_id = answer.token.as_ref().map_or("ACCESSOR_ID", |token| token.accessor_id.as_str());
-    vec![policy::create(name, &rules), policy::attach(name, accessor_id)]
+    vec![commands::create_policy(name, &rules), commands::attach_policy(name, accessor_id)]
 }
 
 /// The objects that a Consul without auth methods of type `aws-iam` cannot have.
@@ -281,6 +282,36 @@ fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let look = subject.commands.ecs_mesh("sweep --dry-run");
     let force = subject.commands.ecs_mesh("sweep --force");
     Check::warning(SWEEP, format!("held back: {}", answer.held_back.join("; "))).mended_by([look, force])
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// The function does not start, or fails.
+    Failed(String),
+    /// It could not be asked.
+    Unasked(String),
+}
+
+/// The payload that asks for it.
+pub(super) fn question() -> Value {
+    json!(ReconcileOrder { check: true, ..ReconcileOrder::default() })
+}
+
+/// The answer of the function.
+///
+/// # Errors
+/// The function does not start, or is of a release that does not know the question.
+pub(super) fn read_answer(invoked: Invoked) -> Result<CheckReport, NoAnswer> {
+    match invoked {
+        Invoked::Answer(value) => CheckReport::deserialize(value)
+            .map_err(|error| NoAnswer::Unasked(format!("the answer of reconcile could not be read: {error}"))),
+        Invoked::Error(message) if message.contains("unknown field `check`") => {
+            let why = "the function reconcile is older than this command, and cannot be asked; update the stack";
+            Err(NoAnswer::Unasked(why.to_owned()))
+        }
+        Invoked::Error(message) => Err(NoAnswer::Failed(format!("the function reconcile failed: {message}"))),
+    }
 }
 
 #[cfg(test)]

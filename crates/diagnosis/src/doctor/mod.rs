@@ -6,27 +6,94 @@
 //! ```
 
 mod account;
-mod alarm_topic;
-mod answer;
 mod commands;
 mod consul_from_here;
-mod controllers;
-mod dead_letters;
+mod delivery;
 mod functions;
-mod other_stacks;
-mod policy;
-mod queue;
-mod report;
-mod rules;
+mod others;
 mod stack;
 mod surroundings;
-mod trail;
+
+use jiff::Timestamp;
+use serde::Serialize;
 
 pub use self::{
     commands::Commands,
-    report::{Check, CheckOutcome, DoctorReport},
     surroundings::{Doctor, Sources},
 };
 
 /// What was read, or why it could not be.
 type Read<T> = Result<T, String>;
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckOutcome {
+    /// All is as it should be.
+    Ok,
+    /// It works, with a restriction.
+    Warning,
+    /// Something does not work.
+    Failed,
+    /// It could not be checked.
+    Unknown,
+}
+
+/// A check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Check {
+    /// Its name.
+    pub check: &'static str,
+    /// How it ended.
+    pub outcome: CheckOutcome,
+    /// What was seen.
+    pub seen: String,
+    /// The commands that mend it, or that show more.
+    pub mend: Vec<String>,
+}
+
+impl Check {
+    fn new(check: &'static str, outcome: CheckOutcome, seen: impl Into<String>) -> Self {
+        Self { check, outcome, seen: seen.into(), mend: Vec::new() }
+    }
+
+    pub(super) fn ok(check: &'static str, seen: impl Into<String>) -> Self {
+        Self::new(check, CheckOutcome::Ok, seen)
+    }
+
+    pub(super) fn warning(check: &'static str, seen: impl Into<String>) -> Self {
+        Self::new(check, CheckOutcome::Warning, seen)
+    }
+
+    pub(super) fn failed(check: &'static str, seen: impl Into<String>) -> Self {
+        Self::new(check, CheckOutcome::Failed, seen)
+    }
+
+    /// What could not be read, and why.
+    pub(super) fn unknown(check: &'static str, why: impl Into<String>) -> Self {
+        Self::new(check, CheckOutcome::Unknown, why)
+    }
+
+    /// The commands that mend it.
+    pub(super) fn mended_by(self, commands: impl IntoIterator<Item = String>) -> Self {
+        Self { mend: commands.into_iter().collect(), ..self }
+    }
+}
+
+/// All checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorReport {
+    /// When they were made.
+    pub read_at: Timestamp,
+    /// The checks, each after those that it depends on.
+    pub checks: Vec<Check>,
+}
+
+impl DoctorReport {
+    /// How many checks ended so.
+    pub fn count(&self, outcome: CheckOutcome) -> usize {
+        self.checks.iter().filter(|check| check.outcome == outcome).count()
+    }
+}

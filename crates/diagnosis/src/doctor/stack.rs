@@ -4,8 +4,8 @@ use aws::installation::DeployedStack;
 use mesh::{cluster_selection::ClusterSelection, field::InvalidField, mode::Mode};
 
 use super::{
+    Check,
     commands::{Commands, word},
-    report::Check,
 };
 
 const NAME: &str = "stack";

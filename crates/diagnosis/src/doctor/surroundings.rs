@@ -11,16 +11,12 @@ use jiff::Timestamp;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::required, tenancy::Tenancy};
 
 use super::{
-    Read, account, alarm_topic,
-    answer::{self, NoAnswer},
+    Check, DoctorReport, Read, account,
     commands::Commands,
-    consul_from_here, controllers,
-    dead_letters::{self, Letters},
-    functions::{self, Subject},
-    other_stacks,
-    queue::{self, Queue},
-    report::{Check, DoctorReport},
-    rules, stack, trail,
+    consul_from_here,
+    delivery::{self, Letters, Queue},
+    functions::{self, NoAnswer, Subject},
+    others, stack,
 };
 use crate::{observed::Observed, problem::of_consul, reader::Reader};
 
@@ -70,8 +66,8 @@ impl Doctor<'_> {
             "" => None,
             topic => Some((topic, said(self.sources.installation.key_of(topic).await))),
         };
-        checks.push(alarm_topic::check(topic, &self.commands));
-        checks.push(trail::check(&said(self.sources.installation.trails().await), &self.commands));
+        checks.push(account::check_alarm_topic(topic, &self.commands));
+        checks.push(account::check_trail(&said(self.sources.installation.trails().await), &self.commands));
         let known = said(self.sources.ecs.list_clusters().await);
         let selected = said(stack::clusters(own, &arns));
         let observed = match (&known, selected) {
@@ -79,9 +75,9 @@ impl Doctor<'_> {
             (Err(why), _) => Err(why.clone()),
             (_, Err(why)) => Err(why),
         };
-        checks.push(controllers::check(&observed, Some(stack::mode(own)), &self.commands));
+        checks.push(others::check_controllers(&observed, Some(stack::mode(own)), &self.commands));
         let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != own.name).collect();
-        checks.push(other_stacks::check(own, &others, &known, &arns, &self.commands));
+        checks.push(others::check_other_stacks(own, &others, &known, &arns, &self.commands));
         report(checks)
     }
 
@@ -109,11 +105,11 @@ impl Doctor<'_> {
             Err(why) => Err(why.clone()),
         };
         checks.push(mesh_of(&observed, clusters));
-        checks.push(controllers::check(&observed, None, &self.commands));
-        checks.push(trail::check(&said(self.sources.installation.trails().await), &self.commands));
+        checks.push(others::check_controllers(&observed, None, &self.commands));
+        checks.push(account::check_trail(&said(self.sources.installation.trails().await), &self.commands));
         let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != self.commands.stack).collect();
         let planned = stack::planned(&self.commands.stack, clusters, secret_prefix);
-        checks.push(other_stacks::check_before(&planned, &others, &known, &arns, &self.commands));
+        checks.push(others::check_before(&planned, &others, &known, &arns, &self.commands));
         report(checks)
     }
 
@@ -121,7 +117,7 @@ impl Doctor<'_> {
     async fn find_stack(&self) -> (Vec<Check>, Option<(String, Vec<DeployedStack>)>) {
         (self.progress)("reading the stack");
         let caller = said(self.sources.installation.caller().await);
-        let mut checks = vec![account::check(&caller, &self.commands)];
+        let mut checks = vec![account::check_credentials(&caller, &self.commands)];
         let Ok(caller) = caller else { return (checks, None) };
         let partition = caller.arn.split(':').nth(1).unwrap_or("aws");
         let arns = format!("arn:{partition}:ecs:{}:{}:cluster/", self.commands.region, caller.account);
@@ -142,15 +138,15 @@ impl Doctor<'_> {
             checks.push(consul_from_here::also_from_here(&consul.version().await));
         }
         (self.progress)("reading rules and queues");
-        checks.push(rules::check(&self.rules(subject.resources).await, &self.commands));
-        checks.push(queue::check(&self.queue(subject).await, subject));
-        checks.push(dead_letters::failed(&self.letters(subject.id("FailedEventsQueue")).await, subject));
-        checks.push(dead_letters::undelivered(&self.letters(subject.id("UndeliveredEventsQueue")).await, subject));
+        checks.push(delivery::check_rules(&self.rules(subject.resources).await, &self.commands));
+        checks.push(delivery::check_queue(&self.queue(subject).await, subject));
+        checks.push(delivery::failed(&self.letters(subject.id("FailedEventsQueue")).await, subject));
+        checks.push(delivery::undelivered(&self.letters(subject.id("UndeliveredEventsQueue")).await, subject));
     }
 
     async fn ask(&self, subject: &Subject<'_>) -> Result<CheckReport, NoAnswer> {
-        let invoked = self.sources.installation.invoke(subject.id("ReconcileFunction"), &answer::question()).await;
-        answer::read(said(invoked).map_err(NoAnswer::Unasked)?)
+        let invoked = self.sources.installation.invoke(subject.id("ReconcileFunction"), &functions::question()).await;
+        functions::read_answer(said(invoked).map_err(NoAnswer::Unasked)?)
     }
 
     async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {

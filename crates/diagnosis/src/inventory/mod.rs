@@ -1,22 +1,25 @@
 //! What runs where, in which releases: a row for each service, or family of tasks without a service, and revision.
 
-mod files;
-mod row;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use audit::subject::{self, Image, Software, Subject};
+use audit_read::{
+    Material,
+    definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
+    document::Position,
+};
 use aws::ecs::{DefinitionState, ServiceState, TaskState};
 use jiff::Timestamp;
-use mesh::{identity::MeshService, phase::TaskPhase};
+use mesh::{arn::TaskDefinitionArn, definition::DATAPLANE, identity::MeshService, phase::TaskPhase};
+use serde::Serialize;
 
-use self::row::Key;
-pub use self::{
-    files::rows_of_files,
-    row::{Generation, Images, InventoryReport, InventoryRow},
+use crate::{
+    observed::{Observed, ObservedCluster},
+    versions::{UNKNOWN, UNTAGGED, Versions, tag},
 };
-use crate::observed::{Observed, ObservedCluster};
 
 /// What was read of the clusters, at `now`, as rows. `consul` is the version of Consul's servers, if it was asked for.
 pub fn inventory(observed: &Observed, consul: Option<String>, now: Timestamp) -> InventoryReport {
@@ -66,7 +69,7 @@ fn add_service(
     // With an external deployment controller, only tasks have a revision.
     let Some(definition) = &state.definition else { return };
     let key = (Some(state.name.clone()), definition.clone());
-    let row = rows.entry(key).or_insert_with_key(|key| row::empty(cluster, key, known.definition, known.service));
+    let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, known.definition, known.service));
     row.desired_tasks = Some(state.desired);
     row.runs_on.extend(state.runs_on.iter().cloned());
 }
@@ -76,7 +79,291 @@ fn add_task(rows: &mut BTreeMap<Key, InventoryRow>, cluster: &ObservedCluster, s
         return;
     }
     let key = (state.task.placement.service.clone(), state.task.definition.clone());
-    let row = rows.entry(key).or_insert_with_key(|key| row::empty(cluster, key, known.definition, known.service));
+    let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, known.definition, known.service));
     row.tasks = row.tasks.map(|count| count + 1);
     row.runs_on.extend(state.runs_on.iter().cloned());
+}
+
+/// What rows are told apart by: the ECS service, or the family of tasks without one, and the revision.
+pub(super) type Key = (Option<String>, TaskDefinitionArn);
+
+/// How tasks are in a mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Generation {
+    /// By a Consul client agent in each task (consul-ecs up to 0.6).
+    ClientAgent,
+    /// By consul-dataplane (consul-ecs 0.7 and newer).
+    Dataplane,
+    /// By AWS App Mesh.
+    AppMesh,
+    /// They are in none.
+    None,
+    /// The definition could not be read.
+    Unknown,
+}
+
+impl Generation {
+    fn of(state: &DefinitionState) -> Self {
+        let definition = &state.definition;
+        if definition.runs_client_agent() {
+            Self::ClientAgent
+        } else if definition.programs.registrar.is_some() || state.images.contains_key(DATAPLANE) {
+            Self::Dataplane
+        } else if state.is_in_app_mesh {
+            Self::AppMesh
+        } else {
+            Self::None
+        }
+    }
+
+    /// It, in one or two words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientAgent => "client agent",
+            Self::Dataplane => "dataplane",
+            Self::AppMesh => "App Mesh",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The tags of the images of a revision; `untagged` for an image without one, `unknown` where a file does not say it. consul-ecs in
+/// tasks of generation `None` is a controller.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Images {
+    /// Of consul-ecs.
+    pub consul_ecs: Option<String>,
+    /// Of consul-dataplane.
+    pub consul_dataplane: Option<String>,
+    /// Of Consul, as a client agent.
+    pub consul: Option<String>,
+    /// Of Envoy.
+    pub envoy: Option<String>,
+}
+
+impl Images {
+    fn of(state: &DefinitionState) -> Self {
+        let mut versions = Versions::default();
+        versions.add(state);
+        let image = |software| {
+            let found = state.images.values().find(|image| Image::parse(image).software() == Some(software));
+            found.map(|image| tag(image))
+        };
+        Self {
+            consul_ecs: versions.consul_ecs.into_iter().next(),
+            consul_dataplane: versions.consul_dataplane.into_iter().next(),
+            consul: image(Software::Consul),
+            envoy: image(Software::Envoy),
+        }
+    }
+}
+
+/// A service, or the tasks of a family without one, with one revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InventoryRow {
+    /// The ARN of the cluster; `None` if it was read in a file.
+    pub cluster: Option<String>,
+    /// The file and the line of the task definition; `None` if it was read in a cluster.
+    pub file: Option<String>,
+    /// The ECS service; `None`: its tasks have none.
+    pub ecs_service: Option<String>,
+    /// The service in Consul; `None`: its tasks are not in the mesh.
+    pub service: Option<String>,
+    /// Its admin partition (Enterprise).
+    pub partition: Option<String>,
+    /// Its namespace (Enterprise).
+    pub namespace: Option<String>,
+    /// The revision, `family:revision`; in a file, the family.
+    pub revision: String,
+    /// The launch types or capacity providers of its tasks.
+    pub runs_on: BTreeSet<String>,
+    /// How its tasks are in a mesh.
+    pub generation: Generation,
+    /// The releases that its tasks run.
+    pub images: Images,
+    /// How many tasks the ECS service wants, if this is the revision that it wants.
+    pub desired_tasks: Option<usize>,
+    /// How many tasks there are that have not stopped; `None` in a file.
+    pub tasks: Option<usize>,
+}
+
+impl InventoryRow {
+    /// Where it was read: the name of the cluster, or the file and the line.
+    pub fn place(&self) -> &str {
+        let name = self.cluster.as_deref().and_then(|arn| arn.rsplit('/').next());
+        name.or(self.file.as_deref()).unwrap_or_default()
+    }
+}
+
+/// A row without tasks.
+pub(super) fn empty(
+    cluster: &ObservedCluster,
+    (ecs_service, definition): &Key,
+    state: Option<&DefinitionState>,
+    service: Option<&MeshService>,
+) -> InventoryRow {
+    InventoryRow {
+        cluster: Some(cluster.arn.to_string()),
+        file: None,
+        ecs_service: ecs_service.clone(),
+        service: service.map(|service| service.name.to_string()),
+        partition: service.and_then(|service| service.tenancy.partition()).map(ToString::to_string),
+        namespace: service.and_then(|service| service.tenancy.namespace()).map(ToString::to_string),
+        revision: format!("{}:{}", definition.family(), definition.revision()),
+        runs_on: BTreeSet::new(),
+        generation: state.map_or(Generation::Unknown, Generation::of),
+        images: state.map(Images::of).unwrap_or_default(),
+        desired_tasks: None,
+        tasks: Some(0),
+    }
+}
+
+/// The inventory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InventoryReport {
+    /// When it was read.
+    pub read_at: Timestamp,
+    /// The version of Consul's servers; `None` if Consul was not asked, or did not say.
+    pub consul: Option<String>,
+    /// By cluster, service and revision; then those of files.
+    pub rows: Vec<InventoryRow>,
+    /// What could not be read, and why.
+    pub problems: Vec<String>,
+}
+
+/// A row for each task definition, and for each service that runs it as far as the input has services.
+pub fn rows_of_files(material: &Material) -> Vec<InventoryRow> {
+    material.definitions.iter().flat_map(rows_of).collect()
+}
+
+fn rows_of(definition: &TaskDefinition) -> Vec<InventoryRow> {
+    let row = row(definition);
+    if definition.services.is_empty() {
+        return vec![row];
+    }
+    let services = definition.services.iter().map(|service| InventoryRow {
+        ecs_service: Some(text(&service.service_name).unwrap_or_else(|| service.name.clone())),
+        runs_on: runs_on(service).unwrap_or_else(|| row.runs_on.clone()),
+        ..row.clone()
+    });
+    services.collect()
+}
+
+/// The launch type or capacity providers of a service, if it has any.
+fn runs_on(service: &ServiceUse) -> Option<BTreeSet<String>> {
+    let providers = &service.capacity_providers;
+    let mut own: BTreeSet<String> = providers.items.iter().chain([&service.launch_type]).filter_map(text).collect();
+    if !providers.is_complete || providers.items.iter().any(|provider| matches!(provider.value, Maybe::Unknown)) {
+        own.insert(UNKNOWN.to_owned());
+    }
+    (!own.is_empty()).then_some(own)
+}
+
+fn row(definition: &TaskDefinition) -> InventoryRow {
+    let subject = Subject::new(definition);
+    let line = Position::of(&definition.file.text, definition.span().start).line;
+    let compatible: BTreeSet<String> = definition.requires_compatibilities.items.iter().filter_map(text).collect();
+    InventoryRow {
+        cluster: None,
+        file: Some(format!("{}:{line}", definition.file.name)),
+        ecs_service: None,
+        service: subject.consul.as_ref().and_then(|consul| consul.service_name(definition)),
+        partition: None,
+        namespace: None,
+        revision: definition.name(),
+        runs_on: compatible,
+        generation: generation(&subject, definition),
+        images: images(definition, &subject),
+        desired_tasks: None,
+        tasks: None,
+    }
+}
+
+fn text(field: &Field<Text>) -> Option<String> {
+    field.text().map(str::to_owned)
+}
+
+fn generation(subject: &Subject<'_>, definition: &TaskDefinition) -> Generation {
+    match (&subject.consul, &subject.app_mesh) {
+        (Some(consul), _) if consul.generation == subject::Generation::Client => Generation::ClientAgent,
+        (Some(_), _) => Generation::Dataplane,
+        (None, Some(_)) => Generation::AppMesh,
+        (None, None) if definition.containers.is_complete => Generation::None,
+        (None, None) => Generation::Unknown,
+    }
+}
+
+fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
+    let consul = subject.consul.as_ref();
+    let with = |software| {
+        let is_it =
+            |container: &&Container| subject::image_of(container).and_then(|image| image.software()) == Some(software);
+        definition.containers.items.iter().find(is_it)
+    };
+    let consul_ecs = consul.and_then(|task| task.consul_ecs_containers().next());
+    Images {
+        // Controllers are not in the mesh.
+        consul_ecs: consul_ecs.or_else(|| with(Software::ConsulEcs)).map(tag_of),
+        consul_dataplane: consul.and_then(|task| task.dataplane).map(tag_of),
+        consul: consul.and_then(|task| task.client).map(tag_of),
+        envoy: with(Software::Envoy).map(tag_of),
+    }
+}
+
+/// The tag of a container's image, if enough of the reference is known for it.
+fn tag_of(container: &Container) -> String {
+    let image = subject::image_of(container);
+    image.map_or_else(|| UNKNOWN.to_owned(), |image| image.tag.unwrap_or_else(|| UNTAGGED.to_owned()))
+}
+
+#[cfg(test)]
+mod files_tests {
+    use std::sync::Arc;
+
+    use audit_read::{input::read_source, source::SourceFile};
+
+    use super::*;
+
+    fn rows(name: &str, text: &str) -> Vec<InventoryRow> {
+        let mut material = Material::default();
+        read_source(Arc::new(SourceFile::new(name, text)), true, &mut material).unwrap();
+        rows_of_files(&material)
+    }
+
+    /// The services of a task definition with two compatibilities.
+    #[test]
+    fn a_service_runs_where_it_says() {
+        let template = "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      RequiresCompatibilities: [EC2, FARGATE]\n      ContainerDefinitions: []\n  A:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: web, LaunchType: FARGATE }\n  B:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, CapacityProviderStrategy: [{ CapacityProvider: FARGATE_SPOT }] }\n  C:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, ServiceName: !Ref Unknown }\n  D:\n    Type: AWS::ECS::Service\n    Properties: { TaskDefinition: !Ref Task, CapacityProviderStrategy: [{ CapacityProvider: !Ref P }, { CapacityProvider: FARGATE }] }\n";
+        let resources = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  requires_compatibilities = [\"EC2\", \"FARGATE\"]\n  container_definitions = jsonencode([])\n}\nresource \"aws_ecs_service\" \"A\" {\n  name = \"web\"\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = \"FARGATE\"\n}\nresource \"aws_ecs_service\" \"B\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  capacity_provider_strategy {\n    capacity_provider = \"FARGATE_SPOT\"\n  }\n}\nresource \"aws_ecs_service\" \"C\" {\n  name = var.name\n  task_definition = aws_ecs_task_definition.web.arn\n  launch_type = var.launch_type\n}\nresource \"aws_ecs_service\" \"D\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  capacity_provider_strategy {\n    capacity_provider = var.provider\n  }\n  capacity_provider_strategy {\n    capacity_provider = \"FARGATE\"\n  }\n}\n";
+        for (name, text, prefix) in [("t.yaml", template, ""), ("main.tf", resources, "aws_ecs_service.")] {
+            let rows = rows(name, text);
+            let said: Vec<_> =
+                rows.iter().map(|row| (row.ecs_service.clone().unwrap(), joined(&row.runs_on))).collect();
+            let expected = [
+                ("web", "FARGATE"),
+                (&format!("{prefix}B"), "FARGATE_SPOT"),
+                (&format!("{prefix}C"), "EC2 FARGATE"),
+                (&format!("{prefix}D"), "FARGATE unknown"),
+            ];
+            assert_eq!(said, expected.map(|(service, runs_on)| (service.to_owned(), runs_on.to_owned())), "{name}");
+        }
+    }
+
+    fn joined(names: &BTreeSet<String>) -> String {
+        names.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_controller_is_in_no_mesh_and_has_a_release_of_consul_ecs() {
+        let text = r#"{"family": "controller", "containerDefinitions": [
+            {"name": "controller", "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.4", "command": ["controller"]}]}"#;
+        let rows = rows("controller.json", text);
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((row.generation, row.images.consul_ecs.as_deref()), (Generation::None, Some("0.9.4")));
+    }
 }

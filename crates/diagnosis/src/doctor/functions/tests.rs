@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::doctor::{
     CheckOutcome::{self, Failed, Ok as Fine, Unknown, Warning},
-    answer, commands, stack,
+    commands, stack,
 };
 
 const CLUSTERS: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
@@ -20,7 +20,7 @@ fn answer(fields: &Value) -> CheckReport {
         "problems": [], "heldBack": [],
     });
     all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    answer::read(aws::installation::Invoked::Answer(all)).unwrap()
+    read_answer(Invoked::Answer(all)).unwrap()
 }
 
 fn made(fields: &Value, parameters: &[(&str, &str)]) -> Vec<Check> {
@@ -211,4 +211,13 @@ fn function_that_fails_is_a_failure_and_one_that_cannot_be_asked_unknown() {
     assert_eq!(outcomes(&checks(&unasked, &subject)), [Unknown; 5]);
     let failed = Err(NoAnswer::Failed("it does not start".to_owned()));
     assert_eq!(outcomes(&checks(&failed, &subject)), [Failed, Unknown, Unknown, Unknown, Unknown]);
+}
+
+#[test]
+fn function_that_does_not_start_says_why() {
+    let why = read_answer(Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned())).unwrap_err();
+    assert_eq!(why, NoAnswer::Failed("the function reconcile failed: CONSUL_HTTP_ADDR: got \"\"".to_owned()));
+    let old = "payload: got {\"check\":true}, expected …: unknown field `check`, expected one of `clusters`";
+    let why = read_answer(Invoked::Error(old.to_owned())).unwrap_err();
+    assert!(matches!(&why, NoAnswer::Unasked(why) if why.contains("update the stack")), "{why:?}");
 }

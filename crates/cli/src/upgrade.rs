@@ -4,10 +4,7 @@ use std::{fmt::Write, iter};
 
 use diagnosis::{Blocker, UpgradeReport};
 
-use crate::{
-    by_hand::counted,
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped},
-};
+use crate::sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted, wrapped};
 
 const COLUMNS: [&str; 4] = ["revision", "service", "place", "why"];
 
@@ -96,7 +93,7 @@ mod tests {
     use diagnosis::{NewestReleases, RowName, upgrade};
 
     use super::*;
-    use crate::inventory_text::tests::web;
+    use crate::inventory::tests::web;
 
     const PLAIN: Medium = Medium { width: None, in_colour: false };
 

@@ -9,16 +9,21 @@ use std::{
 };
 
 use async_trait::async_trait;
+use aws::{
+    ecs::{EcsError, Inventory, RunningService},
+    events::{EventPublisher, EventsError, OwnEvent},
+};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::announce::{AnnounceError, Announcer, Event, Message};
-use crate::invocation::Invocation;
-use crate::report_store::{ReportStore, StoreError, Stored, Version};
-use aws::ecs::{EcsError, Inventory, RunningService};
+use crate::{
+    announce::{AnnounceError, Message, Topic},
+    handler::Invocation,
+    report_store::{ReportStore, StoreError, Stored, Version},
+};
 
 /// An invocation that runs at ten o'clock, for five minutes.
-pub(super) fn invocation(id: &str) -> Invocation {
+pub(crate) fn invocation(id: &str) -> Invocation {
     Invocation {
         id: id.to_owned(),
         now: "2026-11-21T10:00:00Z".parse().unwrap(),
@@ -27,19 +32,19 @@ pub(super) fn invocation(id: &str) -> Invocation {
 }
 
 /// The ARN of revision 7 of a family.
-pub(super) fn arn(family: &str) -> String {
+pub(crate) fn arn(family: &str) -> String {
     format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{family}:7")
 }
 
 /// An account with one cluster, `prod`, that runs revision 7 of each family.
 #[derive(Default)]
-pub(super) struct Account {
+pub(crate) struct Account {
     definitions: BTreeMap<String, Value>,
 }
 
 impl Account {
     /// Adds a family whose app depends on missing containers: one finding for each.
-    pub(super) fn with_mistakes(mut self, family: &str, missing: &[&str]) -> Self {
+    pub(crate) fn with_mistakes(mut self, family: &str, missing: &[&str]) -> Self {
         let waits: Vec<Value> =
             missing.iter().map(|name| json!({ "containerName": name, "condition": "START" })).collect();
         let definition = json!({
@@ -88,23 +93,23 @@ impl Inventory for Account {
 
 /// A bucket.
 #[derive(Default)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     objects: Mutex<BTreeMap<String, Stored>>,
     writes: Mutex<usize>,
     /// The text that another writer writes after the next read.
-    pub(super) concurrent_write: Mutex<Option<String>>,
+    pub(crate) concurrent_write: Mutex<Option<String>>,
     /// Whether writes fail.
-    pub(super) is_down: AtomicBool,
+    pub(crate) is_down: AtomicBool,
 }
 
 impl Bucket {
     /// The text of an object.
-    pub(super) fn text(&self, key: &str) -> Option<String> {
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.objects.lock().unwrap().get(key).map(|stored| stored.text.clone())
     }
 
     /// The keys of all objects.
-    pub(super) fn keys(&self) -> Vec<String> {
+    pub(crate) fn keys(&self) -> Vec<String> {
         self.objects.lock().unwrap().keys().cloned().collect()
     }
 
@@ -154,13 +159,13 @@ impl ReportStore for Bucket {
 }
 
 /// An announcer that records messages and events.
-pub(super) struct RecordingAnnouncer {
-    pub(super) messages: Mutex<Vec<Message>>,
-    pub(super) events: Mutex<Vec<Event>>,
+pub(crate) struct RecordingAnnouncer {
+    pub(crate) messages: Mutex<Vec<Message>>,
+    pub(crate) events: Mutex<Vec<OwnEvent>>,
     /// Whether the topic rejects messages.
-    pub(super) is_failing: AtomicBool,
+    pub(crate) is_failing: AtomicBool,
     /// The number of events calls that are let through.
-    pub(super) gate: Semaphore,
+    pub(crate) gate: Semaphore,
 }
 
 impl Default for RecordingAnnouncer {
@@ -176,14 +181,15 @@ impl Default for RecordingAnnouncer {
 
 impl RecordingAnnouncer {
     /// The messages of the recorded events.
-    pub(super) fn announced_messages(&self) -> Vec<String> {
+    pub(crate) fn announced_messages(&self) -> Vec<String> {
         let events = self.events.lock().unwrap();
-        events.iter().map(|event| event.detail["message"].as_str().unwrap().to_owned()).collect()
+        let detail = |event: &OwnEvent| serde_json::from_str::<Value>(&event.detail).unwrap();
+        events.iter().map(|event| detail(event)["message"].as_str().unwrap().to_owned()).collect()
     }
 }
 
 #[async_trait]
-impl Announcer for RecordingAnnouncer {
+impl Topic for RecordingAnnouncer {
     async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
         if self.is_failing.load(Ordering::SeqCst) {
             return Err(AnnounceError::new("Publish", "the topic is down"));
@@ -191,8 +197,11 @@ impl Announcer for RecordingAnnouncer {
         self.messages.lock().unwrap().push(message.clone());
         Ok(())
     }
+}
 
-    async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError> {
+#[async_trait]
+impl EventPublisher for RecordingAnnouncer {
+    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
         self.gate.acquire().await.unwrap().forget();
         self.events.lock().unwrap().extend_from_slice(events);
         Ok(())

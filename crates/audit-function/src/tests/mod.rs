@@ -1,17 +1,16 @@
 //! Orders, reports and announcements.
 
-use std::sync::{Arc, atomic::Ordering};
+pub(crate) mod fakes;
 
-use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use std::sync::{Arc, atomic::Ordering};
 
 use audit::{deployment::Deployment, ignore::Config};
 use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames, tenancy::Tenancy, token_mode::TokenMode};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
-use super::{
-    Auditor, Edges, Incomplete, Order,
-    fakes::{Account, Bucket, RecordingAnnouncer, arn, invocation},
-};
+use self::fakes::{Account, Bucket, RecordingAnnouncer, arn, invocation};
+use super::{Auditor, Edges, Order, auditor::Incomplete};
 
 const RECORD: &str = "announced/web/7.json";
 
@@ -33,14 +32,17 @@ impl World {
         Self { account: account.clone(), bucket: bucket.clone(), announcer: Arc::new(announcer) }
     }
 
+    fn edges(&self) -> Edges {
+        let (topic, bus) = (self.announcer.clone(), self.announcer.clone());
+        Edges { inventory: self.account.clone(), store: self.bucket.clone(), topic, bus }
+    }
+
     async fn run(&self, id: &str, payload: &Value) -> Result<Value, Incomplete> {
         self.order(id, &Order::read(payload).unwrap()).await
     }
 
     async fn order(&self, id: &str, order: &Order) -> Result<Value, Incomplete> {
-        let edges =
-            Edges { inventory: self.account.clone(), store: self.bucket.clone(), announcer: self.announcer.clone() };
-        auditor("prod", edges).run(order, &invocation(id)).await
+        auditor("prod", self.edges()).run(order, &invocation(id)).await
     }
 }
 
@@ -187,9 +189,7 @@ async fn failed_read_fails_unattended_invocations_only() {
 #[tokio::test]
 async fn a_scheduled_audit_announces_before_it_fails() {
     let world = World::of(Account::default().with_mistakes("web", &["db"]));
-    let edges =
-        Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.announcer.clone() };
-    let auditor = auditor("prod,gone", edges);
+    let auditor = auditor("prod,gone", world.edges());
     let order = Order::read(&json!({ "scheduled": true })).unwrap();
     let error = auditor.run(&order, &invocation("one")).await.unwrap_err().to_string();
     assert!(error.contains("no such cluster"), "{error}");
@@ -200,14 +200,12 @@ async fn a_scheduled_audit_announces_before_it_fails() {
 async fn a_scheduled_audit_reads_the_clusters_of_a_pattern() {
     // Given clusters `prod` and `test`, of which the services of `prod` alone can be read
     let world = World::of(Account::default().with_mistakes("web", &["db"]));
-    let edges =
-        || Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.announcer.clone() };
     let order = Order::read(&json!({ "scheduled": true })).unwrap();
     // When the pattern selects one of them
-    let report = auditor("p*", edges()).run(&order, &invocation("one")).await.unwrap();
+    let report = auditor("p*", world.edges()).run(&order, &invocation("one")).await.unwrap();
     assert_eq!(report["definitions"].as_array().unwrap().len(), 1, "{report}");
     // Then it alone is read; a pattern of none reads nothing
-    let report = auditor("x*", edges()).run(&order, &invocation("two")).await.unwrap();
+    let report = auditor("x*", world.edges()).run(&order, &invocation("two")).await.unwrap();
     assert_eq!(report["definitions"].as_array().unwrap().len(), 0, "{report}");
 }
 
@@ -225,9 +223,9 @@ async fn one_message_and_an_event_for_each_finding() {
         assert!(messages[0].text.contains(part), "{part}: {}", messages[0].text);
     }
     let events = world.announcer.events.lock().unwrap();
-    let resources: Vec<&str> = events.iter().map(|event| event.resource.as_str()).collect();
+    let resources: Vec<&str> = events.iter().filter_map(|event| event.resource.as_deref()).collect();
     assert_eq!(resources, [&arn("api"), &arn("web"), &arn("web")]);
-    let detail = &events[0].detail;
+    let detail: Value = serde_json::from_str(&events[0].detail).unwrap();
     assert_eq!(detail["taskDefinitionArn"], arn("api"));
     assert_eq!((&detail["family"], &detail["revision"]), (&json!("api"), &json!("7")));
     assert_eq!((&detail["severity"], &detail["container"]), (&json!("error"), &json!("app")));

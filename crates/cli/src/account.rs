@@ -1,0 +1,310 @@
+//! The account and the clusters that a command reads: arguments, clients, the log of the functions.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    time::Duration,
+};
+
+use audit_live::{LiveScope, gather_live};
+use audit_read::input::Gathered;
+use aws::{
+    ecs::AwsEcs,
+    installation::AwsInstallation,
+    logs::AwsLogs,
+    sdk::{self, SdkConfig},
+};
+use clap::Args;
+use consul::{ConsulAddresses, HttpConsul};
+use diagnosis::{History, Reader, Scope, Tokens, Wanted, clusters::select};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+use mesh::{
+    arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, secret_name::SecretNamePrefix,
+    tenancy::Tenancy,
+};
+
+use crate::{consul_variables::ConsulVariables, streams::Failure};
+
+/// Which account and region
+#[derive(Debug, Args)]
+#[command(next_help_heading = "AWS")]
+pub(super) struct AwsArguments {
+    /// A profile of AWS's configuration files [default: `AWS_PROFILE`, or the usual chain of credentials]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The region [default: `AWS_REGION`, or that of the profile]
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+}
+
+impl AwsArguments {
+    /// The profile, if one was given.
+    pub(super) fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+
+    /// The configuration of all clients.
+    pub(super) async fn sdk(&self) -> Result<SdkConfig, Failure> {
+        let config = sdk::of_user(self.profile.as_deref(), self.region.as_deref()).await;
+        if config.region().is_none() {
+            let reason = "no AWS region is known; pass --region, set AWS_REGION, or set a region in the profile";
+            return Err(Failure::Message(reason.to_owned()));
+        }
+        Ok(config)
+    }
+}
+
+/// A runtime for one command.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+/// The stack of the controller
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stack")]
+pub(super) struct StackArguments {
+    /// The name of the controller's stack
+    #[arg(long, value_name = "NAME", default_value = "ecs-mesh-controller")]
+    pub(super) stack: String,
+}
+
+/// The prefix of the names of secrets if there is no stack: the default of the template.
+const DEFAULT_PREFIX: &str = "consul-ecs";
+
+/// How the stack is configured
+#[derive(Debug, Args)]
+pub(super) struct PrefixArguments {
+    /// The prefix of the names of secrets [default: the parameter `SecretNamePrefix` of the stack; `consul-ecs` without a stack]
+    #[arg(long, value_name = "PREFIX", value_parser = secret_prefix)]
+    secret_name_prefix: Option<SecretNamePrefix>,
+}
+
+/// How the stack is installed.
+pub(super) struct Installation {
+    /// Its parameters; none if there is no such stack.
+    parameters: Option<BTreeMap<String, String>>,
+    prefix: SecretNamePrefix,
+    /// Why the stack could not be read.
+    pub(super) problem: Option<String>,
+}
+
+impl Installation {
+    /// The value of a parameter.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// The clusters with these names or ARNs; without any, the clusters that the stack manages.
+    pub(super) async fn clusters(&self, ecs: &AwsEcs, named: &[String]) -> Result<Vec<ClusterArn>, Failure> {
+        let mut clusters = selected(ecs, named).await?;
+        if let (true, Some(wanted), Some(first)) =
+            (named.is_empty(), self.parameter("EcsClusterArns"), clusters.first())
+        {
+            let prefix = first.as_str().strip_suffix(first.name());
+            let invalid = |invalid: InvalidField| Failure::Message(invalid.to_string());
+            let managed = ClusterSelection::parse(wanted, prefix).map_err(invalid)?;
+            clusters.retain(|cluster| managed.contains(cluster));
+        }
+        Ok(clusters)
+    }
+}
+
+/// Parses the prefix of the names of secrets.
+pub(super) fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
+    text.parse().map_err(|invalid: InvalidField| invalid.to_string())
+}
+
+/// The clients of ECS and Consul.
+pub(super) struct Clients {
+    pub(super) sdk: SdkConfig,
+    pub(super) ecs: AwsEcs,
+    pub(super) consul: HttpConsul,
+    /// The tenancy of tasks without Enterprise tags.
+    tenancy: Tenancy,
+    /// The hosts of `CONSUL_HTTP_ADDR`.
+    consul_hosts: BTreeSet<String>,
+}
+
+impl Clients {
+    /// The clients of this account and region, and of the Consul that the variables name.
+    pub(super) async fn new(aws: &AwsArguments) -> Result<Self, Failure> {
+        let variables = ConsulVariables::read(|name| env::var(name).ok())?;
+        let sdk = aws.sdk().await?;
+        Ok(Self {
+            ecs: AwsEcs::new(&sdk),
+            sdk,
+            consul: variables.client()?,
+            consul_hosts: variables.hosts(),
+            tenancy: variables.tenancy,
+        })
+    }
+
+    /// How the stack of this name is installed. What the command line says takes precedence.
+    pub(super) async fn installation(&self, stack: &str, prefix: &PrefixArguments) -> Result<Installation, Failure> {
+        let (found, problem) = match AwsInstallation::new(&self.sdk).stack(stack).await {
+            Ok(found) => (found, None),
+            Err(error) => (None, Some(format!("how {stack} is installed is not known: {error}"))),
+        };
+        let parameters = found.map(|stack| stack.parameters);
+        let of_stack = || {
+            let name = parameters.as_ref().and_then(|all| all.get("SecretNamePrefix"));
+            secret_prefix(name.map_or(DEFAULT_PREFIX, String::as_str)).map_err(Failure::Message)
+        };
+        let prefix = prefix.secret_name_prefix.clone().map_or_else(of_stack, Ok)?;
+        Ok(Installation { parameters, prefix, problem })
+    }
+
+    /// A reader of clusters.
+    pub(super) fn reader(&self, installation: &Installation) -> Reader<'_> {
+        let secret_prefix = installation.prefix.clone();
+        let of_stack = installation.parameter("ConsulHttpAddr").and_then(|text| text.parse::<ConsulAddresses>().ok());
+        let consul_hosts = of_stack.iter().flat_map(ConsulAddresses::hosts).chain(self.consul_hosts.clone()).collect();
+        let scope = Scope { secret_prefix, default_tenancy: self.tenancy.clone(), consul_hosts };
+        Reader::new(&self.ecs, &self.consul, scope)
+    }
+}
+
+/// The tokens in Consul; `None` if ACLs are off. An error says why they could not be read.
+pub(super) type ReadTokens = Result<Option<Tokens>, String>;
+
+/// The tokens, as far as they are known.
+pub(super) fn known(tokens: &ReadTokens) -> Option<&Tokens> {
+    tokens.as_ref().ok().and_then(Option::as_ref)
+}
+
+/// The clusters with these names or ARNs; every cluster, without any.
+pub(super) async fn selected(ecs: &AwsEcs, named: &[String]) -> Result<Vec<ClusterArn>, Failure> {
+    select(ecs, named).await.map_err(|error| Failure::Message(error.to_string()))
+}
+
+/// The log groups in the template. That of the audit says nothing of a single task: its revision is audited again.
+const LOG_GROUPS: [&str; 2] = ["TaskEventsLogGroup", "ReconcileLogGroup"];
+
+/// Which history is read
+#[derive(Debug, Args)]
+pub(super) struct HistoryArguments {
+    /// How far back the log is read: 30m, 24h, 7d
+    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = span)]
+    since: Duration,
+    #[command(flatten)]
+    stack: StackArguments,
+}
+
+impl HistoryArguments {
+    /// The name of the stack.
+    pub(super) fn stack(&self) -> &str {
+        &self.stack.stack
+    }
+
+    /// Since when the log is read.
+    pub(super) fn since(&self, now: Timestamp) -> Timestamp {
+        now.checked_sub(self.since).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// Reads the log. What could not be read is a problem of the history.
+    pub(super) async fn read(&self, sdk: &SdkConfig, wanted: Wanted<'_>, since: Timestamp) -> History {
+        let unread = |why: String| History::unread(format!("the controller's history could not be read: {why}"));
+        let resources = match AwsInstallation::new(sdk).resources(self.stack()).await {
+            Ok(resources) => resources,
+            Err(error) => return unread(format!("{error}; --stack names another stack")),
+        };
+        let groups = LOG_GROUPS.iter().filter_map(|name| resources.get(*name));
+        let groups: Vec<String> = groups.map(|group| group.id.clone()).collect();
+        if groups.is_empty() {
+            return unread(format!("the stack {} has none of the functions' log groups", self.stack()));
+        }
+        History::read(&AwsLogs::new(sdk), &groups, wanted, since).await
+    }
+}
+
+/// The longest span: CloudWatch Logs keeps lines for at most ten years.
+const LONGEST_DAYS: u64 = 3_653;
+
+/// Reads a span.
+fn span(text: &str) -> Result<Duration, String> {
+    let refused =
+        || format!("{text:?}: expected a number with its unit, as 30m, 24h or 7d, of up to {LONGEST_DAYS} days");
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(refused)?;
+    let number: u64 = number.parse().map_err(|_| refused())?;
+    let seconds = match unit {
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(refused()),
+    };
+    let span = number.checked_mul(seconds).filter(|span| (1..=LONGEST_DAYS * 86_400).contains(span));
+    span.map(Duration::from_secs).ok_or_else(refused)
+}
+
+/// Task definitions of an account and region
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Live")]
+pub(super) struct LiveArguments {
+    /// The revisions that the services and tasks of this cluster run; its name or ARN
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Vec<String>,
+    /// Only these services of the cluster
+    #[arg(long, value_name = "SERVICE", requires = "cluster")]
+    service: Vec<String>,
+    /// The newest active revision of this family
+    #[arg(long, value_name = "FAMILY")]
+    family: Vec<String>,
+    /// This revision: family:revision or ARN
+    #[arg(long, value_name = "REVISION")]
+    task_definition: Vec<String>,
+    /// The newest revision of every family, and everything that clusters run
+    #[arg(long, conflicts_with_all = ["cluster", "family", "task_definition"])]
+    all: bool,
+    #[command(flatten)]
+    aws: AwsArguments,
+}
+
+impl LiveArguments {
+    pub(super) fn is_requested(&self) -> bool {
+        self.all || !self.scope().is_everything()
+    }
+
+    /// Reads from ECS, and shows the progress on a terminal.
+    pub(super) fn gather(&self) -> Result<Gathered, Failure> {
+        let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{spinner} {pos} of {len} task definitions read");
+        progress.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
+        progress.enable_steady_tick(Duration::from_millis(120));
+        let gathered = runtime()?.block_on(async {
+            let ecs = AwsEcs::new(&self.aws.sdk().await?);
+            let show = |done: usize, total: usize| {
+                progress.set_length(total as u64);
+                progress.set_position(done as u64);
+            };
+            Ok(gather_live(&ecs, &self.scope(), &show).await)
+        });
+        progress.finish_and_clear();
+        gathered
+    }
+
+    fn scope(&self) -> LiveScope {
+        LiveScope {
+            clusters: self.cluster.clone(),
+            services: self.service.clone(),
+            families: self.family.clone(),
+            definitions: self.task_definition.clone(),
+            deployed: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn span_has_a_number_and_a_unit() {
+        for (text, seconds) in [("30m", 1_800), ("24h", 86_400), ("7d", 604_800)] {
+            assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "24", "h", "-1h", "0h", "1w", "1 h", "4000d", "99999999999999999999h", "24ü"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+}
