@@ -84,7 +84,7 @@ check: lint ## Check format and lints, and run the tests that need no server
 
 .PHONY: pages
 pages: ## Write the pages of the rules, the tables of permissions and the snapshots of reports anew
-	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --test audit --test command_line --test repository -- page reports
+	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 
 .PHONY: test
 test: setup lint validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack

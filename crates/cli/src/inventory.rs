@@ -92,7 +92,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 
 /// The inventory, and what an upgrade needs if that was asked.
 #[derive(Debug, Serialize)]
-struct Document {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Document {
     /// Whether files were read, and no clusters.
     #[serde(skip)]
     are_files: bool,

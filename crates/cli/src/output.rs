@@ -136,3 +136,50 @@ impl Drop for Progress {
         self.0.finish_and_clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, path::Path};
+
+    use diagnosis::{CompareReport, StatusReport, WhyReport, doctor::DoctorReport};
+    use schemars::{JsonSchema, generate::SchemaSettings};
+    use serde_json::json;
+
+    use crate::inventory;
+
+    /// The schema of what a command prints as JSON.
+    fn schema<R: JsonSchema>(command: &str) -> String {
+        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let mut schema = generator.into_root_schema_for::<R>();
+        schema.insert("$id".to_owned(), json!(format!("urn:ecs-mesh:{command}:1")));
+        let title = format!("What `ecs-mesh {command} --output json` prints");
+        schema.insert("title".to_owned(), json!(title));
+        let rule = "Fields and values may be added; those that are here keep their meaning.";
+        schema.insert("description".to_owned(), json!(rule));
+        let text = json!({ "type": "string" });
+        let tool = json!({ "type": "object", "required": ["name", "version"], "properties": { "name": text, "version": text } });
+        let fields = schema.get_mut("properties").and_then(|fields| fields.as_object_mut()).unwrap();
+        fields.insert("tool".to_owned(), tool);
+        schema.get_mut("required").and_then(|names| names.as_array_mut()).unwrap().insert(0, json!("tool"));
+        format!("{:#}\n", schema.as_value())
+    }
+
+    #[test]
+    fn published_schemas_are_those_of_the_reports() {
+        let schemas = [
+            ("compare", schema::<CompareReport>("compare")),
+            ("doctor", schema::<DoctorReport>("doctor")),
+            ("inventory", schema::<inventory::Document>("inventory")),
+            ("status", schema::<StatusReport>("status")),
+            ("why", schema::<WhyReport>("why")),
+        ];
+        for (command, schema) in schemas {
+            let file = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/{}.schema.json"), command);
+            let file = Path::new(&file);
+            if env::var_os("UPDATE_DOCS").is_some() {
+                fs::write(file, &schema).unwrap();
+            }
+            assert!(fs::read_to_string(file).unwrap() == schema, "{} is stale: run make pages", file.display());
+        }
+    }
+}

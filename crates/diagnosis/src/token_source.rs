@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a task gets its ACL token.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "source", rename_all = "kebab-case")]
 pub enum TokenSource {
     /// It logs in.

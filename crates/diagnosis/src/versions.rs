@@ -15,6 +15,7 @@ pub(crate) const UNKNOWN: &str = "unknown";
 
 /// The releases that tasks run; several during a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Versions {
     /// Of consul-ecs.

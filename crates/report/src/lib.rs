@@ -3,9 +3,12 @@
 //! enums have a variant for what they do not know.
 //!
 //! ```text
+//!  ReconcileOrder                                                               what invokes reconcile
 //!  SweepReport ─▶ ClusterReport ─▶ PlannedAction, Waiting, Blocked, Skipped     {"dryRun": true} and others
 //!  CheckReport ─▶ TokenReport, SetUpReport                                      {"check": true}
 //!       └──────────┴─▶ Problem
+//!  LogLine ─▶ LogAction, LogOutcome, ErrorLabel                                 the log that why and compare read
+//!  Envelope                                                                     a message in a queue
 //! ```
 
 mod action;

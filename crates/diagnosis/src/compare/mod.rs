@@ -25,6 +25,7 @@ use crate::{admission::Tokens, history::History, observed::Observed};
 
 /// A kind of thing that the controller does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Instances of stopped tasks are deregistered.
@@ -59,6 +60,7 @@ impl Kind {
 
 /// How long it took until somebody else had done something: the slowest of a kind, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Slowest {
     /// It took at least so long: it was reported until then.
@@ -69,6 +71,7 @@ pub struct Slowest {
 
 /// What was planned of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KindReport {
     /// The kind.
@@ -81,12 +84,13 @@ pub struct KindReport {
     pub still_to_do: usize,
     /// How many could not be compared.
     pub unknown: usize,
-    /// How long those took that others did; `None` if there are none.
+    /// How long those took that others did; null if there are none.
     pub slowest: Option<Slowest>,
 }
 
 /// Something that is still to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Left {
     /// The kind.
@@ -103,6 +107,7 @@ pub struct Left {
 
 /// The comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompareReport {
     /// When Consul and ECS were read.

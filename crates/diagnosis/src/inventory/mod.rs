@@ -89,6 +89,7 @@ pub(super) type Key = (Option<String>, TaskDefinitionArn);
 
 /// How tasks are in a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Generation {
     /// By a Consul client agent in each task (consul-ecs up to 0.6).
@@ -132,6 +133,7 @@ impl Generation {
 /// The tags of the images of a revision; `untagged` for an image without one, `unknown` where a file does not say it. consul-ecs in
 /// tasks of generation `None` is a controller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Images {
     /// Of consul-ecs.
@@ -163,15 +165,16 @@ impl Images {
 
 /// A service, or the tasks of a family without one, with one revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryRow {
-    /// The ARN of the cluster; `None` if it was read in a file.
+    /// The ARN of the cluster; null if it was read in a file.
     pub cluster: Option<String>,
-    /// The file and the line of the task definition; `None` if it was read in a cluster.
+    /// The file and the line of the task definition; null if it was read in a cluster.
     pub file: Option<String>,
-    /// The ECS service; `None`: its tasks have none.
+    /// The ECS service; null: its tasks have none.
     pub ecs_service: Option<String>,
-    /// The service in Consul; `None`: its tasks are not in the mesh.
+    /// The service in Consul; null: its tasks are not in the mesh.
     pub service: Option<String>,
     /// Its admin partition (Enterprise).
     pub partition: Option<String>,
@@ -187,7 +190,7 @@ pub struct InventoryRow {
     pub images: Images,
     /// How many tasks the ECS service wants, if this is the revision that it wants.
     pub desired_tasks: Option<usize>,
-    /// How many tasks there are that have not stopped; `None` in a file.
+    /// How many tasks there are that have not stopped; null in a file.
     pub tasks: Option<usize>,
 }
 
@@ -224,11 +227,12 @@ pub(super) fn empty(
 
 /// The inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryReport {
     /// When it was read.
     pub read_at: Timestamp,
-    /// The version of Consul's servers; `None` if Consul was not asked, or did not say.
+    /// The version of Consul's servers; null if Consul was not asked, or did not say.
     pub consul: Option<String>,
     /// By cluster, service and revision; then those of files.
     pub rows: Vec<InventoryRow>,

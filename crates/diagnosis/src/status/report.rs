@@ -7,6 +7,7 @@ use crate::{token_source::TokenSource, versions::Versions};
 
 /// Whether something is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// All is as it should be.
@@ -32,6 +33,7 @@ impl State {
 
 /// What was last changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
     /// A task was started.
@@ -44,6 +46,7 @@ pub enum ChangeKind {
 
 /// A change, and when it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// When it was.
@@ -54,17 +57,18 @@ pub struct Change {
 
 /// A task, or an instance in Consul without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatus {
     /// Its ID.
     pub id: String,
-    /// Its revision, `family:revision`; `None` if ECS does not know the task.
+    /// Its revision, `family:revision`; null if ECS does not know the task.
     pub revision: Option<String>,
-    /// Its last status in ECS; `None` if ECS does not know the task.
+    /// Its last status in ECS; null if ECS does not know the task.
     pub last_status: Option<String>,
     /// When it was started.
     pub started_at: Option<Timestamp>,
-    /// Whether Consul has an instance of it; `None` if Consul could not be read.
+    /// Whether Consul has an instance of it; null if Consul could not be read.
     pub is_registered: Option<bool>,
     /// Why no login token proves that Consul has admitted it as this service, if it is registered.
     pub unproven: Option<String>,
@@ -76,6 +80,7 @@ pub struct TaskStatus {
 
 /// A service in Consul, in one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceStatus {
     /// The ARN of the cluster.
@@ -88,11 +93,11 @@ pub struct ServiceStatus {
     pub namespace: Option<String>,
     /// The ECS services that run its tasks.
     pub ecs_services: Vec<String>,
-    /// How many tasks these want; `None` if no ECS service runs them.
+    /// How many tasks these want; null if no ECS service runs them.
     pub desired_tasks: Option<usize>,
     /// How many tasks run.
     pub running_tasks: usize,
-    /// How many of its instances Consul has; `None` if Consul could not be read.
+    /// How many of its instances Consul has; null if Consul could not be read.
     pub instances: Option<usize>,
     /// How many of these pass all checks.
     pub passing_instances: Option<usize>,
@@ -126,6 +131,7 @@ impl ServiceStatus {
 
 /// The status of all services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StatusReport {
     /// When it was read.

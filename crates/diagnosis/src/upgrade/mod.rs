@@ -19,6 +19,7 @@ use crate::{
 
 /// What blocks an upgrade of Consul's servers, and what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UpgradeReport {
     /// The line of Consul to reach: `2.0`.
@@ -33,7 +34,7 @@ pub struct UpgradeReport {
     pub blockers: Vec<Blocker>,
     /// The revisions with a release that is not known.
     pub unknown: Vec<Blocker>,
-    /// The newest releases for the target; `None` if the table has none.
+    /// The newest releases for the target; null if the table has none.
     pub newest: Option<NewestReleases>,
     /// What HashiCorp demands before the servers reach each line up to the target.
     pub notes: Vec<String>,
@@ -41,6 +42,7 @@ pub struct UpgradeReport {
 
 /// A revision that blocks an upgrade, or may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Blocker {
     /// The revision.
@@ -51,6 +53,7 @@ pub struct Blocker {
 
 /// A row of the inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RowName {
     /// The name of the cluster, or the file and the line.
@@ -63,6 +66,7 @@ pub struct RowName {
 
 /// The newest releases that go together, and with these lines of Consul.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewestReleases {
     /// The target; also the line of the servers, if releases go with both, so that tasks can be updated first.

@@ -4,17 +4,18 @@ use serde::Serialize;
 
 /// Why a task or a service is as it is. Programs get its name in kebab-case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// All is as it should be.
+    /// Nothing is wrong.
     Healthy,
-    /// It is not one of the mesh.
+    /// The task or the service is not in the mesh.
     NotInTheMesh,
-    /// It has stopped, and Consul still has its instances.
+    /// The task has stopped, and Consul still has its instances.
     LeftInConsul,
-    /// It is still in Consul, and the guard held back deletions or corrections in its cluster.
+    /// Still in Consul because the guard is holding back deletions or corrections in the cluster.
     HeldBackByTheGuard,
-    /// So, because the controller only observes.
+    /// The controller is in mode `observe` and changes nothing.
     OnlyObserved,
     /// The controller's work for it failed.
     ControllerFailed,
@@ -26,7 +27,7 @@ pub enum Cause {
     Deployment,
     /// Its ECS service stopped it.
     StoppedByItsService,
-    /// Somebody called `StopTask`.
+    /// A caller used `StopTask`.
     StoppedByHand,
     /// It stops or has stopped, and ECS says nothing else.
     Stopped,
@@ -74,7 +75,7 @@ pub enum Cause {
     DefinitionNotRead,
     /// ECS has forgotten it, and the log does not say how it ended.
     Forgotten,
-    /// Nobody knows the task.
+    /// Neither ECS, Consul nor the log knows the task.
     UnknownTask,
     /// Its ECS service wants no task.
     ScaledToZero,
@@ -86,6 +87,6 @@ pub enum Cause {
     NotAsItShouldBe,
     /// Neither ECS nor Consul has the service any more.
     Gone,
-    /// Nobody knows the service.
+    /// Neither ECS, Consul nor the log knows the service.
     UnknownService,
 }

@@ -7,6 +7,7 @@ use super::cause::Cause;
 
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Who {
     /// The audit of the task definition.
@@ -33,6 +34,7 @@ impl Who {
 
 /// Something that has happened, or that is so now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// When it was.
@@ -49,6 +51,7 @@ pub struct Event {
 
 /// Whether something is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// All is as it should be.
@@ -96,9 +99,10 @@ impl Conclusion {
 
 /// What a question is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// The ID of the task; `None` if the question is about a service.
+    /// The ID of the task; null if the question is about a service.
     pub task: Option<String>,
     /// The service in Consul, if it is known.
     pub service: Option<String>,
@@ -108,6 +112,7 @@ pub struct Subject {
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WhyReport {
     /// When it was read.
