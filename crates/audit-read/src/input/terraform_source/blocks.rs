@@ -1,12 +1,11 @@
-//! The arguments and nested blocks of a block as a map of values.
+//! The arguments and nested blocks of a block as a map of values, for each of the instances that `count` and `for_each`
+//! make of the block. Source: <https://developer.hashicorp.com/terraform/language/meta-arguments>
 
 use super::{
-    for_expression::pairs,
-    frame::{Binding, Frame},
-    instance::Instance,
-    module::Module,
+    eval::{Binding, Frame, pairs},
+    module::{Cause, Module},
     syntax::{Attribute, Block, Body, Expression},
-    values::{entry, map, text, unknown},
+    values::{as_number, as_text, entry, map, node, number, text, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -161,8 +160,100 @@ pub(super) fn texts(values: &mut Node, names: &[&str]) {
     let Value::Map(entries) = &mut values.value else { return };
     for entry in entries.iter_mut().filter(|entry| names.contains(&entry.key.as_str())) {
         if matches!(entry.node.value, Value::Number(_) | Value::Bool(_)) {
-            let converted = super::values::as_text(&entry.node).unwrap_or_default();
+            let converted = as_text(&entry.node).unwrap_or_default();
             entry.node = text(converted, entry.node.place.span);
         }
+    }
+}
+
+/// More instances of one block than this are checked as a single one, with an unknown key.
+const MAX_INSTANCES: usize = 50;
+
+/// The instances of a block; a single one with an unknown key if they are not known.
+pub(super) fn instances(module: &Module<'_>, block: &Block, depth: usize) -> Vec<Instance> {
+    let (count, for_each) = (block.body.attribute("count"), block.body.attribute("for_each"));
+    let Some(attribute) = count.or(for_each) else {
+        return vec![Instance::only()];
+    };
+    let evaluate = || module.evaluate(&attribute.expression, Frame { depth, ..Frame::of(attribute.file) });
+    let (value, cause) = module.world.with_cause(evaluate);
+    let make = if count.is_some() { counted } else { of_each };
+    let mut instances = make(value.as_ref(), attribute.name_span);
+    for instance in &mut instances {
+        instance.cause = cause.clone().filter(|_| instance.key().is_some_and(Node::is_unknown));
+    }
+    instances
+}
+
+fn counted(count: Option<&Node>, span: Span) -> Vec<Instance> {
+    let count = count.and_then(as_number).filter(|count| *count >= 0.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the limit of instances is smaller")]
+    match count.map(|count| count as usize).filter(|count| *count <= MAX_INSTANCES) {
+        Some(count) => {
+            #[expect(clippy::cast_precision_loss, reason = "at most the limit of instances")]
+            let index = |index: usize| number(index as f64);
+            (0..count).map(|at| Instance::counted(index(at), format!("[{at}]"), span)).collect()
+        }
+        None => vec![Instance::counted(Value::Unknown, String::new(), span)],
+    }
+}
+
+fn of_each(collection: Option<&Node>, span: Span) -> Vec<Instance> {
+    let is_list = collection.is_some_and(|value| matches!(value.value, Value::List(_)));
+    let pairs = collection.and_then(pairs).flatten();
+    let is_known = |pairs: &Vec<(Node, Node)>| {
+        let key = |(key, value): &(Node, Node)| if is_list { value.text().is_some() } else { key.text().is_some() };
+        pairs.len() <= MAX_INSTANCES && pairs.iter().all(key)
+    };
+    let Some(pairs) = pairs.filter(is_known) else {
+        return vec![Instance::each(unknown(span), unknown(span), String::new(), span)];
+    };
+    let instance = |(key, value): (Node, Node)| {
+        // The key of an item of a set is the item.
+        let key = if is_list { value.clone() } else { key };
+        let suffix = format!("[{:?}]", key.text().unwrap_or_default());
+        Instance::each(key, value, suffix, span)
+    };
+    pairs.into_iter().map(instance).collect()
+}
+
+/// An instance of a block.
+pub(super) struct Instance {
+    /// The end of its address: empty, `[0]` or `["key"]`.
+    pub(super) suffix: String,
+    /// What `each` or `count` is bound to.
+    bound: Option<(&'static str, Node)>,
+    /// Why it is not known which instances there are.
+    pub(super) cause: Option<Cause>,
+}
+
+impl Instance {
+    /// Evaluates something for this instance.
+    pub(super) fn within<T>(&self, file: usize, depth: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
+        let binding = self.bound.as_ref().map(|(name, value)| Binding { name, value, next: None });
+        evaluate(Frame { file, bindings: binding.as_ref(), depth })
+    }
+
+    /// The only one of a block.
+    pub(super) fn only() -> Self {
+        Self { suffix: String::new(), bound: None, cause: None }
+    }
+
+    /// Its key or number; `None` if there is only one instance.
+    pub(super) fn key(&self) -> Option<&Node> {
+        let (_, bound) = self.bound.as_ref()?;
+        bound.get("key").or_else(|| bound.get("index"))
+    }
+
+    /// One of `for_each`.
+    pub(super) fn each(key: Node, value: Node, suffix: String, span: Span) -> Self {
+        let bound = map(vec![entry("key", key), entry("value", value)], span);
+        Self { suffix, bound: Some(("each", bound)), cause: None }
+    }
+
+    /// One of `count`.
+    pub(super) fn counted(index: Value, suffix: String, span: Span) -> Self {
+        let bound = map(vec![entry("index", node(index, span))], span);
+        Self { suffix, bound: Some(("count", bound)), cause: None }
     }
 }

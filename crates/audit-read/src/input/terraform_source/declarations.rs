@@ -2,21 +2,28 @@
 
 use std::{collections::BTreeSet, path::PathBuf, rc::Rc, sync::Arc};
 
-use super::{
-    blocks::Reader,
-    calls::{Callee, callee},
-    consul_ecs::{self, Kind, Release},
-    frame::Frame,
-    instance::Instance,
-    instances::instances,
-    module::Module,
-    resources::{definition, service},
-    syntax::Block,
-    targets::{Target, target},
-    values::unknown,
-    world::Cause,
+use hcl_edit::{
+    expr::{Expression as Native, Traversal},
+    visit::{Visit, visit_traversal},
 };
-use crate::{definition::TaskDefinition, document::Span, input::InputProblem};
+
+use super::{
+    blocks::{Instance, Reader, instances, texts},
+    consul_ecs::{self, Kind, Release},
+    eval::Frame,
+    module::{Callee, Cause, Module, callee},
+    references::names_of,
+    syntax::{Attribute, Block, Expression},
+    values::{closed, unknown},
+};
+use crate::{
+    definition::{Dialect, ServiceUse, TaskDefinition, service_use},
+    document::{HOLE, Node, ParseError, Place, Span, Value, embedded_json},
+    input::{
+        InputProblem,
+        terraform::{definition_node, service_node},
+    },
+};
 
 /// What to do about what the sources do not determine.
 const CHECK_THE_PLAN: &str =
@@ -168,5 +175,146 @@ impl Declarations {
                 Err(problem) => self.problems.push(problem),
             }
         }
+    }
+}
+
+const TEXTS: [&str; 4] = ["family", "network_mode", "task_role_arn", "execution_role_arn"];
+
+/// Reads an instance of a task definition.
+pub(super) fn definition(
+    module: &Module<'_>,
+    block: &Block,
+    instance: &Instance,
+) -> Result<TaskDefinition, InputProblem> {
+    let file = module.directory.file(block.file);
+    let address = address(module, block, instance);
+    let reader = Reader { module, block, instance, depth: 0 };
+    let containers = containers(&reader)
+        .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;
+    let names = [TEXTS.as_slice(), &["requires_compatibilities", "tags"]].concat();
+    let mut values = reader.values(&names, &["volume", "proxy_configuration"]);
+    texts(&mut values, &TEXTS);
+    without_route(&mut values, "tags");
+    let values = module.tagged(values);
+    let place = Place::fixed(block.name_span());
+    let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
+    let node = definition_node(&values, &place, containers, &is_set);
+    TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
+        .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))
+}
+
+/// Edits of a map as a whole are not possible: ECS has a list instead.
+fn without_route(values: &mut Node, name: &str) {
+    let Value::Map(entries) = &mut values.value else { return };
+    entries.iter_mut().filter(|entry| entry.key == name).for_each(|entry| entry.node.place.route = None);
+}
+
+/// Reads an instance of a service.
+pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
+    let reader = Reader { module, block, instance, depth: 0 };
+    let mut values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy"]);
+    texts(&mut values, &["name", "propagate_tags", "launch_type"]);
+    let values = module.tagged(values);
+    let node = service_node(&values, &Place::fixed(block.name_span()));
+    let file = module.directory.file(block.file);
+    service_use(address(module, block, instance), &node, Dialect::Terraform)
+        .map_err(|mismatch| InputProblem::mismatch(&file, "", &mismatch))
+}
+
+/// The address of an instance: `module.web.aws_ecs_task_definition.this[0]`.
+fn address(module: &Module<'_>, block: &Block, instance: &Instance) -> String {
+    let labels: Vec<&str> = block.labels.iter().map(|label| label.text.as_str()).collect();
+    module.address_of(&format!("{}{}", labels.join("."), instance.suffix))
+}
+
+/// The containers. Edits reach those that are written as the argument of `jsonencode`.
+fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
+    let Some(attribute) = reader.block.body.attribute("container_definitions") else {
+        let span = reader.block.name_span();
+        return Ok(reader.module.unknown(Frame::of(reader.block.file), span, "it has no container_definitions"));
+    };
+    if let Some(argument) = encoded(&attribute.expression) {
+        let argument = Attribute { expression: Expression::Native(Box::new(argument.clone())), ..attribute.clone() };
+        return Ok(closed(reader.value(&argument)));
+    }
+    let value = reader.value(attribute);
+    let Value::Text(text) = &value.value else { return Ok(value) };
+    let file = reader.module.directory.file(reader.block.file);
+    let route = value.place.route.clone().filter(|_| matches!(attribute.expression, Expression::Json(_)));
+    match embedded_json(&file.text, &Node { place: Place { route, ..value.place.clone() }, ..value.clone() }) {
+        Ok(containers) => Ok(containers),
+        // An unknown part may be more than a value.
+        Err(_) if text.contains(HOLE) => Ok(unknown(value.place.span)),
+        Err(error) => Err(ParseError::new(error.span, format!("container_definitions: {}", error.reason))),
+    }
+}
+
+/// The argument of `jsonencode`.
+fn encoded(expression: &Expression) -> Option<&Native> {
+    let Expression::Native(native) = expression else { return None };
+    let mut native: &Native = native;
+    while let Native::Parenthesis(parenthesis) = native {
+        native = parenthesis.inner();
+    }
+    let call = native.as_func_call().filter(|call| call.name.name.as_str() == "jsonencode")?;
+    call.args.get(0)
+}
+
+/// What a reference leads to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    /// A resource of this module.
+    Resource(String),
+    /// What a called module declares.
+    Module(String),
+}
+
+/// The task definition that an argument refers to, if it is certainly one.
+pub(super) fn target(module: &Module<'_>, attribute: &Attribute) -> Option<Target> {
+    let mut found = References::default();
+    found.read(&attribute.expression);
+    let mut seen = BTreeSet::new();
+    let mut targets = BTreeSet::new();
+    while let Some(names) = found.names.pop() {
+        if !seen.insert(names.clone()) {
+            continue;
+        }
+        match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["aws_ecs_task_definition", name, ..] => drop(targets.insert(Target::Resource((*name).to_owned()))),
+            ["module", name, ..] => drop(targets.insert(Target::Module((*name).to_owned()))),
+            ["local", name, ..] => {
+                if let Some(local) = module.directory.locals.get(*name) {
+                    found.read(&local.expression);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut targets = targets.into_iter();
+    targets.next().filter(|_| targets.next().is_none())
+}
+
+#[derive(Default)]
+struct References {
+    names: Vec<Vec<String>>,
+}
+
+impl References {
+    fn read(&mut self, expression: &Expression) {
+        match expression {
+            Expression::Native(native) => self.visit_expr(native),
+            Expression::Json(json) => {
+                if let Some(Ok(template)) = json.text().map(hcl_edit::parser::parse_template) {
+                    self.visit_template(&template);
+                }
+            }
+        }
+    }
+}
+
+impl Visit for References {
+    fn visit_traversal(&mut self, traversal: &Traversal) {
+        self.names.push(names_of(traversal));
+        visit_traversal(self, traversal);
     }
 }

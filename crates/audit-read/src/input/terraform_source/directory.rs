@@ -1,16 +1,20 @@
-//! A directory of Terraform sources: all of its files are one module. Source:
+//! Directories of Terraform sources: all files of a directory are one module. Source:
 //! <https://developer.hashicorp.com/terraform/language/files>
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    path::{Component, Path, PathBuf},
+    rc::Rc,
     sync::Arc,
 };
 
-use super::{
-    read::read_body,
-    syntax::{Attribute, Block, Body},
+use super::syntax::{Attribute, Block, Body, is_source_name, read_body};
+use crate::{
+    input::{InputProblem, text},
+    source::SourceFile,
 };
-use crate::{input::InputProblem, source::SourceFile};
 
 /// A module before it is evaluated.
 #[derive(Debug, Default)]
@@ -165,4 +169,154 @@ fn merge(known: &mut Block, with: Block) {
     known.body.attributes.extend(attributes);
     known.body.blocks.retain(|old| blocks.iter().all(|new| new.kind != old.kind));
     known.body.blocks.extend(blocks);
+}
+
+/// Files of a directory without any of these words are not reported if they cannot be read.
+const WORDS: [&str; 3] = ["aws_ecs_task_definition", "aws_ecs_service", "consul-ecs"];
+
+/// The directories of a run.
+#[derive(Debug)]
+pub(super) struct Directories {
+    /// The directory tree that is checked; without one, no other file is read.
+    pub(super) tree: Option<Tree>,
+    /// A file whose text counts instead of that on disk.
+    edited: Option<Arc<SourceFile>>,
+    known: RefCell<BTreeMap<PathBuf, Rc<Directory>>>,
+    problems: RefCell<Vec<InputProblem>>,
+}
+
+impl Directories {
+    pub(super) fn new(tree: Option<Tree>, edited: Option<Arc<SourceFile>>) -> Self {
+        Self { tree, edited, known: RefCell::default(), problems: RefCell::default() }
+    }
+
+    /// The module in a directory. What cannot be read is a problem if the directory `is_named` or has one of the words.
+    pub(super) fn load(&self, path: &Path, is_named: bool) -> Rc<Directory> {
+        let identity = identity(path);
+        if let Some(known) = self.known.borrow().get(&identity) {
+            return Rc::clone(known);
+        }
+        let shown = path.to_string_lossy().into_owned();
+        let mut problems = Vec::new();
+        let mut sources = Tree::files(path, &shown, is_source_name, &mut problems);
+        if let Some(edited) = &self.edited
+            && let Some(source) = sources.iter_mut().find(|source| source.name == edited.name)
+        {
+            *source = Arc::clone(edited);
+        }
+        // OpenTofu reads `main.tofu` instead of `main.tf`.
+        let is_tofu = |file: &&Arc<SourceFile>| file.name.contains(".tofu");
+        let replaced: BTreeSet<String> =
+            sources.iter().filter(is_tofu).map(|file| file.name.replace(".tofu", ".tf")).collect();
+        sources.retain(|file| !replaced.contains(&file.name));
+        let is_relevant = is_named || sources.iter().any(|file| WORDS.iter().any(|word| file.text.contains(word)));
+        let values = Tree::files(path, &shown, is_values_name, &mut problems);
+        let mut directory = Directory::of(sources, values, &mut problems);
+        path.clone_into(&mut directory.path);
+        if is_relevant {
+            self.problems.borrow_mut().extend(problems);
+        }
+        let directory = Rc::new(directory);
+        self.known.borrow_mut().insert(identity, Rc::clone(&directory));
+        directory
+    }
+
+    /// What could not be read so far.
+    pub(super) fn take_problems(&self) -> Vec<InputProblem> {
+        self.problems.take()
+    }
+}
+
+/// A file with values that Terraform reads by itself. Source:
+/// <https://developer.hashicorp.com/terraform/language/values/variables#variable-definitions-tfvars-files>
+fn is_values_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "terraform.tfvars"
+        || name == "terraform.tfvars.json"
+        || name.ends_with(".auto.tfvars")
+        || name.ends_with(".auto.tfvars.json")
+}
+
+/// The path without links, to compare it with others.
+pub(super) fn identity(path: &Path) -> PathBuf {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The path of the source of a call, as users read it: `stacks/prod` and `../../modules/web` are `modules/web`.
+pub(super) fn joined(caller: &Path, source: &str) -> PathBuf {
+    let mut joined = PathBuf::new();
+    for part in caller.join(source).components() {
+        match part {
+            Component::ParentDir if joined.file_name().is_some() => drop(joined.pop()),
+            Component::CurDir => {}
+            part => joined.push(part),
+        }
+    }
+    joined
+}
+
+/// The directory tree that is checked.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    /// The directories that the user named, without links.
+    roots: Vec<PathBuf>,
+}
+
+/// Why something beside a module is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It does not exist or cannot be read.
+    Missing,
+    /// It is outside of the directories that are checked.
+    Outside,
+}
+
+impl Tree {
+    pub(super) fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { roots: roots.into_iter().filter_map(|root| fs::canonicalize(root).ok()).collect() }
+    }
+
+    /// The path of something in the tree.
+    pub(super) fn find(&self, base: &Path, relative: &str) -> Result<PathBuf, Refusal> {
+        let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+        let path = fs::canonicalize(base.join(relative)).map_err(|_| Refusal::Missing)?;
+        if self.roots.iter().any(|root| path.starts_with(root)) { Ok(path) } else { Err(Refusal::Outside) }
+    }
+
+    /// The text of a file in the tree.
+    pub(super) fn read(&self, base: &Path, relative: &str) -> Result<String, Refusal> {
+        let path = self.find(base, relative)?;
+        let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        let mut file = File::open(&path).ok().filter(|_| is_file).ok_or(Refusal::Missing)?;
+        text::read_text(relative, &mut file).map(|file| file.text).map_err(|_| Refusal::Missing)
+    }
+
+    /// The files of a directory whose names are `wanted`, sorted by name. `shown` is its path in reports.
+    pub(super) fn files(
+        path: &Path,
+        shown: &str,
+        wanted: impl Fn(&str) -> bool,
+        problems: &mut Vec<InputProblem>,
+    ) -> Vec<Arc<SourceFile>> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.') && wanted(name)).collect();
+        names.sort();
+        let mut files = Vec::new();
+        for name in names {
+            let shown = if shown.is_empty() { name.clone() } else { format!("{shown}/{name}") };
+            match read(&path.join(&name), &shown) {
+                Ok(file) => files.push(Arc::new(file)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        files
+    }
+}
+
+fn read(path: &Path, shown: &str) -> Result<SourceFile, InputProblem> {
+    let mut file = File::open(path).map_err(|error| InputProblem::of(shown, text::because(&error)))?;
+    text::read_text(shown, &mut file)
 }

@@ -1,60 +1,177 @@
-//! Calls of Terraform's functions. Source: <https://developer.hashicorp.com/terraform/language/functions>
+//! Calls of Terraform's functions, with a table of those that depend on their arguments alone. Source:
+//! <https://developer.hashicorp.com/terraform/language/functions>
+//!
+//! A function has no result (`None`) if Terraform refuses the call.
 
 use hcl_edit::expr::FuncCall;
 
 use super::{
-    encoding,
-    frame::{Binding, Frame},
-    lists, maps,
+    directory::Refusal,
+    eval::{Binding, Frame},
     module::Module,
-    outcome::Outcome,
-    strings,
-    tree::Refusal,
-    values::{as_text, cost, node, text, unknown},
+    values::{
+        OPEN_KEY, as_bool, as_number, as_text, cost, distinct, entry, equal, is_open, is_uncertain,
+        is_unknown_somewhere, item, list, map, map_of_one_type, member, merged, node, number, of_one_type, set, sorted,
+        text, unknown,
+    },
 };
-use crate::document::{HOLE, Node, Route, Span, Value};
+use crate::document::{Entry, HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
 
 /// What a call costs for each part of its arguments: functions copy, compare and sort them.
 const COST_OF_CALLS: usize = 4;
+
+/// Terraform refuses a longer `range`. Source:
+/// <https://developer.hashicorp.com/terraform/language/functions/range>
+const MAX_RANGE: usize = 1024;
+
+/// What a function takes. If the arguments are not known as far as it needs them, its result is unknown.
+enum Function {
+    /// Strings without unknown parts.
+    Text(fn(&str) -> Value),
+    Texts(fn(&str, &str) -> Value),
+    ThreeTexts(fn(&str, &str, &str) -> Option<Value>),
+    Numbers(fn(&[f64]) -> Option<f64>),
+    /// Values that are not unknown as a whole.
+    One(fn(&Node, Span) -> Option<Node>),
+    Two(fn(&Node, &Node, Span) -> Option<Node>),
+    Several(fn(&[Node], Span) -> Option<Node>),
+    /// Values without unknown parts.
+    Known(fn(&[Node], Span) -> Option<Node>),
+    /// Any values.
+    Any(fn(&[Node], Span) -> Option<Node>),
+}
+
+use Function::{Any, Known, Numbers, One, Several, Text, Texts, ThreeTexts, Two};
+
+const FUNCTIONS: &[(&str, Function)] = &[
+    // Strings
+    ("lower", Text(|text| Value::Text(text.to_lowercase()))),
+    ("upper", Text(|text| Value::Text(text.to_uppercase()))),
+    ("trimspace", Text(|text| Value::Text(text.trim().to_owned()))),
+    ("chomp", Text(|text| Value::Text(text.trim_end_matches(['\n', '\r']).to_owned()))),
+    ("basename", Text(|path| Value::Text(path.rsplit('/').next().unwrap_or_default().to_owned()))),
+    ("dirname", Text(|path| Value::Text(path.rsplit_once('/').map_or(".", |(directory, _)| directory).to_owned()))),
+    ("trim", Texts(|text, set| Value::Text(text.trim_matches(|c| set.contains(c)).to_owned()))),
+    ("trimprefix", Texts(|text, prefix| Value::Text(text.strip_prefix(prefix).unwrap_or(text).to_owned()))),
+    ("trimsuffix", Texts(|text, suffix| Value::Text(text.strip_suffix(suffix).unwrap_or(text).to_owned()))),
+    ("startswith", Texts(|text, prefix| Value::Bool(text.starts_with(prefix)))),
+    ("endswith", Texts(|text, suffix| Value::Bool(text.ends_with(suffix)))),
+    ("strcontains", Texts(|text, part| Value::Bool(text.contains(part)))),
+    ("replace", ThreeTexts(|text, from, to| Some(replaced(text, from, to)))),
+    ("substr", ThreeTexts(substring)),
+    ("indent", Known(indented)),
+    ("split", Known(split)),
+    ("join", Any(join)),
+    ("format", Any(format)),
+    // Numbers and conversions
+    ("max", Numbers(|numbers| numbers.iter().copied().reduce(f64::max))),
+    ("min", Numbers(|numbers| numbers.iter().copied().reduce(f64::min))),
+    ("abs", Numbers(|numbers| only(numbers).map(|number| number.abs()))),
+    ("ceil", Numbers(|numbers| only(numbers).map(|number| number.ceil()))),
+    ("floor", Numbers(|numbers| only(numbers).map(|number| number.floor()))),
+    ("parseint", Numbers(|numbers| if let [number, 10.0] = numbers { Some(number.floor()) } else { None })),
+    ("tostring", One(|value, span| converted(value, span, |value| as_text(value).map(Value::Text)))),
+    ("tonumber", One(|value, span| scalar(value, span, |value| as_number(value).map(number)))),
+    ("tobool", One(|value, span| scalar(value, span, |value| as_bool(value).map(Value::Bool)))),
+    // Lists and sets
+    ("length", One(length)),
+    ("element", Two(element)),
+    ("contains", Two(contains)),
+    ("one", One(one)),
+    ("anytrue", One(|value, span| Some(any(items_of(value)?.iter().map(as_bool), true, span)))),
+    ("alltrue", One(|value, span| Some(any(items_of(value)?.iter().map(as_bool), false, span)))),
+    ("compact", One(compact)),
+    ("distinct", One(|value, span| Some(list(distinct(items_of(value)?, span), span)))),
+    ("toset", One(|value, span| converted(value, span, |value| Some(Value::List(set(items_of(value)?, span)))))),
+    ("tolist", One(to_list)),
+    ("tomap", One(to_map)),
+    (
+        "setunion",
+        Several(|lists, span| Some(list(set(lists.iter().flat_map(Node::items).cloned().collect(), span), span))),
+    ),
+    ("concat", Any(concat)),
+    ("flatten", One(flatten)),
+    (
+        "coalesce",
+        Any(|values, span| {
+            coalesce(&of_one_type(values.to_vec()), span, |value| as_text(value).is_some_and(|text| text.is_empty()))
+        }),
+    ),
+    (
+        "coalescelist",
+        Any(|values, span| coalesce(values, span, |value| !value.is_unknown() && value.items().is_empty())),
+    ),
+    ("range", Known(range)),
+    ("reverse", Known(|values, span| Some(list(only(values)?.items().iter().rev().cloned().collect(), span)))),
+    ("sort", Known(sort)),
+    ("slice", Known(slice)),
+    // Maps
+    ("merge", Any(merged)),
+    ("lookup", Any(lookup)),
+    ("keys", One(|map, span| of_map(map, span, |entry| text(&*entry.key, entry.key_span)))),
+    ("values", One(|map, span| of_map(map, span, |entry| entry.node.clone()))),
+    ("zipmap", Two(zipmap)),
+    ("jsondecode", Any(|values, span| json_decoded(only(values)?, span))),
+    // Whether a value is sensitive is not followed: it is only not shown.
+    ("sensitive", Any(|_, span| Some(unknown(span)))),
+    ("nonsensitive", Any(|values, _| only(values).cloned())),
+];
+
+impl Function {
+    fn of(&self, arguments: &[Node], span: Span) -> Option<Node> {
+        let is_missing: fn(&Node) -> bool = match self {
+            Text(_) | Texts(_) | ThreeTexts(_) | Numbers(_) => is_uncertain,
+            One(_) | Two(_) | Several(_) => Node::is_unknown,
+            Known(_) => is_unknown_somewhere,
+            Any(_) => |_| false,
+        };
+        if arguments.iter().any(is_missing) {
+            return Some(unknown(span));
+        }
+        let value = match (self, arguments) {
+            (Text(of), [text]) => of(&as_text(text)?),
+            (Texts(of), [one, other]) => of(&as_text(one)?, &as_text(other)?),
+            (ThreeTexts(of), [one, two, three]) => of(&as_text(one)?, &as_text(two)?, &as_text(three)?)?,
+            (Numbers(of), _) => number(of(&arguments.iter().map(as_number).collect::<Option<Vec<_>>>()?)?),
+            (One(of), [value]) => return of(value, span),
+            (Two(of), [one, other]) => return of(one, other, span),
+            (Several(of) | Known(of) | Any(of), _) => return of(arguments, span),
+            _ => return None,
+        };
+        Some(node(value, span))
+    }
+}
 
 impl Module<'_> {
     /// The value of a call. Edits reach the argument of `jsonencode`: it is spelled as the result is read.
     pub(super) fn call(&self, call: &FuncCall, route: Option<&Route>, span: Span, frame: Frame<'_>) -> Option<Node> {
         let name = if call.name.is_namespaced() { "" } else { call.name.name.as_str() };
         match name {
-            "try" => return self.first_valid(call, span, frame),
+            // If the first argument that Terraform does not refuse is unknown, so is the result.
+            "try" => {
+                let value = call.args.iter().find_map(|argument| self.native(argument, None, frame))?;
+                return Some(if value.is_unknown() { unknown(span) } else { value });
+            }
             "can" => {
                 let value = call.args.get(0).and_then(|argument| self.native(argument, None, frame));
-                let is_unknown = matches!(&value, Some(Node { value: Value::Unknown, .. }));
-                let can = if is_unknown { Value::Unknown } else { Value::Bool(value.is_some()) };
-                return Some(node(can, span));
+                let is_unknown = value.as_ref().is_some_and(Node::is_unknown);
+                return Some(node(if is_unknown { Value::Unknown } else { Value::Bool(value.is_some()) }, span));
             }
-            "jsonencode" => {
-                let value = self.native(call.args.get(0)?, route, frame)?;
-                return Some(encoding::json_encoded(&value, span));
-            }
+            "jsonencode" => return Some(json_encoded(&self.native(call.args.get(0)?, route, frame)?, span)),
             _ => {}
         }
-        let arguments = self.arguments(call, frame)?;
-        let Some(arguments) = arguments else { return Some(unknown(span)) };
-        let size: usize = arguments.iter().map(cost).sum();
-        if !self.world.pay(frame.depth, COST_OF_CALLS * size) {
+        let Some(arguments) = self.arguments(call, frame)? else { return Some(unknown(span)) };
+        if !self.world.pay(frame.depth, COST_OF_CALLS * arguments.iter().map(cost).sum::<usize>()) {
             return Some(unknown(span));
         }
-        let outcome = match name {
+        match name {
             "file" | "templatefile" | "fileexists" => self.file_content(name, &arguments, span, frame),
-            "sensitive" => Outcome::Unknown,
-            "nonsensitive" => only(&arguments).cloned().map(Outcome::Node).into(),
-            "jsondecode" => only(&arguments).map(|json| encoding::json_decoded(json, span)).into(),
-            _ => computed(name, &arguments, span),
-        };
-        match outcome {
-            Outcome::Value(value) => Some(node(value, span)),
-            Outcome::Node(node) => Some(node),
-            Outcome::Unknown => Some(unknown(span)),
-            Outcome::Invalid => None,
-            Outcome::NoSuchFunction => {
-                Some(self.unknown(frame, span, format!("the function {} is not computed", call.name.name.as_str())))
+            _ => {
+                let Some((_, function)) = FUNCTIONS.iter().find(|(own, _)| *own == name) else {
+                    let reason = format!("the function {} is not computed", call.name.name.as_str());
+                    return Some(self.unknown(frame, span, reason));
+                };
+                function.of(&arguments, span)
             }
         }
     }
@@ -62,16 +179,11 @@ impl Module<'_> {
     /// The arguments; `Some(None)` if it is not known how many there are.
     #[expect(clippy::option_option, reason = "unknown is not the same as invalid")]
     fn arguments(&self, call: &FuncCall, frame: Frame<'_>) -> Option<Option<Vec<Node>>> {
-        let mut arguments = Vec::new();
-        for argument in &call.args {
-            arguments.push(self.native(argument, None, frame)?);
-        }
+        let arguments = call.args.iter().map(|argument| self.native(argument, None, frame));
+        let mut arguments = arguments.collect::<Option<Vec<_>>>()?;
         if call.args.expand_final() {
-            let last = arguments.pop()?;
-            match last.value {
-                Value::List(items) if !items.iter().any(Node::is_unknown) => {
-                    arguments.extend(items);
-                }
+            match arguments.pop()?.value {
+                Value::List(items) if !items.iter().any(Node::is_unknown) => arguments.extend(items),
                 Value::List(_) | Value::Unknown => return Some(None),
                 _ => return None,
             }
@@ -79,91 +191,377 @@ impl Module<'_> {
         Some(Some(arguments))
     }
 
-    /// `try`: the first argument that Terraform does not refuse. If that argument is unknown, so is the result.
-    fn first_valid(&self, call: &FuncCall, span: Span, frame: Frame<'_>) -> Option<Node> {
-        let value = call.args.iter().find_map(|argument| self.native(argument, None, frame))?;
-        Some(if value.is_unknown() { unknown(span) } else { value })
-    }
-
     /// The content of a file in the directory tree that is checked.
-    fn file_content(&self, name: &str, arguments: &[Node], span: Span, frame: Frame<'_>) -> Outcome {
-        let Some(path) = arguments.first() else { return Outcome::Invalid };
-        let Some(path) = as_text(path) else { return Outcome::Invalid };
+    fn file_content(&self, name: &str, arguments: &[Node], span: Span, frame: Frame<'_>) -> Option<Node> {
+        let path = as_text(arguments.first()?)?;
         if path.contains(HOLE) {
-            return Outcome::Unknown;
+            return Some(unknown(span));
         }
         let Some(tree) = &self.world.directories.tree else {
-            return Outcome::Node(self.unknown(frame, span, "files beside this text are not read"));
+            return Some(self.unknown(frame, span, "files beside this text are not read"));
         };
-        let read = tree.read(&self.location.root, &path);
-        if name == "fileexists" {
-            return match read {
-                Ok(_) => Outcome::Value(Value::Bool(true)),
-                Err(Refusal::Missing) => Outcome::Value(Value::Bool(false)),
-                Err(Refusal::Outside) => Outcome::Unknown,
-            };
-        }
-        let content = match read {
-            Ok(content) => content,
-            Err(Refusal::Missing) => {
-                return Outcome::Node(self.unknown(frame, span, "the file does not exist or cannot be read"));
+        let content = match (tree.read(&self.location.root, &path), name == "fileexists") {
+            (Err(Refusal::Outside), true) => return Some(unknown(span)),
+            (read, true) => return Some(node(Value::Bool(read.is_ok()), span)),
+            (Ok(content), false) => content,
+            (Err(Refusal::Missing), false) => {
+                return Some(self.unknown(frame, span, "the file does not exist or cannot be read"));
             }
-            Err(Refusal::Outside) => {
-                let reason = "the file is outside of the directories that are checked";
-                return Outcome::Node(self.unknown(frame, span, reason));
+            (Err(Refusal::Outside), false) => {
+                return Some(self.unknown(frame, span, "the file is outside of the directories that are checked"));
             }
         };
         if !self.world.pay(frame.depth, content.len() / 32) {
-            return Outcome::Unknown;
+            return Some(unknown(span));
         }
         if name == "file" {
-            return Outcome::Node(text(content, span));
+            return Some(text(content, span));
         }
-        self.rendered(&content, arguments.get(1), span, frame).into()
+        // The places in a template are those of the call, because it is another file.
+        let template = hcl_edit::parser::parse_template(&content).ok();
+        match &arguments.get(1)?.value {
+            Value::Map(variables) => self.rendered(&template?, variables, None, span, frame),
+            Value::Unknown => template.map(|_| unknown(span)),
+            _ => None,
+        }
     }
 
-    /// `templatefile`: the places in the template are those of the call, because it is another file.
-    fn rendered(&self, template: &str, variables: Option<&Node>, span: Span, frame: Frame<'_>) -> Option<Outcome> {
-        let variables = variables?;
-        let template = hcl_edit::parser::parse_template(template).ok()?;
-        let known = match &variables.value {
-            Value::Map(entries) => entries.as_slice(),
-            Value::Unknown => return Some(Outcome::Unknown),
-            _ => return None,
-        };
-        self.rendered_with(&template, known, None, span, frame)
-    }
-
-    /// Binds the variables one after the other.
-    fn rendered_with(
+    /// The text of a template with these variables. They are bound one after the other.
+    fn rendered(
         &self,
         template: &hcl_edit::template::Template,
-        variables: &[crate::document::Entry],
+        variables: &[Entry],
         bindings: Option<&Binding<'_>>,
         span: Span,
         frame: Frame<'_>,
-    ) -> Option<Outcome> {
-        if let Some((first, rest)) = variables.split_first() {
-            // More variables than expressions may be nested are not bound.
-            let depth = frame.depth + 1;
-            if !self.world.pay(depth, 1) {
-                return Some(Outcome::Unknown);
-            }
-            let binding = Binding { name: &first.key, value: &first.node, next: bindings };
-            return self.rendered_with(template, rest, Some(&binding), span, Frame { depth, ..frame });
+    ) -> Option<Node> {
+        let Some((first, rest)) = variables.split_first() else {
+            return Some(self.template_value(template, span, Frame { bindings, ..frame })?.placed(span));
+        };
+        // More variables than expressions may be nested are not bound.
+        let depth = frame.depth + 1;
+        if !self.world.pay(depth, 1) {
+            return Some(unknown(span));
         }
-        let value = self.template_value(template, span, Frame { bindings, ..frame })?;
-        Some(Outcome::Node(value.placed(span)))
+        let binding = Binding { name: &first.key, value: &first.node, next: bindings };
+        self.rendered(template, rest, Some(&binding), span, Frame { depth, ..frame })
     }
 }
 
-/// The result of a function that depends on its arguments alone.
-fn computed(name: &str, arguments: &[Node], span: Span) -> Outcome {
-    let results =
-        [strings::call(name, arguments), maps::call(name, arguments, span), lists::call(name, arguments, span)];
-    results.into_iter().find(|result| !matches!(result, Outcome::NoSuchFunction)).unwrap_or(Outcome::NoSuchFunction)
+fn only<T>(arguments: &[T]) -> Option<&T> {
+    if let [argument] = arguments { Some(argument) } else { None }
 }
 
-fn only(arguments: &[Node]) -> Option<&Node> {
-    if let [argument] = arguments { Some(argument) } else { None }
+fn items_of(value: &Node) -> Option<Vec<Node>> {
+    if let Value::List(items) = &value.value { Some(items.clone()) } else { None }
+}
+
+/// Between slashes, what is replaced is a regular expression.
+fn replaced(text: &str, from: &str, to: &str) -> Value {
+    let is_expression = from.len() > 1 && from.starts_with('/') && from.ends_with('/');
+    if is_expression { Value::Unknown } else { Value::Text(text.replace(from, to)) }
+}
+
+fn substring(text: &str, offset: &str, length: &str) -> Option<Value> {
+    let (offset, length): (i64, i64) = (offset.parse().ok()?, length.parse().ok()?);
+    let count = i64::try_from(text.chars().count()).ok()?;
+    let start = usize::try_from(if offset < 0 { count + offset } else { offset }).ok()?;
+    let length = usize::try_from(if length < 0 { count } else { length }).ok()?;
+    Some(Value::Text(text.chars().skip(start).take(length).collect()))
+}
+
+fn indented(arguments: &[Node], span: Span) -> Option<Node> {
+    let [spaces, indented] = arguments else { return None };
+    let spaces = as_text(spaces)?.parse().ok().filter(|spaces| *spaces < 100)?;
+    Some(text(as_text(indented)?.replace('\n', &format!("\n{}", " ".repeat(spaces))), span))
+}
+
+fn split(arguments: &[Node], span: Span) -> Option<Node> {
+    let [separator, joined] = arguments else { return None };
+    let (separator, words) = (as_text(separator)?, as_text(joined)?);
+    let words = words.split(&*separator).filter(|_| !words.is_empty());
+    Some(list(words.map(|word| text(word, joined.place.span)).collect(), span))
+}
+
+fn join(arguments: &[Node], span: Span) -> Option<Node> {
+    let (separator, lists) = arguments.split_first()?;
+    let separator = as_text(separator)?;
+    let mut parts = Vec::new();
+    for list in lists {
+        match &list.value {
+            Value::List(items) => parts.extend(items.iter().map(as_text).collect::<Option<Vec<_>>>()?),
+            Value::Unknown => parts.push(HOLE.to_string()),
+            _ => return None,
+        }
+    }
+    Some(text(parts.join(&separator), span))
+}
+
+/// `%s`, `%d`, `%v`, `%q` and `%%`; other verbs are not computed.
+fn format(arguments: &[Node], span: Span) -> Option<Node> {
+    let (format, values) = arguments.split_first()?;
+    if format.is_unknown() {
+        return Some(unknown(span));
+    }
+    let format = as_text(format)?;
+    let (mut out, mut values, mut rest) = (String::new(), values.iter(), format.as_str());
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        let verb = after.chars().next()?;
+        match verb {
+            '%' => out.push('%'),
+            's' | 'v' | 'd' => match values.next()? {
+                Node { value: Value::List(_) | Value::Map(_), .. } => return Some(unknown(span)),
+                value => out.push_str(&as_text(value)?),
+            },
+            'q' => out.push_str(&quoted(&as_text(values.next()?)?)),
+            _ => return Some(unknown(span)),
+        }
+        rest = after.get(verb.len_utf8()..)?;
+    }
+    out.push_str(rest);
+    Some(text(out, span))
+}
+
+/// A value of another type. Null has every type.
+fn converted(value: &Node, span: Span, convert: impl Fn(&Node) -> Option<Value>) -> Option<Node> {
+    let converted = if matches!(value.value, Value::Null) { Some(Value::Null) } else { convert(value) };
+    converted.map(|converted| node(converted, span))
+}
+
+fn scalar(value: &Node, span: Span, convert: impl Fn(&Node) -> Option<Value>) -> Option<Node> {
+    if is_uncertain(value) { Some(unknown(span)) } else { converted(value, span, convert) }
+}
+
+fn to_list(value: &Node, span: Span) -> Option<Node> {
+    match &value.value {
+        Value::List(items) => Some(Node { value: Value::List(of_one_type(items.clone())), place: value.place.clone() }),
+        Value::Null => Some(node(Value::Null, span)),
+        _ => None,
+    }
+}
+
+fn to_map(value: &Node, span: Span) -> Option<Node> {
+    match &value.value {
+        Value::Map(entries) => {
+            Some(Node { value: Value::Map(map_of_one_type(entries.clone())), place: value.place.clone() })
+        }
+        Value::Null => Some(node(Value::Null, span)),
+        _ => None,
+    }
+}
+
+fn length(value: &Node, span: Span) -> Option<Node> {
+    let length = match &value.value {
+        Value::Text(_) if is_uncertain(value) => return Some(unknown(span)),
+        Value::List(items) if items.iter().any(Node::is_unknown) => return Some(unknown(span)),
+        Value::Map(_) if is_open(value) => return Some(unknown(span)),
+        Value::Text(text) => text.chars().count(),
+        Value::List(items) => items.len(),
+        Value::Map(entries) => entries.len(),
+        _ => return None,
+    };
+    Some(node(Value::Number(length.to_string()), span))
+}
+
+/// The index wraps around.
+fn element(list: &Node, index: &Node, span: Span) -> Option<Node> {
+    let items = list.items();
+    if items.iter().any(Node::is_unknown) {
+        return Some(unknown(span));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a small index")]
+    let index = as_number(index).filter(|index| (0.0..1e9).contains(index))? as usize;
+    item(list, index.checked_rem(items.len())?, span)
+}
+
+fn contains(list: &Node, wanted: &Node, span: Span) -> Option<Node> {
+    Some(any(items_of(list)?.iter().map(|item| equal(item, wanted)), true, span))
+}
+
+/// Whether one of the answers is `wanted`: for `alltrue`, whether none is false.
+fn any(answers: impl Iterator<Item = Option<bool>>, wanted: bool, span: Span) -> Node {
+    let answers: Vec<Option<bool>> = answers.collect();
+    let value = match answers.contains(&Some(wanted)) {
+        true => Value::Bool(wanted),
+        false if answers.contains(&None) => Value::Unknown,
+        false => Value::Bool(!wanted),
+    };
+    node(value, span)
+}
+
+fn one(value: &Node, span: Span) -> Option<Node> {
+    match items_of(value)?.as_slice() {
+        items if items.iter().any(Node::is_unknown) => Some(unknown(span)),
+        [] => Some(node(Value::Null, span)),
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// A string that may be empty becomes an unknown item, which stands for any number of items.
+fn compact(value: &Node, span: Span) -> Option<Node> {
+    let mut kept = Vec::new();
+    for item in items_of(value)?.into_iter().filter(|item| !matches!(item.value, Value::Null)) {
+        let text = as_text(&item)?;
+        if !text.is_empty() {
+            let is_unsure = text.chars().all(|char| char == HOLE);
+            kept.push(Node { value: if is_unsure { Value::Unknown } else { Value::Text(text) }, ..item });
+        }
+    }
+    Some(list(kept, span))
+}
+
+/// A list that is not known becomes an unknown item, which stands for any number of items.
+fn concat(lists: &[Node], span: Span) -> Option<Node> {
+    let mut items = Vec::new();
+    for list in lists {
+        match &list.value {
+            Value::List(own) => items.extend(own.iter().cloned()),
+            Value::Unknown => items.push(list.clone()),
+            _ => return None,
+        }
+    }
+    Some(list(items, span))
+}
+
+fn flatten(value: &Node, span: Span) -> Option<Node> {
+    fn collect(value: &Node, out: &mut Vec<Node>) {
+        match &value.value {
+            Value::List(items) => items.iter().for_each(|item| collect(item, out)),
+            _ => out.push(value.clone()),
+        }
+    }
+    let mut items = Vec::new();
+    items_of(value)?.iter().for_each(|item| collect(item, &mut items));
+    Some(list(items, span))
+}
+
+fn coalesce(values: &[Node], span: Span, is_empty: impl Fn(&Node) -> bool) -> Option<Node> {
+    let first = values.iter().find(|value| !matches!(value.value, Value::Null) && !is_empty(value))?;
+    // What is unknown may be empty, and then the result is another value.
+    let is_unsure = as_text(first).is_some_and(|text| text == HOLE.to_string());
+    Some(if is_unsure { unknown(span) } else { first.clone() })
+}
+
+/// Without a step, it is 1, or -1 if the end is below the start.
+fn range(arguments: &[Node], span: Span) -> Option<Node> {
+    let numbers: Vec<f64> = arguments.iter().map(as_number).collect::<Option<_>>()?;
+    let (start, end, step) = match numbers.as_slice() {
+        [end] => (0.0, *end, if *end < 0.0 { -1.0 } else { 1.0 }),
+        [start, end] => (*start, *end, if end < start { -1.0 } else { 1.0 }),
+        [start, end, step] if *step > 0.0 && end >= start || *step < 0.0 && end <= start => (*start, *end, *step),
+        _ => return None,
+    };
+    let mut items = Vec::new();
+    let mut value = start;
+    while if step > 0.0 { value < end } else { value > end } {
+        if items.len() >= MAX_RANGE {
+            return None;
+        }
+        items.push(node(number(value), span));
+        value += step;
+    }
+    Some(list(items, span))
+}
+
+fn sort(arguments: &[Node], span: Span) -> Option<Node> {
+    let mut items = only(arguments)?.items().to_vec();
+    for item in &mut items {
+        item.value = Value::Text(as_text(item)?);
+    }
+    items.sort_by_key(as_text);
+    Some(list(items, span))
+}
+
+fn slice(arguments: &[Node], span: Span) -> Option<Node> {
+    let [sliced, from, to] = arguments else { return None };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a slice out of range is refused")]
+    let index = |value: &Node| as_number(value).map(|index| index as usize);
+    Some(list(sliced.items().get(index(from)?..index(to)?)?.to_vec(), span))
+}
+
+fn lookup(arguments: &[Node], span: Span) -> Option<Node> {
+    let (map, key, default) = match arguments {
+        [map, key] => (map, key, None),
+        [map, key, default] => (map, key, Some(default)),
+        _ => return None,
+    };
+    if !matches!(map.value, Value::Map(_) | Value::Unknown) {
+        return None;
+    }
+    member(map, &as_text(key)?, span).or_else(|| default.cloned())
+}
+
+/// A part of each entry of a map; unknown if some of its entries are not known.
+fn of_map(map: &Node, span: Span, part: impl Fn(&Entry) -> Node) -> Option<Node> {
+    match &map.value {
+        Value::Map(_) if is_open(map) => Some(unknown(span)),
+        Value::Map(_) => Some(list(sorted(map).into_iter().map(part).collect(), span)),
+        _ => None,
+    }
+}
+
+fn zipmap(keys: &Node, values: &Node, span: Span) -> Option<Node> {
+    if is_unknown_somewhere(keys) || values.items().iter().any(Node::is_unknown) {
+        return Some(unknown(span));
+    }
+    let pairs = keys.items().iter().zip(values.items());
+    let entries = pairs.map(|(key, value)| Some(entry(as_text(key)?, value.clone())));
+    Some(map(entries.collect::<Option<_>>()?, span))
+}
+
+/// The value of a JSON text. All of it has the place of the call.
+fn json_decoded(text: &Node, span: Span) -> Option<Node> {
+    let Some(text) = text.text() else { return Some(unknown(span)) };
+    Some(parse_json(text, &Route::default()).ok()?.placed(span))
+}
+
+/// The JSON of a value, in which every part has the place of its value. An unknown value becomes an unknown part of the
+/// string.
+pub(super) fn json_encoded(value: &Node, span: Span) -> Node {
+    if value.is_unknown() {
+        return unknown(span);
+    }
+    let mut out = TextBuilder::default();
+    write_json(value, &mut out);
+    let (text, parts) = out.finish();
+    Node { value: Value::Text(text), place: Place { span, route: None, parts: parts.map(Into::into) } }
+}
+
+fn write_json(value: &Node, out: &mut TextBuilder) {
+    let place = value.place.span;
+    let start = out.text.len();
+    match &value.value {
+        Value::Null => out.push("null", place),
+        Value::Bool(value) => out.push(if *value { "true" } else { "false" }, place),
+        Value::Number(number) => out.push(number, place),
+        Value::Text(text) => out.push(&quoted(text), place),
+        Value::Unknown => out.push(&quoted(&HOLE.to_string()), place),
+        Value::Map(_) if is_open(value) => out.push(&quoted(OPEN_KEY), place),
+        Value::List(items) => {
+            out.push_unplaced("[");
+            for (index, item) in items.iter().enumerate() {
+                out.push_unplaced(if index == 0 { "" } else { "," });
+                write_json(item, out);
+            }
+            out.push_unplaced("]");
+            out.enclose(start, place);
+        }
+        Value::Map(entries) => {
+            out.push_unplaced("{");
+            for (index, entry) in entries.iter().enumerate() {
+                out.push_unplaced(if index == 0 { "" } else { "," });
+                out.push(&quoted(&entry.key), entry.key_span);
+                out.push_unplaced(":");
+                write_json(&entry.node, out);
+            }
+            out.push_unplaced("}");
+            out.enclose(start, place);
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }

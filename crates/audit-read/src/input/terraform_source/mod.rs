@@ -2,54 +2,165 @@
 //! <https://developer.hashicorp.com/terraform/language>
 //!
 //! ```text
-//!  read, json  ─▶  directory  ─▶  module, eval, calls       ─▶  declarations
+//!  syntax      ─▶  directory  ─▶  module, eval, references  ─▶  declarations
 //!  blocks with     one module     values of expressions,        task definitions, and
 //!  places                         as far as they are known      services that run them
 //! ```
 //!
 //! Every value has its place in the file of the task definition: one from another file has that of the reference to it.
 
-mod access;
 mod blocks;
-mod calls;
 mod consul_ecs;
 mod declarations;
-mod directories;
 mod directory;
-mod encoding;
-mod equality;
 mod eval;
-mod for_expression;
-mod frame;
 mod functions;
-mod instance;
-mod instances;
-mod json;
-mod lists;
-mod maps;
 mod module;
-mod names;
-mod one_type;
-mod outcome;
-mod outputs;
-mod read;
-mod resources;
-mod run;
-mod sets;
-mod strings;
+mod references;
 mod syntax;
-mod tags;
-mod targets;
-mod template;
-mod traversal;
-mod tree;
-mod tree_of_file;
-mod types;
 mod values;
-mod world;
 
-pub use self::tree_of_file::literals;
-pub(super) use self::{
-    run::{read_directories, read_edited, read_text},
-    syntax::is_source_name,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
 };
+
+pub(super) use self::syntax::is_source_name;
+pub use self::syntax::literals;
+use self::{
+    declarations::Declarations,
+    directory::{Directories, Directory, Tree, identity},
+    module::{Callee, Module, World, callee},
+};
+use crate::{
+    definition::TaskDefinition,
+    input::{InputProblem, paths::FoundFile, shared_families::mark_shared_families},
+    source::SourceFile,
+};
+
+/// What Terraform sources contain.
+#[derive(Debug, Default)]
+pub(in crate::input) struct Read {
+    pub definitions: Vec<TaskDefinition>,
+    /// What could not be read.
+    pub problems: Vec<InputProblem>,
+    /// What cannot be checked without a plan.
+    pub unchecked: Vec<InputProblem>,
+    /// The number of files.
+    pub files: usize,
+    /// Whether they have resources of App Mesh, which are not read.
+    pub has_app_mesh: bool,
+}
+
+/// Reads a text on its own: no other file is read.
+pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Read {
+    let mut read = Read { files: 1, ..Read::default() };
+    let directory = Rc::new(Directory::of(vec![file], Vec::new(), &mut read.problems));
+    let world = World::new(Directories::new(None, None));
+    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    run.root(&directory, None);
+    run.read
+}
+
+/// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
+/// out, but what they declare is used. Nothing outside of `roots` is read.
+pub(in crate::input) fn read_directories(files: &[FoundFile], roots: Vec<PathBuf>) -> Read {
+    read_with(files, roots, None)
+}
+
+/// Reads a file with the others of its directory, but with this text instead of that on disk. Nothing outside of
+/// `roots` and of its directory is read.
+pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Read {
+    let path = PathBuf::from(&file.name);
+    if !path.is_file() {
+        return read_text(Arc::clone(file));
+    }
+    let own = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => parent.to_owned(),
+        None => PathBuf::from("."),
+    };
+    let roots = roots.iter().cloned().chain([own]).collect();
+    let found = FoundFile { path, name: file.name.clone(), is_named: true };
+    read_with(&[found], roots, Some(file))
+}
+
+fn read_with(files: &[FoundFile], roots: Vec<PathBuf>, edited: Option<&Arc<SourceFile>>) -> Read {
+    let world = World::new(Directories::new(Some(Tree::new(roots)), edited.cloned()));
+    let groups = groups(files, &world.directories);
+    let read = Read {
+        files: files.len(),
+        has_app_mesh: groups.iter().any(|group| group.directory.has_app_mesh()),
+        ..Read::default()
+    };
+    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    let called: BTreeSet<PathBuf> = groups.iter().flat_map(|group| run.called_by(&group.directory)).collect();
+    // Modules that are called only by each other are read on their own.
+    for is_called in [false, true] {
+        for group in &groups {
+            let identity = identity(&group.directory.path);
+            if called.contains(&identity) == is_called && !run.visited.contains(&identity) {
+                run.root(&group.directory, Some(&group.checked));
+            }
+        }
+    }
+    run.read.problems.extend(world.directories.take_problems());
+    run.read
+}
+
+/// A directory of which files are checked.
+struct Group {
+    directory: Rc<Directory>,
+    /// The names of the files whose definitions are checked.
+    checked: BTreeSet<String>,
+}
+
+fn groups(files: &[FoundFile], directories: &Directories) -> Vec<Group> {
+    let mut groups: BTreeMap<&Path, BTreeSet<String>> = BTreeMap::new();
+    for file in files {
+        let parent = file.path.parent().unwrap_or(Path::new(""));
+        groups.entry(parent).or_default().insert(file.name.clone());
+    }
+    let named: BTreeSet<&str> = files.iter().filter(|file| file.is_named).map(|file| file.name.as_str()).collect();
+    let group = |(path, checked): (&Path, BTreeSet<String>)| {
+        let is_named = checked.iter().any(|name| named.contains(name.as_str()));
+        Group { directory: directories.load(path, is_named), checked }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+struct Run<'w> {
+    world: &'w World,
+    /// The directories of modules that were called, without links.
+    visited: BTreeSet<PathBuf>,
+    read: Read,
+}
+
+impl Run<'_> {
+    /// The directories that a module calls, without links.
+    fn called_by(&self, directory: &Rc<Directory>) -> Vec<PathBuf> {
+        let module = Module::root(self.world, Rc::clone(directory));
+        let callees = directory.calls.iter().map(|call| callee(&module, call));
+        callees.filter_map(|callee| if let Callee::Directory(path, _) = callee { Some(path) } else { None }).collect()
+    }
+
+    /// Reads a module that no other module calls.
+    fn root(&mut self, directory: &Rc<Directory>, checked: Option<&BTreeSet<String>>) {
+        self.world.renew();
+        let module = Module::root(self.world, Rc::clone(directory));
+        let mut declarations = Declarations::default();
+        declarations.read(&module, checked);
+        if self.world.is_exhausted() {
+            let name = directory.files.first().map(|file| file.name.clone()).unwrap_or_default();
+            self.read.problems.push(InputProblem::of(name, "its expressions produce too much"));
+        }
+        let mut definitions: Vec<TaskDefinition> =
+            declarations.found.into_iter().map(|found| found.definition).collect();
+        mark_shared_families(&mut definitions);
+        self.read.definitions.append(&mut definitions);
+        self.read.problems.append(&mut declarations.problems);
+        self.read.unchecked.append(&mut declarations.unchecked);
+        self.visited.append(&mut declarations.visited);
+    }
+}

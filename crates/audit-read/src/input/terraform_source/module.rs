@@ -1,15 +1,91 @@
-//! A module with values for its variables.
+//! A module with values for its variables, the modules that it calls, and what all modules of a run share. Source:
+//! <https://developer.hashicorp.com/terraform/language/modules>
 
-use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    path::PathBuf,
+    rc::Rc,
+    sync::Arc,
+};
 
 use super::{
-    directory::Directory,
-    frame::Frame,
-    instance::Instance,
-    values::unknown,
-    world::{Cause, World},
+    blocks::{Instance, Reader, instances},
+    consul_ecs::{Kind, Release, called},
+    directory::{Directories, Directory, Refusal, identity, joined},
+    eval::Frame,
+    syntax::Block,
+    values::{entry, map, merged, unknown},
 };
-use crate::document::{Node, Span};
+use crate::{
+    document::{Node, Span, Value},
+    source::SourceFile,
+};
+
+/// Expressions nested deeper than this, counting through references, are unknown.
+const MAX_DEPTH: usize = 100;
+
+/// What the expressions of a root module, and of those that it calls, may produce: enough for thousands of task definitions, and a limit for malicious
+/// files.
+const MAX_COST: usize = 2_000_000;
+
+/// What all modules of a run share.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) directories: Directories,
+    left: Cell<usize>,
+    causes: RefCell<Vec<Cause>>,
+}
+
+/// Why a value is unknown.
+#[derive(Debug, Clone)]
+pub(super) struct Cause {
+    pub(super) file: Arc<SourceFile>,
+    pub(super) span: Span,
+    pub(super) reason: String,
+}
+
+impl World {
+    pub(super) fn new(directories: Directories) -> Self {
+        Self { directories, left: Cell::new(MAX_COST), causes: RefCell::default() }
+    }
+
+    /// Begins with the next root module, which has all of the limit.
+    pub(super) fn renew(&self) {
+        self.left.set(MAX_COST);
+        self.causes.take();
+    }
+
+    /// Whether an expression of this depth and cost may be evaluated.
+    pub(super) fn pay(&self, depth: usize, cost: usize) -> bool {
+        self.left.set(self.left.get().saturating_sub(cost));
+        depth < MAX_DEPTH && self.left.get() > 0
+    }
+
+    /// Whether the limit is reached, so that values are unknown.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// Notes why a value is unknown.
+    pub(super) fn because(&self, cause: Cause) {
+        self.causes.borrow_mut().push(cause);
+    }
+
+    /// The same for something that was evaluated before.
+    pub(super) fn because_of(&self, cause: Option<&Cause>) {
+        self.causes.borrow_mut().extend(cause.cloned());
+    }
+
+    /// Evaluates something, and returns also the first reason for which a part of it is unknown.
+    pub(super) fn with_cause<T>(&self, evaluate: impl FnOnce() -> T) -> (T, Option<Cause>) {
+        let before = self.causes.take();
+        let value = evaluate();
+        let mut found = self.causes.replace(before);
+        let first = if found.is_empty() { None } else { Some(found.swap_remove(0)) };
+        (value, first)
+    }
+}
 
 /// A module with values for its variables.
 pub(super) struct Module<'w> {
@@ -105,5 +181,126 @@ impl<'w> Module<'w> {
     pub(super) fn undeclared(&self, name: &str) -> String {
         let files = if self.directory.is_partial { " in the files that could be read" } else { "" };
         format!("{name} is not declared{files}")
+    }
+}
+
+/// Modules that are nested deeper than this are not read.
+const MAX_CALLS: usize = 12;
+
+/// What a call leads to.
+pub(super) enum Callee {
+    /// One of `HashiCorp`'s modules for Consul on ECS.
+    ConsulEcs(Kind, Release),
+    /// A module in the directory tree that is checked: its path without links, and the source of the call.
+    Directory(PathBuf, String),
+    /// A module that may declare task definitions, and why it is not read.
+    Unread(String),
+    /// A module in another directory tree, which is not read: the source of the call.
+    Outside(String),
+    /// A module that gets no containers.
+    Irrelevant,
+}
+
+/// The module that a call leads to.
+pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
+    let literal = |name: &str| call.body.attribute(name).and_then(|attribute| attribute.expression.literal());
+    let Some(source) = literal("source") else {
+        return unread(call, "its source is not a literal");
+    };
+    match called(source, literal("version")) {
+        Some(Ok((kind, release))) => return Callee::ConsulEcs(kind, release),
+        Some(Err(reason)) => return Callee::Unread(reason),
+        None => {}
+    }
+    if !source.starts_with("./") && !source.starts_with("../") {
+        return unread(call, "its source is not in the directories that are checked");
+    }
+    let Some(tree) = &module.world.directories.tree else { return unread(call, "files beside this text are not read") };
+    match tree.find(&module.directory.path, source) {
+        Ok(path) if path == identity(&module.directory.path) || module.location.callers.contains(&path) => {
+            Callee::Unread("it calls itself".to_owned())
+        }
+        Ok(_) if module.location.callers.len() >= MAX_CALLS => Callee::Unread("it is nested too deeply".to_owned()),
+        Ok(path) if path.is_dir() => Callee::Directory(path, source.to_owned()),
+        Ok(_) | Err(Refusal::Missing) => Callee::Unread(format!("its source {source} is no directory")),
+        Err(Refusal::Outside) => Callee::Outside(source.to_owned()),
+    }
+}
+
+/// A module that cannot be read is named if it gets containers.
+fn unread(call: &Block, reason: &str) -> Callee {
+    let gets_containers = call.body.attributes.iter().any(|attribute| attribute.name.contains("container"));
+    if gets_containers { Callee::Unread(reason.to_owned()) } else { Callee::Irrelevant }
+}
+
+impl<'w> Module<'w> {
+    /// The modules in a directory that a call leads to; `None` if their inputs depend on their own outputs.
+    pub(super) fn callees(&self, call: &Block, source: &str, depth: usize) -> Option<Rc<Vec<Called<'w>>>> {
+        let key = (call.file, call.name_span().start);
+        let known = self.callees.borrow().get(&key).cloned();
+        match known {
+            Some(Callees::Known(callees)) => return Some(callees),
+            Some(Callees::Open) => return None,
+            None => {}
+        }
+        self.callees.borrow_mut().insert(key, Callees::Open);
+        let directory = self.world.directories.load(&joined(&self.directory.path, source), true);
+        let called = |instance: Instance| {
+            let module = self.callee(call, source, &instance, Rc::clone(&directory), depth);
+            Called { instance, module }
+        };
+        let callees = Rc::new(instances(self, call, depth).into_iter().map(called).collect::<Vec<_>>());
+        self.callees.borrow_mut().insert(key, Callees::Known(Rc::clone(&callees)));
+        Some(callees)
+    }
+
+    /// The called module with the inputs of one instance of the call.
+    fn callee(&self, call: &Block, source: &str, instance: &Instance, directory: Rc<Directory>, depth: usize) -> Self {
+        let reader = Reader { module: self, block: call, instance, depth };
+        let inputs = reader.arguments().map(|attribute| {
+            let (value, cause) = self.world.with_cause(|| reader.value(attribute));
+            (attribute.name.clone(), Input { value, cause })
+        });
+        let name = call.label(0).unwrap_or_default();
+        Self {
+            world: self.world,
+            directory,
+            location: Location {
+                root: self.location.root.clone(),
+                relative: joined(&self.location.relative, source),
+                callers: [self.location.callers.as_slice(), &[identity(&self.directory.path)]].concat(),
+            },
+            address: self.address_of(&format!("module.{name}{}", instance.suffix)),
+            inputs: Some(inputs.collect()),
+            default_tags: self.default_tags.clone(),
+            known: RefCell::default(),
+            callees: RefCell::default(),
+        }
+    }
+}
+
+impl Module<'_> {
+    /// The tags that the provider adds to all resources. With several providers, it is not known whose.
+    pub(super) fn provider_tags(&self) -> Option<Node> {
+        let providers = self.directory.providers.iter().filter(|block| block.label(0) == Some("aws"));
+        let providers: Vec<&Block> = providers.collect();
+        let tags: Vec<&Block> = providers.iter().flat_map(|provider| provider.body.blocks("default_tags")).collect();
+        let first = tags.first()?;
+        let span = first.span;
+        let attribute = first.body.attribute("tags").filter(|_| providers.len() == 1);
+        let value = attribute.and_then(|attribute| self.evaluate(&attribute.expression, Frame::of(attribute.file)));
+        Some(value.unwrap_or_else(|| unknown(span)))
+    }
+
+    /// The arguments of a resource with the tags of the provider, which it adds to those of the resource.
+    pub(super) fn tagged(&self, mut values: Node) -> Node {
+        let Some(defaults) = &self.default_tags else { return values };
+        let own = values.get("tags").cloned().unwrap_or_else(|| map(Vec::new(), values.place.span));
+        let span = own.place.span;
+        let all = merged(&[defaults.placed(span), own], span).unwrap_or_else(|| unknown(span));
+        if let Value::Map(entries) = &mut values.value {
+            entries.push(entry("tags_all", all));
+        }
+        values
     }
 }

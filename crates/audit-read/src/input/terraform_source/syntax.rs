@@ -1,9 +1,16 @@
-//! The blocks and attributes of a file, in either of Terraform's two notations. Source:
-//! <https://developer.hashicorp.com/terraform/language/syntax/configuration>
+//! The blocks and attributes of a file, in either of Terraform's two notations. Sources:
+//! <https://developer.hashicorp.com/terraform/language/syntax/configuration>,
+//! <https://developer.hashicorp.com/terraform/language/syntax/json>
 
-use hcl_edit::expr;
+use hcl_edit::{
+    expr::{self, ObjectKey},
+    structure,
+};
 
-use crate::document::{Node, Route, Span};
+use crate::{
+    document::{Entry, Node, ParseError, Place, Route, Span, Step, Value, parse_json},
+    source::SourceFile,
+};
 
 /// The content of a file or of a block.
 #[derive(Debug, Default, Clone)]
@@ -101,4 +108,250 @@ pub(in crate::input) fn is_source_name(name: &str) -> bool {
 /// The bytes of a part of the syntax tree.
 pub(super) fn span_of(part: &impl hcl_edit::Span) -> Span {
     part.span().map_or_else(Span::default, |range| Span::new(range.start, range.end))
+}
+
+/// Reads a file of a module, or one with values of variables.
+///
+/// # Errors
+/// It is not in the notation that its name stands for, or it is nested too deeply.
+pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseError> {
+    let text = without_mark(&file.text);
+    let endings: Vec<String> = file.name.rsplit('.').take(2).map(str::to_ascii_lowercase).collect();
+    match endings.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["json", "tfvars"] => return json_values(parse_json(&text, &Route::default())?, index),
+        ["json", ..] => return json_body(parse_json(&text, &Route::default())?, index),
+        _ => {}
+    }
+    Ok(native_body(&parse_native(&text)?, index))
+}
+
+/// The syntax tree of a file in Terraform's native syntax.
+///
+/// # Errors
+/// It is not in that syntax.
+fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
+    hcl_edit::parser::parse_body(text).map_err(|error| {
+        let at = error.location().offset();
+        ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
+    })
+}
+
+/// The text with blanks for a byte order mark, so that all positions remain valid.
+fn without_mark(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.strip_prefix('\u{FEFF}') {
+        Some(rest) => format!("   {rest}").into(),
+        None => text.into(),
+    }
+}
+
+fn native_body(body: &structure::Body, file: usize) -> Body {
+    let attributes = body.attributes().map(|attribute| Attribute {
+        name: attribute.key.to_string(),
+        name_span: span_of(&attribute.key),
+        file,
+        expression: Expression::Native(Box::new(attribute.value.clone())),
+    });
+    let blocks = body.blocks().map(|block| Block {
+        kind: block.ident.to_string(),
+        labels: block.labels.iter().map(label).collect(),
+        body: native_body(&block.body, file),
+        file,
+        span: span_of(&block.ident),
+        route: Some(route(block)),
+    });
+    Body { attributes: attributes.collect(), blocks: blocks.collect() }
+}
+
+/// The steps through the tree of literals to a block that no other block contains.
+fn route(block: &structure::Block) -> Route {
+    let names = block.labels.iter().map(structure::BlockLabel::as_str);
+    std::iter::once(block.ident.as_str()).chain(names).map(|name| Step::Key(name.to_owned())).collect()
+}
+
+fn label(label: &structure::BlockLabel) -> Label {
+    Label { text: label.as_str().to_owned(), span: span_of(label) }
+}
+
+/// The labels that a block of this type has.
+fn labels_of(kind: &str) -> usize {
+    match kind {
+        "resource" | "data" | "ephemeral" => 2,
+        "variable" | "output" | "module" | "provider" | "check" => 1,
+        _ => 0,
+    }
+}
+
+/// The content of a file.
+///
+/// # Errors
+/// It is not a map.
+fn json_body(node: Node, file: usize) -> Result<Body, ParseError> {
+    let span = node.place.span;
+    let Value::Map(entries) = node.value else {
+        return Err(ParseError::new(span, format!("{} where a map of blocks is expected", node.kind())));
+    };
+    let mut body = Body::default();
+    for Entry { key, key_span, node } in entries {
+        let head = Head { kind: &key, span: key_span, file };
+        head.blocks(node, labels_of(&key), &[], &mut body.blocks);
+    }
+    Ok(body)
+}
+
+/// The values of variables: every key is an argument.
+///
+/// # Errors
+/// It is not a map.
+fn json_values(node: Node, file: usize) -> Result<Body, ParseError> {
+    let span = node.place.span;
+    let Value::Map(entries) = node.value else {
+        return Err(ParseError::new(span, format!("{} where a map of values is expected", node.kind())));
+    };
+    Ok(Head { kind: "", span, file }.content(entries))
+}
+
+/// The type of blocks that stand below one key.
+struct Head<'k> {
+    kind: &'k str,
+    span: Span,
+    file: usize,
+}
+
+impl Head<'_> {
+    /// The keys below are labels; a list has several blocks with the same labels.
+    fn blocks(&self, node: Node, missing_labels: usize, labels: &[Label], out: &mut Vec<Block>) {
+        match node.value {
+            Value::List(items) => items.into_iter().for_each(|item| self.blocks(item, missing_labels, labels, out)),
+            Value::Map(entries) if missing_labels > 0 => {
+                for Entry { key, key_span, node } in entries {
+                    let own = [labels, &[Label { text: key, span: key_span }]].concat();
+                    self.blocks(node, missing_labels - 1, &own, out);
+                }
+            }
+            Value::Map(entries) => out.push(Block {
+                kind: self.kind.to_owned(),
+                labels: labels.to_vec(),
+                body: self.content(entries),
+                file: self.file,
+                span: self.span,
+                route: node.place.route,
+            }),
+            _ => {}
+        }
+    }
+
+    /// In JSON, nested blocks are spelled like an argument that is a map or a list of maps. Only the schema of the block
+    /// tells them apart, so that such a key becomes an argument and also blocks.
+    fn content(&self, entries: Vec<Entry>) -> Body {
+        let mut body = Body::default();
+        for Entry { key, key_span, node } in entries {
+            if matches!(node.value, Value::Map(_) | Value::List(_)) {
+                let head = Head { kind: &key, span: key_span, file: self.file };
+                let labels = usize::from(key == "dynamic");
+                head.blocks(node.clone(), labels, &[], &mut body.blocks);
+            }
+            body.attributes.push(Attribute {
+                name: key,
+                name_span: key_span,
+                file: self.file,
+                expression: Expression::Json(node),
+            });
+        }
+        body
+    }
+}
+
+/// The blocks, arguments and literals of a file. What is no literal is a text of its spelling. The argument of
+/// `jsonencode` stands for its call.
+///
+/// # Errors
+/// It is not in Terraform's native syntax.
+pub fn literals(text: &str) -> Result<Node, ParseError> {
+    Ok(of_body(&parse_native(text)?, text, Span::new(0, text.len())))
+}
+
+fn of_body(body: &structure::Body, text: &str, span: Span) -> Node {
+    let mut root = at(Value::Map(Vec::new()), span);
+    for attribute in body.attributes() {
+        let entry = Entry {
+            key: attribute.key.to_string(),
+            key_span: span_of(&attribute.key),
+            node: of_expression(&attribute.value, text),
+        };
+        add(&mut root, entry);
+    }
+    for block in body.blocks() {
+        let span = span_of(block);
+        let mut names: Vec<String> =
+            block.labels.iter().map(structure::BlockLabel::as_str).map(str::to_owned).collect();
+        names.insert(0, block.ident.to_string());
+        let inner = of_body(&block.body, text, span);
+        nest(&mut root, &names, span_of(&block.ident), inner);
+    }
+    root
+}
+
+/// Puts a block below its type and labels. Of several with the same ones, each has a key of its own.
+fn nest(root: &mut Node, names: &[String], span: Span, inner: Node) {
+    let Some((first, rest)) = names.split_first() else { return };
+    let Value::Map(entries) = &mut root.value else { return };
+    if rest.is_empty() {
+        let count = entries.iter().filter(|entry| entry.key.split('#').next() == Some(first)).count();
+        let key = if count == 0 { first.clone() } else { format!("{first}#{count}") };
+        entries.push(Entry { key, key_span: span, node: inner });
+        return;
+    }
+    if !entries.iter().any(|entry| entry.key == *first) {
+        entries.push(Entry { key: first.clone(), key_span: span, node: at(Value::Map(Vec::new()), span) });
+    }
+    if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
+        nest(&mut entry.node, rest, span, inner);
+    }
+}
+
+fn add(root: &mut Node, entry: Entry) {
+    if let Value::Map(entries) = &mut root.value {
+        entries.push(entry);
+    }
+}
+
+fn of_expression(expression: &expr::Expression, text: &str) -> Node {
+    let span = span_of(expression);
+    let value = match expression {
+        expr::Expression::Null(_) => Value::Null,
+        expr::Expression::Bool(value) => Value::Bool(*value.value()),
+        expr::Expression::Number(value) => Value::Number(value.value().to_string()),
+        expr::Expression::String(value) => Value::Text(value.value().clone()),
+        expr::Expression::Parenthesis(parenthesis) => return of_expression(parenthesis.inner(), text),
+        expr::Expression::FuncCall(call) if call.name.name.as_str() == "jsonencode" && call.args.len() == 1 => {
+            match call.args.get(0) {
+                Some(argument) => return of_expression(argument, text),
+                None => Value::Null,
+            }
+        }
+        expr::Expression::Array(array) => Value::List(array.iter().map(|item| of_expression(item, text)).collect()),
+        expr::Expression::Object(object) => {
+            let entries = object.iter().map(|(key, value)| {
+                let (key, key_span) = match key {
+                    ObjectKey::Ident(name) => (name.as_str().to_owned(), span_of(name)),
+                    ObjectKey::Expression(name) => match name.as_str() {
+                        Some(name_text) => (name_text.to_owned(), span_of(name)),
+                        None => (format!("({})", spelled(text, span_of(name))), span_of(name)),
+                    },
+                };
+                Entry { key, key_span, node: of_expression(value.expr(), text) }
+            });
+            Value::Map(entries.collect())
+        }
+        _ => Value::Text(format!("\u{FDD0}{}", spelled(text, span))),
+    };
+    at(value, span)
+}
+
+fn spelled(text: &str, span: Span) -> &str {
+    text.get(span.start..span.end).unwrap_or_default()
+}
+
+fn at(value: Value, span: Span) -> Node {
+    Node { value, place: Place::fixed(span) }
 }

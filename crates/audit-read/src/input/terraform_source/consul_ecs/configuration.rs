@@ -10,7 +10,7 @@ use super::{
 use crate::{
     document::{Node, Value},
     input::terraform_source::{
-        encoding::json_encoded,
+        functions::json_encoded,
         values::{as_bool, node, unknown},
     },
 };

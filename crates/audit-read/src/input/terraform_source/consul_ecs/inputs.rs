@@ -11,9 +11,7 @@ use crate::{
         terraform::string_of,
         terraform_source::{
             blocks::Reader,
-            equality::equal,
-            maps::merged,
-            values::{as_bool, entry, is_open, list, map, node, text, unknown},
+            values::{as_bool, entry, equal, is_open, list, map, merged, node, text, unknown},
         },
     },
 };
