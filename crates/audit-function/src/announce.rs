@@ -33,7 +33,6 @@ impl AnnounceError {
     }
 }
 
-/// A message to the subscribers of the topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Its subject: ASCII in one line, at most 100 characters.
@@ -49,14 +48,12 @@ pub trait Topic: Send + Sync {
     async fn notify(&self, message: &Message) -> Result<(), AnnounceError>;
 }
 
-/// An SNS topic.
 pub struct SnsTopic {
     topics: aws_sdk_sns::Client,
     topic_arn: String,
 }
 
 impl SnsTopic {
-    /// The topic with this ARN.
     pub fn new(config: &SdkConfig, topic_arn: String) -> Self {
         Self { topics: aws_sdk_sns::Client::new(config), topic_arn }
     }

@@ -23,20 +23,16 @@ const TRIES: usize = 8;
 /// The findings that this invocation announces.
 #[derive(Debug)]
 pub(super) struct Claim<'r> {
-    /// The revision.
     pub(super) revision: TaskDefinitionArn,
-    /// The new findings.
     pub(super) fresh: BTreeMap<Uuid, &'r Reported>,
 }
 
-/// The records of announced findings.
 pub(super) struct AnnouncementLog<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,
 }
 
 impl AnnouncementLog<'_> {
-    /// Claims the new findings of a revision.
     pub(super) async fn claim<'r>(&self, revision_findings: &RevisionFindings<'r>) -> Result<Claim<'r>, StoreError> {
         let key = key(&revision_findings.revision);
         let claimed = |fresh: &BTreeSet<Uuid>| {
@@ -106,7 +102,6 @@ fn render(record: &Record) -> String {
     serde_json::json!(record).to_string()
 }
 
-/// The record of a revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The findings that were announced, and when.
@@ -147,7 +142,6 @@ impl Record {
         fresh
     }
 
-    /// Marks claimed findings as announced.
     pub(super) fn announced(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
         for finding in findings {
             self.claimed.remove(finding);
@@ -155,7 +149,6 @@ impl Record {
         }
     }
 
-    /// Releases claimed findings.
     pub(super) fn release(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
         self.claimed.retain(|finding, claimed| claimed.by != invocation.id || !findings.contains(finding));
     }
@@ -164,10 +157,8 @@ impl Record {
 /// The UUID namespace of fingerprints.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_696e);
 
-/// The findings of a revision.
 #[derive(Debug)]
 pub(super) struct RevisionFindings<'r> {
-    /// The revision.
     pub(super) revision: TaskDefinitionArn,
     /// The findings, by a fingerprint of their content. The report's own fingerprints also depend on the name in the
     /// order.

@@ -36,7 +36,6 @@ pub struct Edges {
     pub bus: Arc<dyn EventPublisher>,
 }
 
-/// Audits an account.
 pub struct Auditor {
     clusters: ClusterSelection,
     deployment: Deployment,
@@ -48,7 +47,6 @@ pub struct Auditor {
 #[derive(Debug, thiserror::Error)]
 #[error("{}\n{summary}", reasons.join("; "))]
 pub struct Incomplete {
-    /// The causes.
     pub reasons: Vec<String>,
     /// The summary of the report, in one line.
     pub summary: String,

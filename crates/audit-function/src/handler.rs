@@ -66,7 +66,6 @@ pub struct Invocation {
 /// The formats of orders, for errors.
 const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, concise, sarif, junit, github, gitlab, markdown or html) and "announce": false if you like"#;
 
-/// An invalid order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("payload: got {payload}, expected {EXPECTED}: {why}")]
 pub struct OrderError {
@@ -77,11 +76,8 @@ pub struct OrderError {
 /// What to audit, and how to report it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// What to audit.
     pub scope: Scope,
-    /// The format of the report.
     pub format: Format,
-    /// Whether to announce new findings.
     pub announces: bool,
 }
 
@@ -96,7 +92,6 @@ pub enum Scope {
     Cluster(String),
     /// The newest revision of a family.
     Family(String),
-    /// A revision.
     Definition(String),
     /// A revision that was just registered.
     Registered(TaskDefinitionArn),

@@ -21,7 +21,6 @@ use crate::handler::Invocation;
 const LINK_LIFETIME: Duration = Duration::from_secs(60 * 60);
 const RECORD_TYPE: &str = "application/json";
 
-/// An error of S3.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A call failed, or its answer could not be read.
@@ -29,7 +28,6 @@ pub enum StoreError {
     Failed {
         /// The AWS operation.
         operation: &'static str,
-        /// The object.
         key: String,
         /// What happened.
         reason: String,
@@ -37,7 +35,6 @@ pub enum StoreError {
     /// Other invocations kept writing the object.
     #[error("bucket: PutObject of {key} failed: another invocation wrote it {tries} times in between")]
     Contended {
-        /// The object.
         key: String,
         /// The number of attempts.
         tries: usize,
@@ -54,9 +51,7 @@ impl StoreError {
 /// A record as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Its text.
     pub text: String,
-    /// Its version.
     pub version: Version,
 }
 
@@ -67,7 +62,6 @@ pub struct Version(pub String);
 /// The bucket operations that the auditor uses. Keys include the prefix: `reports/…`, `announced/…`.
 #[async_trait]
 pub trait ReportStore: Send + Sync {
-    /// The bucket's name.
     fn bucket(&self) -> &str;
 
     /// Writes a report.
@@ -86,14 +80,12 @@ pub trait ReportStore: Send + Sync {
     async fn replace(&self, key: &str, text: String, seen: &Version) -> Result<Option<Version>, StoreError>;
 }
 
-/// An S3 bucket.
 pub struct S3Store {
     client: Client,
     bucket: String,
 }
 
 impl S3Store {
-    /// The bucket with this name.
     pub fn new(config: &SdkConfig, bucket: String) -> Self {
         Self { client: Client::new(config), bucket }
     }
@@ -161,21 +153,17 @@ fn written(key: &str, sent: Result<PutObjectOutput, SdkError<PutObjectError>>) -
 /// The largest answer, in bytes: Lambda accepts 6 MB.
 const MAX_ANSWER: usize = 5_000_000;
 
-/// Why the answer could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AnswerError {
-    /// The report could not be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
     /// The report in JSON could not be parsed.
     #[error("the report is no JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The report could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Answers an invocation.
 pub(super) struct Responder<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,

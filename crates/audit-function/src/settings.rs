@@ -18,7 +18,6 @@ use mesh::{
 
 const CONFIGURATION: &str = "AUDIT_CONFIGURATION";
 
-/// The settings.
 #[derive(Debug)]
 pub struct AuditSettings {
     /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`: the clusters of scheduled audits.

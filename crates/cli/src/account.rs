@@ -17,14 +17,13 @@ use aws::{
 use clap::Args;
 use consul::{ConsulAddresses, HttpConsul};
 use diagnosis::{History, Reader, Scope, Tokens, Wanted, clusters::select};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, secret_name::SecretNamePrefix,
     tenancy::Tenancy,
 };
 
-use crate::{consul_variables::ConsulVariables, streams::Failure};
+use crate::{consul_variables::ConsulVariables, output::Progress, streams::Failure};
 
 /// Which account and region
 #[derive(Debug, Args)]
@@ -39,23 +38,20 @@ pub(super) struct AwsArguments {
 }
 
 impl AwsArguments {
-    /// The profile, if one was given.
     pub(super) fn profile(&self) -> Option<&str> {
         self.profile.as_deref()
     }
 
-    /// The configuration of all clients.
     pub(super) async fn sdk(&self) -> Result<SdkConfig, Failure> {
         let config = sdk::of_user(self.profile.as_deref(), self.region.as_deref()).await;
         if config.region().is_none() {
             let reason = "no AWS region is known; pass --region, set AWS_REGION, or set a region in the profile";
-            return Err(Failure::Message(reason.to_owned()));
+            return Err(Failure::new(reason));
         }
         Ok(config)
     }
 }
 
-/// A runtime for one command.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
@@ -80,7 +76,6 @@ pub(super) struct PrefixArguments {
     secret_name_prefix: Option<SecretNamePrefix>,
 }
 
-/// How the stack is installed.
 pub(super) struct Installation {
     /// Its parameters; none if there is no such stack.
     parameters: Option<BTreeMap<String, String>>,
@@ -90,7 +85,6 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    /// The value of a parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.as_ref()?.get(name).map(String::as_str)
     }
@@ -102,27 +96,23 @@ impl Installation {
             (named.is_empty(), self.parameter("EcsClusterArns"), clusters.first())
         {
             let prefix = first.as_str().strip_suffix(first.name());
-            let invalid = |invalid: InvalidField| Failure::Message(invalid.to_string());
-            let managed = ClusterSelection::parse(wanted, prefix).map_err(invalid)?;
+            let managed = ClusterSelection::parse(wanted, prefix).map_err(Failure::new)?;
             clusters.retain(|cluster| managed.contains(cluster));
         }
         Ok(clusters)
     }
 }
 
-/// Parses the prefix of the names of secrets.
 pub(super) fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
     text.parse().map_err(|invalid: InvalidField| invalid.to_string())
 }
 
-/// The clients of ECS and Consul.
 pub(super) struct Clients {
     pub(super) sdk: SdkConfig,
     pub(super) ecs: AwsEcs,
     pub(super) consul: HttpConsul,
     /// The tenancy of tasks without Enterprise tags.
     tenancy: Tenancy,
-    /// The hosts of `CONSUL_HTTP_ADDR`.
     consul_hosts: BTreeSet<String>,
 }
 
@@ -149,13 +139,12 @@ impl Clients {
         let parameters = found.map(|stack| stack.parameters);
         let of_stack = || {
             let name = parameters.as_ref().and_then(|all| all.get("SecretNamePrefix"));
-            secret_prefix(name.map_or(DEFAULT_PREFIX, String::as_str)).map_err(Failure::Message)
+            secret_prefix(name.map_or(DEFAULT_PREFIX, String::as_str)).map_err(Failure::new)
         };
         let prefix = prefix.secret_name_prefix.clone().map_or_else(of_stack, Ok)?;
         Ok(Installation { parameters, prefix, problem })
     }
 
-    /// A reader of clusters.
     pub(super) fn reader(&self, installation: &Installation) -> Reader<'_> {
         let secret_prefix = installation.prefix.clone();
         let of_stack = installation.parameter("ConsulHttpAddr").and_then(|text| text.parse::<ConsulAddresses>().ok());
@@ -175,7 +164,7 @@ pub(super) fn known(tokens: &ReadTokens) -> Option<&Tokens> {
 
 /// The clusters with these names or ARNs; every cluster, without any.
 pub(super) async fn selected(ecs: &AwsEcs, named: &[String]) -> Result<Vec<ClusterArn>, Failure> {
-    select(ecs, named).await.map_err(|error| Failure::Message(error.to_string()))
+    select(ecs, named).await.map_err(Failure::new)
 }
 
 /// The log groups in the template. That of the audit says nothing of a single task: its revision is audited again.
@@ -192,12 +181,10 @@ pub(super) struct HistoryArguments {
 }
 
 impl HistoryArguments {
-    /// The name of the stack.
     pub(super) fn stack(&self) -> &str {
         &self.stack.stack
     }
 
-    /// Since when the log is read.
     pub(super) fn since(&self, now: Timestamp) -> Timestamp {
         now.checked_sub(self.since).unwrap_or(Timestamp::UNIX_EPOCH)
     }
@@ -221,7 +208,6 @@ impl HistoryArguments {
 /// The longest span: CloudWatch Logs keeps lines for at most ten years.
 const LONGEST_DAYS: u64 = 3_653;
 
-/// Reads a span.
 fn span(text: &str) -> Result<Duration, String> {
     let refused =
         || format!("{text:?}: expected a number with its unit, as 30m, 24h or 7d, of up to {LONGEST_DAYS} days");
@@ -267,20 +253,13 @@ impl LiveArguments {
 
     /// Reads from ECS, and shows the progress on a terminal.
     pub(super) fn gather(&self) -> Result<Gathered, Failure> {
-        let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{spinner} {pos} of {len} task definitions read");
-        progress.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
-        progress.enable_steady_tick(Duration::from_millis(120));
-        let gathered = runtime()?.block_on(async {
+        let progress = Progress::new()?;
+        let work = async {
             let ecs = AwsEcs::new(&self.aws.sdk().await?);
-            let show = |done: usize, total: usize| {
-                progress.set_length(total as u64);
-                progress.set_position(done as u64);
-            };
+            let show = |done, total| progress.say(&format!("{done} of {total} task definitions read"));
             Ok(gather_live(&ecs, &self.scope(), &show).await)
-        });
-        progress.finish_and_clear();
-        gathered
+        };
+        runtime()?.block_on(progress.during(work))
     }
 
     fn scope(&self) -> LiveScope {

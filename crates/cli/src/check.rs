@@ -86,7 +86,6 @@ struct ReportArguments {
     quiet: bool,
 }
 
-/// Parses a format.
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     let names = PossibleValuesParser::new(Format::ALL.map(Format::as_str));
     names.try_map(|name| Format::named(&name).ok_or("no such format"))
@@ -132,7 +131,7 @@ fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>)
         let gap = if counts.is_empty() || !report.has_summary { "" } else { "\n" };
         return Ok(format!("{counts}{gap}{}", report.summary_line()));
     }
-    report.render(arguments.output, medium).map_err(|error| Failure::Message(error.to_string()))
+    report.render(arguments.output, medium).map_err(Failure::new)
 }
 
 fn exit(arguments: &Arguments, checked: &Checked, report: &Report) -> Exit {
@@ -155,7 +154,6 @@ const NOTHING_FOUND: &str = "no task definition found; the supported formats are
 const NOTHING_KNOWN: &str =
     "no task definition could be checked: what the Terraform sources contain is known only with a plan";
 
-/// The input of a check, and its findings.
 pub(super) struct Checked {
     /// What was read, for messages.
     input: String,
@@ -179,7 +177,7 @@ impl Checked {
         if all_rules().all(|rule| config.severity_of(rule).is_none()) {
             let reason =
                 "no rule is applied: --select, --ignore and [severity] leave none; `ecs-mesh config show` has them";
-            return Err(Failure::Message(reason.to_owned()));
+            return Err(Failure::new(reason));
         }
         let here = [".".to_owned()];
         let live = live.filter(|live| live.is_requested());

@@ -55,7 +55,6 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     Ok(Exit::Clean)
 }
 
-/// The name of the configuration file.
 pub(super) const NAME: &str = "ecs-mesh.toml";
 const HEADING: &str = "Rules";
 
@@ -112,8 +111,7 @@ pub(super) fn read(path: Option<&Path>, working_directory: &Path) -> Result<Conf
 /// Reads the text of a configuration file in `directory`.
 pub(super) fn parse(path: &Path, text: String, directory: &Path, working_directory: &Path) -> Result<Config, Failure> {
     let name = path.strip_prefix(working_directory).unwrap_or(path).display().to_string();
-    Config::read(&SourceFile::new(name, text), directory, &Threshold::NAMES)
-        .map_err(|error| Failure::Message(error.to_string()))
+    Config::read(&SourceFile::new(name, text), directory, &Threshold::NAMES).map_err(Failure::new)
 }
 
 /// The configuration file: that at `path`, or the nearest one from the working directory upwards.

@@ -88,7 +88,7 @@ fn tenancy(partition: Option<&str>, namespace: Option<&str>) -> Result<Tenancy, 
     }
     let name = |variable: &str, value: Option<&str>| {
         let parsed = value.unwrap_or("default").parse::<TenancyName>();
-        parsed.map_err(|invalid| Failure::Message(invalid.in_field(variable).to_string()))
+        parsed.map_err(|invalid| Failure::new(invalid.in_field(variable)))
     };
     Ok(Tenancy::Enterprise {
         partition: name("CONSUL_PARTITION", partition)?,

@@ -53,7 +53,6 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     })
 }
 
-/// Connects everything, and makes the checks.
 async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let sdk = arguments.aws.sdk().await?;
     let variables = ConsulVariables::read(|name| env::var(name).ok())?;
@@ -62,7 +61,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
     let queues = DeadLetterQueues::new(&sdk);
     // Of an installation, only the controllers of consul-ecs are looked for, which does not depend on the names of secrets.
-    let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::Message)?;
+    let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::new)?;
     let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone(), consul_hosts: variables.hosts() };
     let reader = Reader::new(&ecs, &consul, scope);
     let progress = Progress::new()?;

@@ -21,7 +21,6 @@ use crate::{
     streams::{self, Exit, Failure, Streams},
 };
 
-/// The name of standard input in reports.
 const STANDARD_INPUT: &str = "<stdin>";
 
 /// Fix findings whose fix is unambiguous
@@ -151,9 +150,7 @@ fn why(left: &Left) -> String {
 
 /// A text before and after.
 pub(super) struct Change<'c> {
-    /// The file.
     pub(super) before: &'c SourceFile,
-    /// Its text afterwards.
     pub(super) after: &'c str,
 }
 

@@ -95,11 +95,11 @@ enum Generation {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let gathered = gather(std::slice::from_ref(&arguments.file), streams.input);
     if let Some(problem) = gathered.problems.first() {
-        return Err(Failure::Message(problem.to_string()));
+        return Err(Failure::new(problem));
     }
     let definition = chosen(arguments, &gathered.material)?;
-    let edits = inject(definition, &options(arguments)?).map_err(message)?;
-    let text = apply(&definition.file.text, definition.dialect, &edits).map_err(message)?;
+    let edits = inject(definition, &options(arguments)?).map_err(Failure::new)?;
+    let text = apply(&definition.file.text, definition.dialect, &edits).map_err(Failure::new)?;
     let result = Arc::new(SourceFile::new(definition.file.name.clone(), text));
     if arguments.diff {
         let change = Change { before: &definition.file, after: &result.text };
@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     } else {
         streams.print(&result.text)?;
     }
-    if log_configuration(definition).map_err(message)?.is_none() {
+    if log_configuration(definition).map_err(Failure::new)?.is_none() {
         streams.diagnostic(
             "info: the mesh's containers get no logConfiguration: no app has one that they can use (awsfirelens is not carried over)",
         );
@@ -143,9 +143,10 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     if target == Target::Client && !arguments.no_acls && token_secrets.is_none() {
         let reason = "with ACLs, the client generation reads its tokens from secrets: give --client-token-secret and \
                       --service-token-secret, or set --no-acls";
-        return Err(Failure::Message(reason.to_owned()));
+        return Err(Failure::new(reason));
     }
-    let service_name = arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(message)?;
+    let service_name =
+        arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(Failure::new)?;
     let upstreams: Result<Vec<Upstream>, _> = arguments.upstream.iter().map(|text| text.parse()).collect();
     let images = images(arguments, target)?;
     Ok(Options {
@@ -154,7 +155,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
         port: arguments.port,
         consul_hosts: arguments.consul_hosts.clone(),
         datacenter: arguments.datacenter.clone(),
-        upstreams: upstreams.map_err(message)?,
+        upstreams: upstreams.map_err(Failure::new)?,
         ca_secret: arguments.ca_secret.clone(),
         acls: !arguments.no_acls,
         token_secrets,
@@ -168,10 +169,10 @@ fn images(arguments: &Arguments, target: Target) -> Result<Images, Failure> {
     match (arguments.consul_version, &arguments.consul_ecs_image) {
         (Some(_), _) if target == Target::Client => {
             let reason = "--consul-version chooses images of the dataplane generation; give --consul-ecs-image instead";
-            Err(Failure::Message(reason.to_owned()))
+            Err(Failure::new(reason))
         }
-        (Some(servers), _) => newest.of_consul(servers).map_err(message),
-        (None, Some(image)) => newest.with_consul_ecs(target, image).map_err(message),
+        (Some(servers), _) => newest.of_consul(servers).map_err(Failure::new),
+        (None, Some(image)) => newest.with_consul_ecs(target, image).map_err(Failure::new),
         (None, None) => Ok(newest),
     }
 }
@@ -197,8 +198,4 @@ fn datacenter(name: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err("a datacenter's name has letters, digits, - and _".to_owned())
-}
-
-fn message(error: impl std::fmt::Display) -> Failure {
-    Failure::Message(error.to_string())
 }

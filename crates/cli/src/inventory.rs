@@ -4,18 +4,16 @@ use std::fmt::Write;
 
 use audit::versions::{InvalidVersion, Line};
 use audit_read::input::{Gathered, gather};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use consul::{HttpConsul, Release};
-use diagnosis::{
-    Generation, InventoryReport, InventoryRow, UpgradeError, UpgradeReport, inventory, rows_of_files, upgrade,
-};
+use diagnosis::{Generation, InventoryReport, InventoryRow, UpgradeReport, inventory, rows_of_files, upgrade};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
     account::{AwsArguments, Clients, PrefixArguments, StackArguments, runtime, selected},
     consul_variables::{ConsulVariables, names_consul},
-    output::{Progress, json},
+    output::{Listing, Progress, json},
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted, wrapped},
     streams::{Exit, Failure, Streams},
     upgrade,
@@ -47,21 +45,10 @@ pub(super) struct Arguments {
     #[command(flatten)]
     prefix: PrefixArguments,
     /// The format
-    #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Listing::Text)]
+    output: Listing,
     #[command(flatten)]
     aws: AwsArguments,
-}
-
-/// A format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-    /// A table for a page
-    Markdown,
 }
 
 /// Checks a version of Consul, and keeps it as it is written.
@@ -79,8 +66,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let upgrade = match arguments.target_consul {
             Some(target) => {
                 let from = inventory.consul.as_deref().and_then(|version| Line::of_version(version).ok());
-                let refused = |error: UpgradeError| Failure::Message(error.to_string());
-                Some(upgrade(&inventory.rows, from, target).map_err(refused)?)
+                Some(upgrade(&inventory.rows, from, target).map_err(Failure::new)?)
             }
             None => None,
         };
@@ -104,22 +90,22 @@ pub(super) struct Document {
 }
 
 impl Document {
-    fn show(&self, format: Format, streams: &mut Streams<'_>) -> Result<(), Failure> {
+    fn show(&self, format: Listing, streams: &mut Streams<'_>) -> Result<(), Failure> {
         let (inventory, medium) = (&self.inventory, streams.medium());
         let mut text = match format {
-            Format::Text => text(inventory, medium),
-            Format::Json => json(self),
-            Format::Markdown => markdown(inventory),
+            Listing::Text => text(inventory, medium),
+            Listing::Json => json(self),
+            Listing::Markdown => markdown(inventory),
         };
         if let Some(upgrade) = &self.upgrade {
             match format {
-                Format::Text => text.push_str(&upgrade::text(upgrade, medium)),
-                Format::Markdown => text.push_str(&upgrade::markdown(upgrade)),
-                Format::Json => {}
+                Listing::Text => text.push_str(&upgrade::text(upgrade, medium)),
+                Listing::Markdown => text.push_str(&upgrade::markdown(upgrade)),
+                Listing::Json => {}
             }
         }
         streams.print(&text)?;
-        if format != Format::Json {
+        if format != Listing::Json {
             streams.problems(&inventory.problems);
         }
         Ok(())
@@ -141,7 +127,6 @@ impl Document {
     }
 }
 
-/// The inventory of clusters.
 async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> {
     let clients = Clients::new(&arguments.aws).await?;
     let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
@@ -161,7 +146,6 @@ async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> 
     progress.during(work).await
 }
 
-/// The inventory of files.
 async fn of_files(arguments: &Arguments, gathered: Gathered) -> Result<InventoryReport, Failure> {
     let consul = ConsulVariables::read(|name| std::env::var(name).ok())?.client()?;
     // What only a plan tells may be a task definition that blocks an upgrade.

@@ -28,6 +28,17 @@ pub(super) enum Output {
     Json,
 }
 
+/// The format of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Listing {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// A table for a page
+    Markdown,
+}
+
 /// The argument of the commands that read a running account.
 #[derive(Debug, Args)]
 pub(super) struct OutputArguments {
@@ -77,11 +88,10 @@ impl Progress {
     pub(super) fn new() -> Result<Self, Failure> {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-        bar.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
+        bar.set_style(style.map_err(Failure::new)?);
         Ok(Self(bar))
     }
 
-    /// Says what is being done.
     pub(super) fn say(&self, what: &str) {
         self.0.set_message(what.to_owned());
     }

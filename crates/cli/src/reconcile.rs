@@ -1,6 +1,6 @@
 //! The function `reconcile` of a stack, and the report that it answers.
 
-use aws::installation::{AwsInstallation, InstallationError, Invoked};
+use aws::installation::{AwsInstallation, Invoked};
 use mesh::arn::ClusterArn;
 use report::{ClusterReport, ReconcileOrder, SweepReport};
 use serde::Deserialize;
@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{output::Progress, streams::Failure};
 
-/// The function in the template.
 const RECONCILE: &str = "ReconcileFunction";
 
-/// The function `reconcile` of a stack.
 pub(super) struct Reconcile<'a> {
     installation: &'a AwsInstallation,
     function: String,
@@ -19,19 +17,17 @@ pub(super) struct Reconcile<'a> {
 }
 
 impl<'a> Reconcile<'a> {
-    /// The function with this name.
     pub(super) fn named(function: &str, installation: &'a AwsInstallation, progress: &'a Progress) -> Self {
         Self { installation, function: function.to_owned(), progress }
     }
 
-    /// The function of the stack with this name.
     pub(super) async fn of(
         name: &str,
         installation: &'a AwsInstallation,
         progress: &'a Progress,
     ) -> Result<Self, Failure> {
         progress.say("looking for the function");
-        let function = progress.during(installation.resource(name, RECONCILE)).await.map_err(|error| failed(&error))?;
+        let function = progress.during(installation.resource(name, RECONCILE)).await.map_err(Failure::new)?;
         Ok(Self { installation, function, progress })
     }
 
@@ -56,12 +52,8 @@ impl<'a> Reconcile<'a> {
         let clusters = clusters.iter().map(ToString::to_string).collect();
         let order = json!(ReconcileOrder { clusters, dry_run: is_dry_run, force, ..ReconcileOrder::default() });
         let answer = self.progress.during(self.installation.invoke(&self.function, &order)).await;
-        read(answer.map_err(|error| failed(&error))?)
+        read(answer.map_err(Failure::new)?)
     }
-}
-
-fn failed(error: &InstallationError) -> Failure {
-    Failure::Message(error.to_string())
 }
 
 /// The report in an answer, and its JSON. An incomplete sweep ends with an error that has the reasons on its first line, and then
@@ -82,7 +74,6 @@ pub(super) fn read(answer: Invoked) -> Result<(SweepReport, Value), Failure> {
     }
 }
 
-/// Whether anything is planned.
 pub(super) fn has_actions(report: &SweepReport) -> bool {
     report.clusters.iter().any(|cluster| !cluster.planned.is_empty())
 }
@@ -96,7 +87,6 @@ pub(super) fn has_changes(report: &SweepReport) -> bool {
     !report.problems.is_empty() || report.clusters.iter().any(|cluster| changes(cluster) > 0)
 }
 
-/// The number of deletions that a sweep would make.
 pub(super) fn deletions(report: &SweepReport) -> usize {
     report.clusters.iter().flat_map(|cluster| &cluster.planned).filter(|planned| planned.deletes()).count()
 }

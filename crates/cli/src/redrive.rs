@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws::{
     installation::AwsInstallation,
-    queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, QueueError, Redrive},
+    queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, Redrive},
 };
 use clap::Args;
 use diagnosis::failed_event::summarize;
@@ -18,7 +18,6 @@ use crate::{
     streams::{Exit, Failure, Streams, confirm_unless},
 };
 
-/// The dead-letter queue in the template.
 const FAILED_EVENTS: &str = "FailedEventsQueue";
 /// How often the progress is read.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -56,13 +55,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         progress.say("reading the dead-letter queue");
         let read = async {
             let url = installation.resource(&arguments.stack.stack, FAILED_EVENTS).await;
-            let url = url.map_err(|error| Failure::Message(error.to_string()))?;
-            let queue = queues.queue(&url).await.map_err(|error| failed(&error))?;
-            let some = if queue.messages == 0 {
-                Vec::new()
-            } else {
-                queues.look(&url).await.map_err(|error| failed(&error))?
-            };
+            let url = url.map_err(Failure::new)?;
+            let queue = queues.queue(&url).await.map_err(Failure::new)?;
+            let some = if queue.messages == 0 { Vec::new() } else { queues.look(&url).await.map_err(Failure::new)? };
             Ok::<_, Failure>((queue, some))
         };
         let (queue, some) = progress.during(read).await?;
@@ -105,9 +100,9 @@ fn end(
 
 /// Starts the redrive, and waits until it has ended.
 async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &Progress) -> Result<Redrive, Failure> {
-    let newest = async || queues.newest_redrive(&queue.arn).await.map_err(|error| failed(&error));
+    let newest = async || queues.newest_redrive(&queue.arn).await.map_err(Failure::new);
     let before = newest().await?.map(|earlier| earlier.started);
-    queues.start_redrive(&queue.arn).await.map_err(|error| failed(&error))?;
+    queues.start_redrive(&queue.arn).await.map_err(Failure::new)?;
     let work = async {
         let mut unlisted = 0;
         loop {
@@ -128,15 +123,10 @@ async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &
     progress.during(work).await
 }
 
-fn failed(error: &QueueError) -> Failure {
-    Failure::Message(error.to_string())
-}
-
 fn messages(count: usize) -> String {
     counted(count, "message", "messages")
 }
 
-/// What is in the dead-letter queue.
 struct Found {
     queue: DeadLetterQueue,
     some: Vec<FailedMessage>,

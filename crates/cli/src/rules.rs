@@ -3,11 +3,12 @@
 use std::{fs, io, path::PathBuf};
 
 use audit::{finding::Severity, report::page, rule::Rule, rules::rules};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use crate::{
     explain,
+    output::Listing,
     sheet::{Cell, Medium, Sheet, Tone},
     streams::{Exit, Failure, Streams, write},
 };
@@ -29,13 +30,6 @@ pub(super) struct Arguments {
     output_dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Listing {
-    Text,
-    Json,
-    Markdown,
-}
-
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let words: Vec<String> = arguments.words.iter().map(|word| word.to_lowercase()).collect();
     let found: Vec<&'static Rule> = rules().filter(|rule| has_words(rule, &words)).collect();
@@ -51,7 +45,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             }
             write(&directory.join("README.md"), &explain::markdown_index(&found))?;
         }
-        (_, Some(_)) => return Err(Failure::Message("--output-dir requires --output markdown".to_owned())),
+        (_, Some(_)) => return Err(Failure::new("--output-dir requires --output markdown")),
         (Listing::Markdown, None) => streams.print(&explain::markdown_index(&found))?,
         (Listing::Text, None) => streams.print(&text(&found, streams.medium()))?,
         (Listing::Json, None) => streams.print(&json(&found)?)?,
@@ -106,5 +100,5 @@ fn json(rules: &[&'static Rule]) -> Result<String, Failure> {
             })
         })
         .collect();
-    serde_json::to_string_pretty(&rules).map(|json| json + "\n").map_err(|error| Failure::Message(error.to_string()))
+    serde_json::to_string_pretty(&rules).map(|json| json + "\n").map_err(Failure::new)
 }

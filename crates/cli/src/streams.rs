@@ -193,6 +193,10 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    pub(crate) fn new(reason: impl Display) -> Self {
+        Self::Message(reason.to_string())
+    }
+
     /// What failed about a file or directory.
     pub(crate) fn of(path: &Path, error: impl Display) -> Self {
         Self::Message(format!("{}: {error}", path.display()))

@@ -8,10 +8,7 @@ use diagnosis::{
     why_service, why_task,
 };
 use jiff::Timestamp;
-use mesh::{
-    arn::{ClusterArn, TaskArn, TaskId},
-    field::InvalidField,
-};
+use mesh::arn::{ClusterArn, TaskArn, TaskId};
 
 use crate::{
     account::{AwsArguments, Clients, HistoryArguments, PrefixArguments, ReadTokens, known, runtime, selected},
@@ -131,7 +128,7 @@ impl Asking<'_> {
         if !text.starts_with("arn:") {
             return Ok((Subject::Service(text.to_owned()), clusters.clone()));
         }
-        let arn: TaskArn = text.parse().map_err(|invalid: InvalidField| Failure::Message(invalid.to_string()))?;
+        let arn: TaskArn = text.parse().map_err(Failure::new)?;
         let region = self.clients.sdk.region().map(AsRef::as_ref).unwrap_or_default();
         if arn.region() != region {
             return Err(Failure::Message(format!(

@@ -43,7 +43,6 @@ impl SweepOutcome {
     }
 }
 
-/// The report of a sweep.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SweepReport {

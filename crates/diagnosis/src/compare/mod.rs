@@ -74,13 +74,10 @@ pub struct Slowest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KindReport {
-    /// The kind.
     pub kind: Kind,
-    /// How many were planned.
     pub planned: usize,
     /// How many somebody else has done since, or are not needed any more.
     pub done_by_others: usize,
-    /// How many are still to do.
     pub still_to_do: usize,
     /// How many could not be compared.
     pub unknown: usize,
@@ -93,7 +90,6 @@ pub struct KindReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Left {
-    /// The kind.
     pub kind: Kind,
     /// What it is about: the ID of an instance, a token, a task, or the name of a service.
     pub subject: String,
@@ -105,7 +101,6 @@ pub struct Left {
     pub last_seen: Timestamp,
 }
 
-/// The comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -116,7 +111,6 @@ pub struct CompareReport {
     pub since: Timestamp,
     /// How many sweeps have observed since then.
     pub sweeps: usize,
-    /// What was planned, by kind.
     pub kinds: Vec<KindReport>,
     /// What is still to do, oldest first.
     pub still_to_do: Vec<Left>,
