@@ -26,9 +26,11 @@ pub fn read_source(data: &[u8]) {
     let Some(text) = text(rest) else { return };
     let name = NAMES[usize::from(first.wrapping_sub(b'0')) % NAMES.len()];
     let mut material = Material::default();
-    // A problem is not a failure: the readable definitions are checked.
     let file = Arc::new(SourceFile::new(name, text));
-    let _ = input::read_source(Arc::clone(&file), true, &mut material);
+    // A problem is not a failure: the readable definitions are checked.
+    if let Err(problem) = input::read_source(Arc::clone(&file), true, &mut material) {
+        assert_eq!(problem.to_string().lines().count(), 1, "{problem}");
+    }
     let findings = audit(&material);
     for finding in &findings {
         assert!(finding.file.text.get(finding.span.start..finding.span.end).is_some(), "{}", finding.rule.id);

@@ -2,13 +2,10 @@
 
 use std::process::{Output, Stdio};
 
-use tokio::time::timeout;
-
 use local_stack::{
     Stack,
     aws::{Aws, REGION},
     functions::built_binary,
-    wait::SOON,
 };
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
@@ -102,20 +99,6 @@ async fn services_and_tag_propagation_are_audited() {
     let (code, report, errors) = account.audit(&asked).await;
     assert_eq!((code, rules(&report)), (Some(2), vec![("web", "consul-tags-not-propagated")]));
     assert!(errors.contains("typo") && errors.contains("MISSING"), "{errors}");
-}
-
-#[tokio::test]
-async fn only_a_terminal_shows_progress() {
-    let account = Account::new("100000000002").await;
-    account.register("web", "awsvpc").await;
-    let line = format!("{} check --family web", ecs_mesh());
-    let mut terminal = with_account("script", &account.aws.endpoint, account.number);
-    let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
-    let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();
-    let seen = String::from_utf8(output.stdout).unwrap();
-    assert!(seen.contains("of 1 task definitions read") && seen.contains("no findings in 1 task definition"), "{seen}");
-    let (code, _, errors) = account.audit(&["--family", "web"]).await;
-    assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
 
 #[tokio::test]

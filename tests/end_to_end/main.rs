@@ -17,6 +17,5 @@ mod leaks;
 mod metrics;
 mod observe;
 mod reconcile;
-mod stack;
 mod startup;
 mod task_events;

@@ -19,7 +19,6 @@ use ecs_mesh_controller::wiring;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::TIME_BOUNDS;
 use report::SweepOutcome;
-use serde_json::Value;
 use test_harness::fleet::Fleet;
 
 /// The function's timeout.
@@ -74,11 +73,7 @@ impl LocalController {
         Self { controller: Controller::new(settings.scope, edges), clock_offset }
     }
 
-    /// Handles a message. If it fails, as calls may on a busy machine, it is delivered again, as by SQS.
-    pub(crate) async fn handle(&self, message: &Value) {
-        self.handle_all(&[message.to_string()]).await;
-    }
-
+    /// Handles messages. If they fail, as calls may on a busy machine, they are delivered again, as by SQS.
     async fn handle_all(&self, bodies: &[String]) {
         let mut report = BatchReport::default();
         for _ in 0..DELIVERIES {

@@ -1,23 +1,21 @@
-//! Faults on the local stack: network faults by a proxy, servers that fail, processes that are killed and suspended, while
+//! Faults on the local stack: network faults by a proxy, servers that fail, processes that are killed, while
 //! tasks start and stop.
 //!
 //! After each, the state has converged: the running tasks have what they demand, nothing of the stopped tasks is left, no
 //! message is lost, and nothing of other owners has changed. `SEED` repeats a run's random decisions; `CHAOS_SECONDS` extends
-//! `storm`, `leader` and `pause`; `LOAD_TASKS` is the number of tasks that `load` replaces.
+//! `storm` and `leader`; `LOAD_TASKS` is the number of tasks that `load` replaces.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod controller;
-mod killed;
 mod leader;
 mod load;
 mod outage;
-mod pause;
 mod storm;
 
 use std::{io::Write, time::Duration};
 
-/// The least duration of `storm`, `leader` and `pause`.
+/// The least duration of `storm` and `leader`.
 fn chaos_time() -> Duration {
     Duration::from_secs(number("CHAOS_SECONDS").unwrap_or_default())
 }

@@ -7,13 +7,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use crate::{chaos_time, controller::assert_converges, print_figure};
-use local_stack::{
-    aws::Aws,
-    consul::Consul,
-    pids::{self, Signal},
-    ports,
-    progress::wait_until_done,
-};
+use local_stack::{aws::Aws, consul::Consul, pids, ports, progress::wait_until_done};
 use test_harness::{
     fleet::Fleet,
     proxy::{Dialect, Fault, FaultKind, FaultPoint, FaultQueue, Proxy, action, seed},
@@ -40,7 +34,7 @@ fn kill_caller(ministack: u32, caller: SocketAddr) -> bool {
     let mut functions = pids::children(ministack);
     functions.retain(|pid| pids::program(*pid).as_deref() == Some("bootstrap"));
     let Some(pid) = pids::owner_of(caller.port(), &functions) else { return false };
-    pids::signal(pid, Signal::Kill);
+    pids::kill(pid);
     true
 }
 

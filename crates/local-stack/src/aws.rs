@@ -48,18 +48,8 @@ impl Aws {
         format!("http://127.0.0.1:{port}")
     }
 
-    /// Starts `MiniStack` with Secrets Manager's clock one hour slow, so that a new version of a secret is an hour old.
-    pub async fn start_with_slow_clock() -> Self {
-        let port = ports::reserve();
-        Self::start_on(port, &Self::endpoint_at(port), 3_600).await
-    }
-
     /// Starts `MiniStack` on a port, with another endpoint for the functions: that of a proxy.
     pub async fn start_behind(port: u16, functions_endpoint: &str) -> Self {
-        Self::start_on(port, functions_endpoint, 0).await
-    }
-
-    async fn start_on(port: u16, functions_endpoint: &str, secrets_clock_late_seconds: u64) -> Self {
         let endpoint = Self::endpoint_at(port);
         let name = format!("ministack-{port}");
         let state = scratch::directory().join(&name).join("state");
@@ -72,7 +62,6 @@ impl Aws {
             ("MINISTACK_HOST", "127.0.0.1".into()),
             // Passed to the functions.
             ("AWS_ENDPOINT_URL", functions_endpoint.to_owned()),
-            ("SECRETS_CLOCK_LATE_SECONDS", secrets_clock_late_seconds.to_string()),
             // No compiled module beside the script.
             ("PYTHONDONTWRITEBYTECODE", "1".into()),
             // Listeners that would bind every interface.

@@ -1,27 +1,11 @@
-//! Processes by /proc: their parents, memory and connections, and signals to them.
+//! Processes by /proc: their parents, memory and connections, and how they are killed.
 
 use std::{fs, path::Path, process::Command};
 
-/// A signal.
-#[derive(Debug, Clone, Copy)]
-pub enum Signal {
-    /// Ends the process.
-    Kill,
-    /// Suspends the process.
-    Stop,
-    /// Resumes the process.
-    Continue,
-}
-
-/// Signals a process, if it has not ended.
-pub fn signal(pid: u32, signal: Signal) {
-    let name = match signal {
-        Signal::Kill => "-KILL",
-        Signal::Stop => "-STOP",
-        Signal::Continue => "-CONT",
-    };
-    let sent = Command::new("kill").args([name, "--", &pid.to_string()]).status().unwrap();
-    assert!(sent.success() || !Path::new("/proc").join(pid.to_string()).exists(), "{pid} cannot be signalled");
+/// Kills a process, if it has not ended.
+pub fn kill(pid: u32) {
+    let sent = Command::new("kill").args(["-KILL", "--", &pid.to_string()]).status().unwrap();
+    assert!(sent.success() || !Path::new("/proc").join(pid.to_string()).exists(), "{pid} cannot be killed");
 }
 
 /// The children of a process.

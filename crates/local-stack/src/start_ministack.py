@@ -5,9 +5,7 @@ IDs of older versions.
 Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html
 """
 
-import os
 import sys
-import time
 
 import ministack_agent
 from ministack.app import main
@@ -50,20 +48,6 @@ def put_version(data):
     )
 
 
-class SlowClock:
-    """The time module with a slow wall clock."""
-
-    def __init__(self, seconds):
-        self.seconds = seconds
-
-    def __getattr__(self, name):
-        return getattr(time, name)
-
-    def time(self):
-        return time.time() - self.seconds
-
-
-secretsmanager.time = SlowClock(int(os.environ.get("SECRETS_CLOCK_LATE_SECONDS", "0")))
 secretsmanager._create_secret = create_with_version
 secretsmanager._put_secret_value = put_version
 ministack_agent.install()

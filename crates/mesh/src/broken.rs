@@ -126,16 +126,13 @@ mod tests {
     use crate::{
         arn::TaskArn,
         definition::TaskDefinition,
-        examples::{cluster, login, task_id},
+        examples::{cluster, login_token, task_id},
         phase::TaskPhase,
         program::{Programs, RegistrarContainer},
         tags::Tags,
         task::{DescribedTask, Placement},
-        tenancy::Tenancy,
         time::later,
-        token::{AccessorId, Grants},
     };
-    use uuid::Uuid;
 
     fn definition(registrar: Registrar) -> TaskDefinition {
         let config = r#"{"service":{"port":80},"proxy":{},"consulLogin":{"enabled":true}}"#;
@@ -196,16 +193,8 @@ mod tests {
 
     /// A token whose description names a task of the cluster `prod`.
     fn token(number: u8, auth_method: Option<&str>) -> ListedToken {
-        ListedToken {
-            accessor: AccessorId::new(Uuid::from_u128(number.into())),
-            description: String::new(),
-            login: Some(login("prod", number)),
-            auth_method: auth_method.map(str::to_owned),
-            is_local: true,
-            grants: Grants::default(),
-            created_at: None,
-            tenancy: Tenancy::Community,
-        }
+        let auth_method = auth_method.map(str::to_owned);
+        ListedToken { auth_method, ..login_token(number.into(), "prod", number) }
     }
 
     #[test]

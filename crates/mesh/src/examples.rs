@@ -7,6 +7,7 @@ use crate::{
     identity::MeshService,
     login::LoginMark,
     tenancy::Tenancy,
+    token::{Grants, ListedToken},
 };
 
 pub(crate) fn cluster(name: &str) -> ClusterArn {
@@ -29,6 +30,25 @@ pub(crate) fn service(name: &str) -> MeshService {
 /// The mark of a task that named its cluster by `cluster_mark`.
 pub(crate) fn login(cluster_mark: &str, number: u8) -> LoginMark {
     LoginMark { cluster: cluster_mark.to_owned(), task: task_id(number) }
+}
+
+/// A token that no login has created.
+pub(crate) fn token(accessor: u128, description: &str) -> ListedToken {
+    ListedToken {
+        accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
+        description: description.to_owned(),
+        login: None,
+        auth_method: None,
+        is_local: true,
+        grants: Grants::default(),
+        created_at: None,
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// The login token of a task.
+pub(crate) fn login_token(accessor: u128, cluster_mark: &str, number: u8) -> ListedToken {
+    ListedToken { login: Some(login(cluster_mark, number)), ..token(accessor, "token created via login") }
 }
 
 pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {

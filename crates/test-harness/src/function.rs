@@ -83,7 +83,7 @@ pub async fn wait_for_requests(
 
 /// A running function, which ends with the test.
 pub struct Function {
-    child: Arc<Mutex<Child>>,
+    child: Mutex<Child>,
     printed: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
 }
@@ -111,22 +111,12 @@ impl Function {
             keep(child.stdout.take().expect("a pipe"), &printed),
             keep(child.stderr.take().expect("a pipe"), &printed),
         ];
-        Self { child: Arc::new(Mutex::new(child)), printed, readers }
+        Self { child: Mutex::new(child), printed, readers }
     }
 
     /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.lock().unwrap().id()
-    }
-
-    /// A closure that kills the process (`kill -9`), and returns whether it was running.
-    pub fn killer(&self) -> impl Fn() -> bool + Send + Sync + 'static {
-        let child = Arc::clone(&self.child);
-        move || {
-            let mut child = child.lock().unwrap();
-            let is_running = matches!(child.try_wait(), Ok(None));
-            is_running && child.kill().is_ok()
-        }
     }
 
     /// Whether the process has ended.

@@ -1,10 +1,8 @@
 //! Invocations of a function's binary in a world, for tests that kill the function at a chosen moment.
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::function::{Function, RuntimeApi, TIME_LIMIT, wait_for_requests};
+use crate::function::{Function, RuntimeApi, wait_for_requests};
 use local_stack::{
     pids,
     world::{TIME_BOUNDS, World},
@@ -64,44 +62,10 @@ impl Invocation {
         Self { process: Function::start(setup.binary, &runtime, &variables), runtime }
     }
 
-    /// A closure that kills the function (`kill -9`), and returns whether it was running.
-    pub fn killer(&self) -> impl Fn() -> bool + Send + Sync + 'static {
-        self.process.killer()
-    }
-
     /// Waits for the function's answer; `Err` is the error that the function reports.
     pub async fn answered(&self) -> Result<Value, Value> {
-        let ended = self.ended().await;
-        ended.unwrap_or_else(|| panic!("the function ended without an answer; it printed:\n{}", self.process.printed()))
-    }
-
-    /// The function's answer, if it has answered.
-    pub fn answer(&self) -> Option<Result<Value, Value>> {
-        let all = self.runtime.0.requests();
-        let answer = all.iter().find(|seen| seen.uri.ends_with("/response") || seen.uri.ends_with("/error"))?;
-        Some(if answer.uri.ends_with("/response") { Ok(answer.json()) } else { Err(answer.json()) })
-    }
-
-    /// Waits until the function has answered or was killed (`None`).
-    pub async fn ended(&self) -> Option<Result<Value, Value>> {
-        let start = Instant::now();
-        loop {
-            // Read before the answer: the process may answer and end in between.
-            let has_ended = self.process.has_ended();
-            if let Some(answer) = self.answer() {
-                return Some(answer);
-            }
-            if has_ended {
-                return None;
-            }
-            let details = || (self.runtime.0.lines(), self.process.printed());
-            assert!(
-                start.elapsed() < TIME_LIMIT,
-                "waited {TIME_LIMIT:?} for the function to answer or end: {:#?}",
-                details()
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let answer = self.runtime.answers(1).await.remove(0);
+        if answer.uri.ends_with("/response") { Ok(answer.json()) } else { Err(answer.json()) }
     }
 
     /// Waits until the function has answered this many events and requests the next one, and returns its resident memory in KiB.
@@ -109,11 +73,6 @@ impl Invocation {
         self.runtime.answers(events).await;
         wait_for_requests(&self.runtime.0, events + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
         pids::resident_kib(self.process.pid()).expect("the function runs")
-    }
-
-    /// The output so far.
-    pub fn printed(&self) -> String {
-        self.process.printed()
     }
 
     /// `kill -9`.

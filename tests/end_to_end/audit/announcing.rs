@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::{Audit, CLUSTER, audited, registered};
+use crate::audit::{Audit, CLUSTER, registered};
 use local_stack::{
     aws::{ACCOUNT, REGION},
     wait::{SOON, eventually},
@@ -92,25 +92,6 @@ async fn registered_definitions_are_announced_once() {
 }
 
 #[tokio::test]
-async fn one_of_many_concurrent_audits_announces() {
-    let audit = Audit::shared().await;
-    let people = audit.subscriber("people-at-once").await;
-    let revision = audit.register_broken("at-once", &["db"]).await;
-    let event = registered(&revision);
-    let alone = audit.aws.lock_ecs().await;
-    let invoke = || audited(audit.aws, &audit.deployed, &event);
-    let (a, b, c, d) = tokio::join!(invoke(), invoke(), invoke(), invoke());
-    drop(alone);
-    for answer in [a, b, c, d] {
-        answer.unwrap();
-    }
-    let last = audit.register_broken("at-once-last", &["db"]).await;
-    audit.invoke(&registered(&last)).await.unwrap();
-    audit.awaited(&people, &last).await;
-    assert_eq!(audit.arrived(&people, &revision).await.len(), 1);
-}
-
-#[tokio::test]
 async fn the_schedule_audits_running_definitions() {
     let audit = Audit::shared().await;
     let people = audit.subscriber("people-of-the-schedule").await;
@@ -132,17 +113,6 @@ async fn the_schedule_audits_running_definitions() {
         lines.iter().find(is_metric).cloned().ok_or(lines.join("\n"))
     })
     .await;
-}
-
-#[tokio::test]
-async fn failed_calls_and_missing_definitions() {
-    let audit = Audit::shared().await;
-    let mut failed = registered("arn:aws:ecs:us-east-1:000000000000:task-definition/never:1");
-    // The answer to an event is not read: an unreadable definition is an error, so that Lambda retries
-    let error = audit.invoke(&failed).await.expect_err("ECS does not know it");
-    assert!(error["errorMessage"].as_str().unwrap().contains("never:1"), "{error}");
-    failed["detail"]["errorCode"] = json!("ClientException");
-    assert_eq!(audit.invoke(&failed).await.unwrap(), json!({ "outcome": "ignored" }));
 }
 
 #[tokio::test]

@@ -24,30 +24,6 @@ async fn a_deployment_fails_where_consul_is_down() {
 }
 
 #[tokio::test]
-async fn a_weak_credential_fails_the_deployment() {
-    let consul = &Stack::shared().await.consul;
-    let weak = documented_policy().replace("acl = \"write\"", "acl = \"read\"");
-    let token = consul.token_with_rules("weak", &weak).await;
-    let said = deployment(consul, "weak", &["weak"], &token.secret_id, &[]).await.expect_err("acl:write is missing");
-    assert!(said.contains("acl = \"write\""), "{said}");
-    assert!(!said.contains(&token.secret_id), "{said}");
-}
-
-#[tokio::test]
-async fn wrong_settings_fail_the_deployment() {
-    let consul = &Stack::shared().await.consul;
-    let token = consul.token_with_rules("settings", &documented_policy()).await;
-    let wrong = [("ClusterPartitions", "unknown=team")];
-    let said =
-        deployment(consul, "settings", &["settings"], &token.secret_id, &wrong).await.expect_err("wrong settings");
-    assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
-    // The template itself rejects invalid values of its parameters
-    let wrong = [("Repair", "sometimes")];
-    let said = deployment(consul, "no-mode", &["no-mode"], &token.secret_id, &wrong).await.expect_err("no such mode");
-    assert!(said.contains("Repair"), "{said}");
-}
-
-#[tokio::test]
 async fn an_update_checks_and_sweeps_again() {
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("update", &documented_policy()).await;

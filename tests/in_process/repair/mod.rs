@@ -8,7 +8,6 @@ mod half_dead;
 mod mesh_of_tasks;
 mod observed;
 mod partitions;
-mod read_back;
 mod recorded;
 mod recordings;
 mod without_reporter;

@@ -112,17 +112,3 @@ async fn what_was_not_registered_is_not_looked_at_again() {
     assert_eq!((report.outcome.as_str(), report.clusters[0].repaired), ("observed", 1), "{report:?}");
     assert_nothing_written(&mesh);
 }
-
-#[tokio::test]
-async fn a_wrong_status_is_looked_at_twice_and_not_corrected() {
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1), FakeTask::new(2)]).await;
-    mesh.sweep().await;
-    mesh.sweep().await;
-    let task = mesh.change(0, |task| task.unhealthy = ["app"].into());
-    let before = mesh.statuses(&task);
-    let mesh = mesh.with_settings(&OBSERVE).await;
-    let report = mesh.sweep().await;
-    assert_ne!(report.clusters[0].corrected, 0, "{report:?}");
-    assert_eq!(mesh.statuses(&task), before);
-    assert_nothing_written(&mesh);
-}

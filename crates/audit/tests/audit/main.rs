@@ -6,10 +6,8 @@
 mod arbitrary;
 mod baseline;
 mod cdk;
-mod combinations;
 mod configuration_fields;
 mod controllers;
-mod damaged;
 mod documents;
 mod folder;
 mod inputs;

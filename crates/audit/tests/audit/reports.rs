@@ -107,21 +107,6 @@ fn every_format_has_its_snapshot() {
 }
 
 #[test]
-fn a_concise_report_has_a_line_for_each_finding() {
-    let text = rendered(&mixed(), Format::Concise);
-    let mut lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.pop(), Some(mixed().summary().as_str()));
-    assert_eq!(lines.len(), mixed().findings.len());
-    let warning = "web.json:126:24: warning consul-proxy-open-files ";
-    assert!(lines.iter().any(|line| line.starts_with(warning)), "{text}");
-    assert_eq!(
-        console_free(&mixed().render(Format::Concise, Medium { width: None, in_colour: true }).unwrap()),
-        text,
-        "colours change no text"
-    );
-}
-
-#[test]
 fn excerpts_are_cut_to_the_width_of_the_terminal() {
     let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
     web["networkMode"] = json!("bridge");
@@ -137,35 +122,6 @@ fn excerpts_are_cut_to_the_width_of_the_terminal() {
             assert_eq!(line.chars().count(), usize::from(width), "{line}");
         }
     }
-}
-
-/// A text without the sequences that set colours.
-fn console_free(text: &str) -> String {
-    let (first, rest) = text.split_once('\u{1b}').unwrap();
-    let pieces = rest.split('\u{1b}').map(|piece| piece.split_once('m').unwrap().1);
-    std::iter::once(first).chain(pieces).collect()
-}
-
-#[test]
-fn a_report_for_gitlab_has_the_keys_that_gitlab_reads() {
-    // https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
-    let issues: Value = serde_json::from_str(&rendered(&mixed(), Format::Gitlab)).unwrap();
-    let issues = issues.as_array().unwrap();
-    assert_eq!(
-        issues.len(),
-        mixed().findings.len() + 2,
-        "the findings, what could not be read, and what was not checked"
-    );
-    for issue in issues {
-        assert!(issue["description"].as_str().is_some_and(|text| !text.is_empty()), "{issue:#}");
-        assert!(issue["check_name"].is_string() && issue["location"]["path"].is_string(), "{issue:#}");
-        assert!(["info", "minor", "major", "critical", "blocker"].contains(&issue["severity"].as_str().unwrap()));
-        assert!(issue["location"]["lines"]["begin"].as_u64().unwrap() > 0);
-    }
-    let prints: std::collections::BTreeSet<&str> =
-        issues.iter().map(|issue| issue["fingerprint"].as_str().unwrap()).collect();
-    assert_eq!(prints.len(), issues.len(), "each issue has its own");
-    assert_eq!(rendered(&mixed(), Format::Gitlab), rendered(&mixed(), Format::Gitlab), "and keeps it");
 }
 
 #[test]
@@ -207,25 +163,6 @@ fn fingerprints_do_not_depend_on_lines() {
     let fingerprint = |text: &str| report(&[("web.json", text.to_owned())], "").findings[0].fingerprint.clone();
     assert_eq!(fingerprint(&wrong), fingerprint(&moved));
     assert_ne!(fingerprint(&wrong), fingerprint(&wrong.replace("bridge", "host")));
-}
-
-#[test]
-fn ignored_findings_are_suppressed_in_sarif() {
-    let sarif: Value = serde_json::from_str(&rendered(&mixed(), Format::Sarif)).unwrap();
-    let results = sarif["runs"][0]["results"].as_array().unwrap();
-    let suppressed: Vec<&Value> =
-        results.iter().filter(|result| result["suppressions"] != json!([])).map(|result| &result["ruleId"]).collect();
-    assert_eq!(suppressed, ["consul-network-mode"]);
-}
-
-#[test]
-fn junit_counts_failures() {
-    let xml = rendered(&mixed(), Format::Junit);
-    assert!(xml.starts_with("<?xml version=\"1.0\""), "{xml}");
-    let suites = xml.lines().find(|line| line.starts_with("<testsuites")).unwrap();
-    assert!(suites.contains("tests=\"7\" skipped=\"2\" failures=\"2\" errors=\"1\""), "{suites}");
-    assert!(xml.contains("<skipped message=\"ignored: a lab\""), "{xml}");
-    assert!(!xml.contains('\u{1b}'));
 }
 
 #[test]

@@ -84,25 +84,6 @@ fn a_terraform_source_gets_comments_except_within_texts() {
 }
 
 #[test]
-fn a_synthesised_template_gets_entries() {
-    // Given a template of the CDK that has only resources of App Mesh, and is JSON with comments
-    let template = r#"// written by cdk synth
-{ "Resources": {
-    "Node": {
-      "Type": "AWS::AppMesh::VirtualNode",
-      "Properties": { "MeshName": "m", "Spec": { "Listeners": [{ "PortMapping": { "Port": 80, "Protocol": "http" } }] } },
-      "Metadata": { "aws:cdk:path": "Shop/Node/Resource" }
-    }
-} }"#;
-    let workspace = Workspace::new("baseline-cdk", &[("Shop.template.json", template), ("ecs-mesh.toml", "")]);
-    assert_eq!(workspace.run(&["check", "--add-ignore"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(workspace.0.join("Shop.template.json")).unwrap(), template);
-    let config = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
-    assert!(config.contains("family = \"virtual node Shop/Node\""), "{config}");
-    assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
-}
-
-#[test]
 fn the_configuration_is_created_where_there_is_none() {
     let workspace = Workspace::new("baseline-new", &[("web.json", &bridged())]);
     // A configuration further up would be the nearest one.

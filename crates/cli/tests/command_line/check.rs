@@ -123,23 +123,6 @@ fn the_configuration_is_found_upwards() {
 }
 
 #[test]
-fn a_comment_ignores_its_line_s_finding() {
-    let commented =
-        bridged().replace("\"networkMode\"", "// ecs-mesh: ignore[consul-network-mode] a lab\n  \"networkMode\"");
-    let workspace = Workspace::new("comment", &[("wrong.json", &commented)]);
-    let output = workspace.run(&["check", "wrong.json", "--output", "json"]);
-    let report: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(report["ignored"][0]["ignored"], serde_json::json!({ "by": "comment", "reason": "a lab" }));
-    assert_eq!(report["findings"], serde_json::json!([]));
-
-    let in_vain = CLEAN.replace("\"networkMode\"", "// ecs-mesh: ignore[consul-network-mode]\n  \"networkMode\"");
-    let workspace = Workspace::new("comment-in-vain", &[("good.json", &in_vain)]);
-    let stderr = errors(&workspace.run(&["check", "good.json"]));
-    assert!(stderr.contains("info: good.json:3:3: this comment ignores no finding of consul-network-mode"), "{stderr}");
-}
-
-#[test]
 fn explain_suggests_misspelled_rules() {
     let workspace = Workspace::new("explain", &[]);
     let text = out(&workspace.run(&["explain", "consul-network-mode"]));
@@ -208,25 +191,4 @@ fn a_graph_contains_no_terminal_escapes() {
             );
         }
     }
-}
-
-#[test]
-fn what_only_a_plan_knows_is_named() {
-    let text =
-        "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = data.x.y.z\n}\n";
-    let workspace = Workspace::new("terraform-unknown", &[("main.tf", text)]);
-    let output = workspace.run(&["check"]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(
-        errors(&output).contains("info: main.tf:3:27: aws_ecs_task_definition.web: its containers are not known because data.x.y.z is known only to Terraform; check the plan:"),
-        "{}",
-        errors(&output)
-    );
-}
-
-#[test]
-fn comments_after_a_byte_order_mark_count() {
-    let text = format!("\u{feff}// ecs-mesh: ignore-file[consul-network-mode] a lab\n{}", bridged());
-    let workspace = Workspace::new("mark", &[("wrong.json", &text)]);
-    assert_eq!(workspace.run(&["check", "wrong.json"]).status.code(), Some(0));
 }

@@ -67,23 +67,6 @@ fn findings_without_a_fix_are_counted() {
 }
 
 #[test]
-fn a_synthesised_template_is_not_fixed() {
-    let template = include_str!("../../../audit/tests/audit_inputs/cdk.template.json").replace("awsvpc\"", "bridge\"");
-    let workspace = Workspace::new("fix-cdk", &[("Shop.template.json", &template), ("web.json", &bridged())]);
-    let written = workspace.run(&["fix", "--write"]);
-    assert_eq!(written.status.code(), Some(0));
-    let message =
-        "info: Shop.template.json: not edited, because the next `cdk synth` would overwrite it; correct the constructs";
-    assert!(errors(&written).contains(message), "{}", errors(&written));
-    assert!(errors(&written).contains("web.json: fixed consul-network-mode"), "{}", errors(&written));
-    assert_eq!(fs::read_to_string(workspace.0.join("Shop.template.json")).unwrap(), template);
-    // The constructs that the message refers to.
-    assert!(out(&workspace.run(&["check"])).contains("in: ShopWebTaskDef2F1B5C30 (Shop/Web/TaskDef)"));
-    // A template without findings of the rule is not mentioned.
-    assert_eq!(errors(&workspace.run(&["fix", "--select", "consul-proxy-open-files"])), "");
-}
-
-#[test]
 fn a_fix_skips_what_is_ignored() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
     let workspace = Workspace::new("fix-ignored", &[("web.json", &bridged()), ("ecs-mesh.toml", config)]);

@@ -1,20 +1,15 @@
 use super::*;
 use crate::{
-    examples::{cluster, login, task_id},
-    token::{AccessorId, ServiceGrant},
+    examples::{cluster, login, login_token, task_id},
+    token::ServiceGrant,
 };
 
 fn token(service: &str) -> ListedToken {
     let services = vec![ServiceGrant { service: service.to_owned(), datacenters: Vec::new() }];
     ListedToken {
-        accessor: AccessorId::new(uuid::Uuid::from_u128(1)),
-        description: String::new(),
-        login: Some(login(cluster("prod").as_str(), 1)),
         auth_method: Some("iam".to_owned()),
-        is_local: true,
         grants: Grants { services, ..Grants::default() },
-        created_at: None,
-        tenancy: Tenancy::Community,
+        ..login_token(1, cluster("prod").as_str(), 1)
     }
 }
 

@@ -23,16 +23,6 @@ impl DataplaneTask<'_> {
         self.submit_container(&change).await;
     }
 
-    /// A container's `restartPolicy` has restarted it: only its health shows it, and there is no event.
-    pub async fn report_restarted(&self, container: &str) {
-        self.report_health(container, "UNKNOWN").await;
-    }
-
-    /// ECS loses contact with the agent.
-    pub async fn lose_contact(&self) {
-        self.submit_task(&json!({ "connectivity": "DISCONNECTED" })).await;
-    }
-
     /// ECS is told to stop the task, and its containers still run.
     pub async fn tell_to_stop(&self) {
         self.submit_task(&json!({ "desiredStatus": "STOPPED" })).await;

@@ -77,9 +77,8 @@ impl Listener for Gateway {
         let (stream, peer) = Listener::accept(&mut self.listener).await;
         // Small answers are sent at once.
         let _ = stream.set_nodelay(true);
-        self.stats.connected(peer);
-        let stream =
-            BreakableStream { stream, peer, cut: Arc::new(Mutex::new(Cut::Intact)), stats: Arc::clone(&self.stats) };
+        self.stats.connected();
+        let stream = BreakableStream { stream, cut: Arc::new(Mutex::new(Cut::Intact)), stats: Arc::clone(&self.stats) };
         (stream, peer)
     }
 
@@ -91,14 +90,13 @@ impl Listener for Gateway {
 /// A breakable connection.
 pub(crate) struct BreakableStream {
     stream: TcpStream,
-    peer: SocketAddr,
     cut: Arc<Mutex<Cut>>,
     stats: Arc<Stats>,
 }
 
 impl Drop for BreakableStream {
     fn drop(&mut self) {
-        self.stats.disconnected(self.peer);
+        self.stats.disconnected();
     }
 }
 

@@ -12,7 +12,6 @@ mod fault_queue;
 mod stats;
 
 use std::{
-    collections::BTreeSet,
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
@@ -23,7 +22,7 @@ use axum::{
     extract::{ConnectInfo, State},
     http::{HeaderMap, Method, Response, Uri},
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use self::{
     answer::cut,
@@ -34,7 +33,6 @@ pub use self::{
     fault_queue::FaultQueue,
     stats::Stats,
 };
-use local_stack::progress::wait_until_done;
 
 /// The kind of server behind the proxy, which decides the form of its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +77,6 @@ pub struct Proxy {
     pub url: String,
     /// Counts of the requests, connections and injected faults.
     pub stats: Arc<Stats>,
-    address: SocketAddr,
     shared: Arc<Shared>,
 }
 
@@ -109,7 +106,7 @@ impl Proxy {
         let app = Router::new().fallback(handle).with_state(Arc::clone(&shared));
         let service = app.into_make_service_with_connect_info::<Connection>();
         tokio::spawn(async move { axum::serve(gateway, service).await });
-        Self { url: format!("http://{address}"), stats, address, shared }
+        Self { url: format!("http://{address}"), stats, shared }
     }
 
     /// Sets the script that decides the fault of each request.
@@ -125,27 +122,6 @@ impl Proxy {
     /// Forwards all requests without faults.
     pub fn pass_through(&self) {
         self.script(|_| None);
-    }
-
-    /// Waits until every client has closed its connections, and the server has handled all requests, including those that a client
-    /// sent before it was killed.
-    pub async fn wait_until_idle(&self) {
-        // Connections are accepted in order: once this one is accepted, those of the clients were.
-        let last = TcpStream::connect(self.address).await.unwrap();
-        let only_the_last = BTreeSet::from([last.local_addr().unwrap()]);
-        wait_until_done("a proxy to have no clients and no requests under way", || async {
-            self.stats.assert_no_panic();
-            // Read in this order: a request is counted before its connection is closed.
-            let (clients, at_work) = (self.stats.clients(), self.stats.at_work());
-            if clients == only_the_last && at_work == 0 {
-                Ok(())
-            } else {
-                Err(format!(
-                    "connected: {clients:?}, of which {only_the_last:?} is the last; {at_work} requests under way"
-                ))
-            }
-        })
-        .await;
     }
 }
 
@@ -164,10 +140,9 @@ async fn handle(
     let kind = call.kind();
     let script = Arc::clone(&shared.script.lock().unwrap());
     let fault = script(&call);
-    // A client that disconnects cancels this function, but neither task. The request is counted before the tasks start.
-    let handed_on = shared.stats.handed_on();
+    // A client that disconnects cancels this function, but neither task.
     let work = tokio::spawn(Arc::clone(&shared).work(call, headers, connection, fault));
-    let done = tokio::spawn(handed_on.wait_until_done(work, kind.clone()));
+    let done = tokio::spawn(Arc::clone(&shared.stats).wait_until_done(work, kind.clone()));
     let Ok(Some((response, injected))) = done.await else {
         return std::future::pending().await;
     };

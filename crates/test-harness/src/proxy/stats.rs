@@ -1,9 +1,8 @@
 //! Counts of a proxy's requests, connections and injected faults.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
-    net::SocketAddr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -22,9 +21,7 @@ pub struct Stats {
     given_up: AtomicUsize,
     panic: Mutex<Option<String>>,
     under_way: Gauge,
-    handed_on: Gauge,
-    clients: Mutex<BTreeSet<SocketAddr>>,
-    most_connections: AtomicUsize,
+    connections: Gauge,
 }
 
 /// A gauge with its peak.
@@ -72,42 +69,15 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A request that the server is handling, until this guard is dropped.
-pub struct HandedOn(Arc<Stats>);
-
-impl HandedOn {
-    /// Waits for the task that handles the request. If it panics, the message is kept, and there is no answer.
-    pub async fn wait_until_done<T>(self, work: JoinHandle<Option<T>>, kind: String) -> Option<T> {
-        work.await.unwrap_or_else(|error| {
-            // Only the first panic is kept: others may follow from it.
-            self.0.panic.lock().unwrap().get_or_insert(format!("{kind}: {error}"));
-            None
-        })
-    }
-}
-
-impl Drop for HandedOn {
-    fn drop(&mut self) {
-        self.0.handed_on.fall();
-    }
-}
-
 impl Stats {
     /// Counts an opened connection.
-    pub fn connected(&self, client: SocketAddr) {
-        let mut clients = self.clients.lock().unwrap();
-        clients.insert(client);
-        self.most_connections.fetch_max(clients.len(), Ordering::SeqCst);
+    pub fn connected(&self) {
+        self.connections.rise();
     }
 
     /// Counts a closed connection.
-    pub fn disconnected(&self, client: SocketAddr) {
-        self.clients.lock().unwrap().remove(&client);
-    }
-
-    /// The addresses of the clients with open connections.
-    pub fn clients(&self) -> BTreeSet<SocketAddr> {
-        self.clients.lock().unwrap().clone()
+    pub fn disconnected(&self) {
+        self.connections.fall();
     }
 
     /// Counts a request, which is under way until the returned guard is dropped.
@@ -117,15 +87,13 @@ impl Stats {
         UnderWay { stats: self, is_answered: false }
     }
 
-    /// Counts a request to the server, which handles it until the returned guard is dropped.
-    pub fn handed_on(self: &Arc<Self>) -> HandedOn {
-        self.handed_on.rise();
-        HandedOn(Arc::clone(self))
-    }
-
-    /// The number of requests that the server is handling, including those whose client has disconnected.
-    pub fn at_work(&self) -> usize {
-        self.handed_on.now.load(Ordering::SeqCst)
+    /// Waits for the task that handles a request. If it panics, the message is kept, and there is no answer.
+    pub async fn wait_until_done<T>(self: Arc<Self>, work: JoinHandle<Option<T>>, kind: String) -> Option<T> {
+        work.await.unwrap_or_else(|error| {
+            // Only the first panic is kept: others may follow from it.
+            self.panic.lock().unwrap().get_or_insert(format!("{kind}: {error}"));
+            None
+        })
     }
 
     /// The number of answered requests by kind.
@@ -169,7 +137,7 @@ impl Stats {
 
     /// The most connections that were open at once.
     pub fn peak_connections(&self) -> usize {
-        self.most_connections.load(Ordering::SeqCst)
+        self.connections.peak()
     }
 
     /// The most requests that arrived within any `span`.

@@ -50,6 +50,10 @@ const LAN: &[Mutation] = &[
     with("consul-dataplane / portMappings[0].containerPort", "8444", "consul-gateway-lan-port")
         .given(&[("consul-dataplane / portMappings[0].hostPort", "8444")]),
     with("config.gateway.lanAddress.port", "8444", "consul-gateway-lan-port"),
+    with("config.gateway.lanAddress.port", "22000", "consul-readiness-port").given(&[
+        ("consul-dataplane / portMappings[0].containerPort", "22000"),
+        ("consul-dataplane / portMappings[0].hostPort", "22000"),
+    ]),
 ];
 
 /// Requests through a terminating gateway come from the mesh, to the task's own address.

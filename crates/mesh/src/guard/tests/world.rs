@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, Member, ServiceInstance},
     definition::Losses,
-    examples::login,
+    examples::{self, token},
     lifecycle::Idle,
     phase::TaskPhase,
     secret::Retirement,
@@ -66,10 +66,9 @@ impl Prod {
     /// Adds login tokens of a service, of tasks that were added as gone.
     pub(super) fn logged_in(mut self, service: &str, tasks: Range<u8>, seconds_ago: i64) -> Self {
         for number in tasks {
-            let accessor = self.observed.tokens.len().try_into().unwrap();
             let grant = ServiceGrant { service: service.to_owned(), datacenters: Vec::new() };
             let token = ListedToken {
-                accessor: token(accessor, "").accessor,
+                accessor: token(self.observed.tokens.len().try_into().unwrap(), "").accessor,
                 auth_method: Some("iam-ecs-service-token".to_owned()),
                 grants: Grants { services: vec![grant], ..Grants::default() },
                 created_at: Timestamp::from_second(now().as_second() - seconds_ago).ok(),
@@ -145,28 +144,12 @@ pub(super) fn active_with_agent(number: u8) -> MeshTask {
     MeshTask { runs_client_agent: true, ..task("prod", number, TaskPhase::Active) }
 }
 
-pub(super) fn token(accessor: u8, description: &str) -> ListedToken {
-    ListedToken {
-        accessor: uuid::Uuid::from_u128(accessor.into()).to_string().parse().unwrap(),
-        description: description.to_owned(),
-        login: None,
-        auth_method: None,
-        is_local: true,
-        grants: Grants::default(),
-        created_at: None,
-        tenancy: Tenancy::Community,
-    }
-}
-
 pub(super) fn login_token(cluster_name: &str, number: u8) -> ListedToken {
-    ListedToken {
-        login: Some(login(cluster(cluster_name).as_str(), number)),
-        ..token(number, "token created via login")
-    }
+    examples::login_token(number.into(), cluster(cluster_name).as_str(), number)
 }
 
 pub(super) fn service_token(cluster_name: &str, accessor: u8, name: &str) -> ListedToken {
-    token(accessor, &TokenHolder::Service(service(name)).token_description(&cluster(cluster_name)))
+    token(accessor.into(), &TokenHolder::Service(service(name)).token_description(&cluster(cluster_name)))
 }
 
 pub(super) fn instances(cluster_name: &str, count: u8) -> Vec<ServiceInstance> {

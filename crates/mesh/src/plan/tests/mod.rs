@@ -11,7 +11,7 @@ use crate::{
     cluster_selection::ClusterSelection,
     definition::Losses,
     ecs_config::GatewayKind,
-    examples::{self, cluster, instance, login, other_service, service, task_id},
+    examples::{self, cluster, instance, other_service, service, task_id},
     grace::GracePeriod,
     identity::{MeshIdentity, MeshService},
     idleness::{ServiceTask, TaskListing},
@@ -21,7 +21,7 @@ use crate::{
     secret_name::SecretNames,
     secret_reference::SecretReference,
     tenancy::Tenancy,
-    token::{AccessorId, Grants, ListedToken, TokenPair},
+    token::{AccessorId, ListedToken, TokenPair},
     token_mode::TokenMode,
 };
 
@@ -59,20 +59,11 @@ fn identity(service: MeshService) -> MeshIdentity {
 
 /// The login token of a task, which named its cluster by `cluster_mark`.
 fn logged_in(accessor: u128, cluster_mark: &str, number: u8) -> ListedToken {
-    ListedToken { login: Some(login(cluster_mark, number)), ..token(accessor, "token created via login") }
+    ListedToken { created_at: Some(seconds_ago(100_000)), ..examples::login_token(accessor, cluster_mark, number) }
 }
 
 fn token(accessor: u128, description: &str) -> ListedToken {
-    ListedToken {
-        accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
-        description: description.to_owned(),
-        login: None,
-        auth_method: None,
-        is_local: true,
-        grants: Grants::default(),
-        created_at: Some(seconds_ago(100_000)),
-        tenancy: Tenancy::Community,
-    }
+    ListedToken { created_at: Some(seconds_ago(100_000)), ..examples::token(accessor, description) }
 }
 
 /// A client agent with the services of these tasks of `prod` on its node.

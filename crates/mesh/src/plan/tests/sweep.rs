@@ -109,26 +109,6 @@ fn token_is_kept_if_tasks_are_unread() {
 }
 
 #[test]
-fn token_is_kept_within_the_grace_period() {
-    let token = service_token(&Tenancy::Community, "web");
-    let stopped = |seconds| vec![service_task("web", TaskPhase::Stopped, Some(seconds))];
-    assert_eq!(swept(&sweep_of(vec![token.clone()], stopped(269))), []);
-    assert!(matches!(swept(&sweep_of(vec![token], stopped(270)))[..], [Action::Hide(..)]));
-}
-
-#[test]
-fn token_shown_recently_is_kept() {
-    let shown = |seconds| {
-        let mut observed = sweep_of(vec![service_token(&Tenancy::Community, "web")], vec![]);
-        observed.secrets.values_mut().for_each(|secret| secret.written_at = seconds);
-        observed
-    };
-    assert_eq!(swept(&shown(Some(seconds_ago(2_699)))), [], "the version is too young");
-    assert_eq!(swept(&shown(None)), [], "the time of the write is unknown");
-    assert_eq!(swept(&shown(Some(seconds_ago(2_700)))), hides(service("web")));
-}
-
-#[test]
 fn token_that_is_too_young_waits_until_it_is_hidden_and_deleted() {
     let waits = |observed: &Observed| -> Vec<(bool, Timestamp)> {
         let waiting = waiting_tokens(observed, rules(TokenMode::AuthMethod, &clusters(), &names()));
@@ -195,14 +175,6 @@ fn hidden_token_is_shown_again_in_mode_auth_method() {
 }
 
 #[test]
-fn token_is_kept_for_a_task_in_any_cluster() {
-    let token = service_token(&Tenancy::Community, "web");
-    for phase in [TaskPhase::Active, TaskPhase::Stopping] {
-        assert_eq!(swept(&sweep_of(vec![token.clone()], vec![service_task("web", phase, None)])), []);
-    }
-}
-
-#[test]
 fn unused_token_waits_a_day_for_a_task() {
     assert_eq!(swept(&sweep_of(vec![pre_provisioned("web", 23)], vec![])), []);
     assert_eq!(swept(&sweep_of(vec![pre_provisioned("web", 24)], vec![])), hides(service("web")));
@@ -224,21 +196,6 @@ fn token_of_another_tenancy_is_not_changed() {
     );
 }
 
-#[test]
-fn foreign_tokens_are_not_changed() {
-    let foreign = "arn:aws:ecs:us-east-1:999999999999:cluster/prod";
-    let tokens = vec![
-        token(1, "Token for web service\nconsul.hashicorp.com/cluster: other"),
-        token(2, &format!("Token for web service\nconsul.hashicorp.com/cluster: {foreign}")),
-        token(3, "Token for web service"),
-        token(4, "Token for consul-client\nconsul.hashicorp.com/cluster: prod"),
-        token(5, "by hand"),
-        logged_in(6, foreign, 1),
-    ];
-    let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")], ..sweep_of(tokens, vec![]) };
-    assert_eq!(swept(&observed), []);
-}
-
 fn sweep_of_agent(agent: ClientAgent, stopped: &[u8]) -> Observed {
     let tasks = stopped.iter().map(|number| task("prod", *number, TaskPhase::Stopped, "web")).collect();
     Observed { tasks, agents: vec![agent], ..sweep_of(vec![], vec![]) }
@@ -258,13 +215,6 @@ fn each_task_is_named_once_for_its_agent() {
 }
 
 #[test]
-fn sweep_ignores_agents_that_have_not_failed() {
-    for status in [AgentStatus::Alive, AgentStatus::Left] {
-        assert_eq!(swept(&sweep_of_agent(agent(status, &[1]), &[1])), []);
-    }
-}
-
-#[test]
 fn agent_with_other_services_stays() {
     let mut shared = agent(AgentStatus::Failed, &[1]);
     shared.node.others.push(other_service());
@@ -274,26 +224,6 @@ fn agent_with_other_services_stays() {
     let bare = agent(AgentStatus::Failed, &[]);
     for agent in [shared, synthetic, of_an_unknown_task, bare] {
         assert_eq!(swept(&sweep_of_agent(agent, &[1])), []);
-    }
-}
-
-#[test]
-fn agent_of_another_cluster_stays() {
-    let id = task_id(1);
-    let arns = [
-        None,
-        // The short format contains no cluster.
-        Some(format!("arn:aws:ecs:us-east-1:123456789012:task/{id}")),
-        Some(format!("arn:aws:ecs:us-east-1:123456789012:task/test/{id}")),
-        Some(format!("arn:aws:ecs:us-east-1:999999999999:task/prod/{id}")),
-        Some(format!("arn:aws:ecs:eu-west-1:123456789012:task/prod/{id}")),
-        // The ARN of another task.
-        Some(format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{}", task_id(2))),
-    ];
-    for arn in arns {
-        let mut failed = agent(AgentStatus::Failed, &[1]);
-        failed.node.instances[0].task_arn = arn.map(|arn| arn.parse().unwrap());
-        assert_eq!(swept(&sweep_of_agent(failed.clone(), &[1])), [], "{:?}", failed.node.instances[0].task_arn);
     }
 }
 
@@ -307,25 +237,5 @@ fn node_of_a_deleted_cluster_is_deregistered_last() {
     assert_eq!(
         swept(&sweep_of_node(leftover("prod", &[1]), &[1])),
         [Action::Deregister(instance("prod", 1)), Action::DeregisterNode(leftover("prod", &[1]))]
-    );
-}
-
-#[test]
-fn node_with_other_services_stays() {
-    let mut shared = leftover("prod", &[]);
-    shared.node.others.push(other_service());
-    let mut real = leftover("prod", &[]);
-    real.node.is_synthetic = false;
-    for node in [shared, real] {
-        assert_eq!(swept(&sweep_of_node(node, &[])), []);
-    }
-}
-
-#[test]
-fn node_with_a_running_task_stays() {
-    assert_eq!(
-        swept(&sweep_of_node(leftover("prod", &[1, 2]), &[1])),
-        [Action::Deregister(instance("prod", 1))],
-        "task 2 would lose its service with the node"
     );
 }
