@@ -23,7 +23,7 @@ struct EcsServerSource {
 #[async_trait]
 impl ServerSource for EcsServerSource {
     async fn servers(&self) -> Result<Vec<Server>, NoServers> {
-        let (cluster, name) = (self.servers.cluster(), self.servers.family_or_service());
+        let (cluster, name) = (&self.servers.cluster, &self.servers.family_or_service);
         let addresses = self.ecs.addresses(cluster, name).await.map_err(|error| unknown(&error))?;
         if addresses.is_empty() {
             let reason = format!(

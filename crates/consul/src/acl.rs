@@ -1,23 +1,99 @@
-//! ACL tokens and policies: <https://developer.hashicorp.com/consul/api-docs/acl>.
+//! ACL tokens, what they grant, and policies: <https://developer.hashicorp.com/consul/api-docs/acl>.
 
 use async_trait::async_trait;
+use mesh::{
+    login::LoginMark,
+    service_name::ServiceName,
+    tenancy::Tenancy,
+    token::{AccessorId, Grants, ListedToken, ServiceGrant, TokenPair},
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
     array::ArrayReader,
-    client::HttpConsul,
-    error::ConsulError,
-    grants::GrantsAnswer,
-    object::{Object, fields},
+    bootstrap::{Fields, Object, fields},
+    error::{ConsulError, if_found},
+    http::HttpConsul,
     request::Request,
-    token::{Grant, NewToken, Token, login_mark},
 };
-use mesh::{
-    tenancy::Tenancy,
-    token::{AccessorId, ListedToken, TokenPair},
-};
+
+/// A token as Consul returns it.
+#[derive(Debug, Clone)]
+pub struct Token {
+    pub pair: TokenPair,
+    /// Its description, with the marks of its creator.
+    pub description: String,
+    /// Its permissions, by the names of Consul's fields.
+    pub grants: Fields,
+    /// Where it was read.
+    pub tenancy: Tenancy,
+}
+
+/// The value that Consul returns instead of the secret ID to a credential without `acl:write`.
+const HIDDEN: &str = "<hidden>";
+
+impl Token {
+    /// Whether Consul has not shown the secret ID: only a client that
+    /// [accepts it](crate::HttpConsul::accepting_hidden_secrets) returns such a token.
+    pub fn hides_its_secret(&self) -> bool {
+        self.pair.secret.expose_secret() == HIDDEN
+    }
+
+    /// Whether the token has no permissions. Consul removes links to deleted policies and roles.
+    pub fn grants_nothing(&self) -> bool {
+        let is_link = |value: &Value| value.as_array().is_some_and(|links| !links.is_empty());
+        !self.grants.values().any(is_link)
+    }
+}
+
+/// The permissions of a new token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// A service identity: write on the service and its sidecar proxy, read on all services and nodes.
+    ServiceIdentity(ServiceName),
+    /// A policy, by name.
+    Policy(String),
+    /// The permissions that a token already has, by the names of Consul's fields.
+    AsBefore(Fields),
+}
+
+/// A token to be created.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    pub pair: TokenPair,
+    pub description: String,
+    pub grant: Grant,
+    pub tenancy: Tenancy,
+}
+
+/// The text that Consul puts before the metadata of a login in the description of the token.
+const LOGIN_PREFIX: &str = "token created via login: ";
+
+/// The metadata with which a task of consul-ecs logs in.
+#[derive(Deserialize)]
+struct LoginMeta {
+    #[serde(rename = "consul.hashicorp.com/task-id")]
+    task_id: String,
+    #[serde(rename = "consul.hashicorp.com/cluster")]
+    cluster: String,
+}
+
+/// The task that logged in for the token with this description; `None` if it is not the login token of a task.
+///
+/// ```
+/// let mark = consul::login_mark(
+///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
+///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
+/// );
+/// assert_eq!(mark.expect("the mark of a task").cluster, "prod");
+/// assert_eq!(consul::login_mark("token created via login"), None);
+/// ```
+pub fn login_mark(description: &str) -> Option<LoginMark> {
+    let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
+    Some(LoginMark { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
+}
 
 /// Which tokens of a list are kept.
 pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
@@ -65,31 +141,25 @@ impl Acl for HttpConsul {
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
         let subject = subject(accessor);
         let request = Request::get(&subject, &["acl", "token", &accessor.to_string()]);
-        match self.http.json(&request.within(tenancy)).await {
-            Ok(answer) => read_token(answer, &subject, tenancy, self.accepts_hidden).map(Some),
-            Err(ConsulError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let answer = if_found(self.json(&request.within(tenancy)).await)?;
+        answer.map(|answer| read_token(answer, &subject, tenancy, self.accepts_hidden)).transpose()
     }
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         let subject = subject(new.pair.accessor);
         let request = Request::put(&subject, &["acl", "token"], token_body(new));
-        read_token(self.http.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy, self.accepts_hidden)
+        read_token(self.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy, self.accepts_hidden)
     }
 
     async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
         let path = ["acl", "token", &new.pair.accessor.to_string()];
         let request = Request::put(subject(new.pair.accessor), &path, token_body(new));
-        self.http.send(&request.within(&new.tenancy)).await.map(drop)
+        self.send(&request.within(&new.tenancy)).await.map(drop)
     }
 
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
         let request = Request::delete(subject(accessor), &["acl", "token", &accessor.to_string()]);
-        match self.http.send(&request.within(tenancy)).await {
-            Ok(_) | Err(ConsulError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+        if_found(self.send(&request.within(tenancy)).await).map(drop)
     }
 
     async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
@@ -101,7 +171,7 @@ impl Acl for HttpConsul {
         let request = request.in_all_namespaces_of(tenancy);
         // An entry that cannot be parsed has no mark of the controller.
         let select = |entry| listed(entry, tenancy).filter(keep);
-        match self.http.read(&request, || ArrayReader::new(select)).await {
+        match self.stream(&request, || ArrayReader::new(select)).await {
             Ok(tokens) => Ok(Some(tokens)),
             Err(ConsulError::AclsDisabled { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -110,7 +180,7 @@ impl Acl for HttpConsul {
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
         let request = Request::put(policy.to_string(), &["acl", "policy"], Value::Object(policy.body.clone()));
-        match self.http.send(&request.within(&policy.tenancy)).await {
+        match self.send(&request.within(&policy.tenancy)).await {
             Ok(_) | Err(ConsulError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -118,7 +188,7 @@ impl Acl for HttpConsul {
 
     async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
         let request = Request::get(policy.to_string(), &["acl", "policy", "name", &policy.name]);
-        let found: PolicyAnswer = match self.http.json(&request.within(&policy.tenancy)).await {
+        let found: PolicyAnswer = match self.json(&request.within(&policy.tenancy)).await {
             Ok(found) => found,
             Err(ConsulError::NotFound { .. } | ConsulError::AclsDisabled { .. }) => return Ok(false),
             Err(error) => return Err(error),
@@ -127,11 +197,8 @@ impl Acl for HttpConsul {
             return Ok(false);
         }
         let request = Request::delete(policy.to_string(), &["acl", "policy", &found.id]);
-        match self.http.send(&request.within(&policy.tenancy)).await {
-            // Since it was read, another request has deleted it, or an earlier try of this one.
-            Ok(_) | Err(ConsulError::NotFound { .. }) => Ok(true),
-            Err(error) => Err(error),
-        }
+        // Since it was read, another request may have deleted it, or an earlier try of this one.
+        if_found(self.send(&request.within(&policy.tenancy)).await).map(|_| true)
     }
 }
 
@@ -236,4 +303,65 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         created_at: entry.create_time.and_then(|at| at.parse().ok()),
         tenancy,
     })
+}
+
+/// The templated policy that grants what a service identity grants.
+const SERVICE_TEMPLATE: &str = "builtin/service";
+
+/// The fields of a token or a role that grant something.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct GrantsAnswer {
+    service_identities: Option<Vec<ServiceIdentity>>,
+    templated_policies: Option<Vec<TemplatedPolicy>>,
+    roles: Option<Vec<Named>>,
+    policies: Option<Vec<Named>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct ServiceIdentity {
+    service_name: String,
+    datacenters: Option<Vec<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct TemplatedPolicy {
+    template_name: String,
+    template_variables: Option<Named>,
+    datacenters: Option<Vec<String>>,
+}
+
+/// The variables of a templated policy, or a link to a role or policy.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Named {
+    name: String,
+}
+
+/// What the fields of a token or a role grant. Fields of another shape grant nothing.
+pub fn grants_of(fields: &Fields) -> Grants {
+    let answer = GrantsAnswer::deserialize(Value::Object(fields.clone()));
+    answer.map(Grants::from).unwrap_or_default()
+}
+
+impl From<GrantsAnswer> for Grants {
+    fn from(answer: GrantsAnswer) -> Self {
+        let identities = answer.service_identities.unwrap_or_default().into_iter();
+        let identities = identities.map(|of| (of.service_name, of.datacenters));
+        let templated = answer.templated_policies.unwrap_or_default().into_iter();
+        let templated = templated
+            .filter(|of| of.template_name == SERVICE_TEMPLATE)
+            .filter_map(|of| Some((of.template_variables?.name, of.datacenters)));
+        let services = identities.chain(templated).filter(|(service, _)| !service.is_empty());
+        let names = |links: Option<Vec<Named>>| links.unwrap_or_default().into_iter().map(|link| link.name).collect();
+        Self {
+            services: services
+                .map(|(service, datacenters)| ServiceGrant { service, datacenters: datacenters.unwrap_or_default() })
+                .collect(),
+            roles: names(answer.roles),
+            policies: names(answer.policies),
+        }
+    }
 }

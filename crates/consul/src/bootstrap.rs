@@ -1,18 +1,109 @@
-//! The objects of the bootstrap: <https://developer.hashicorp.com/consul/api-docs/acl>.
+//! The objects that the bootstrap creates, in the format of Consul's HTTP API:
+//! <https://developer.hashicorp.com/consul/api-docs/acl>, <https://developer.hashicorp.com/consul/api-docs/admin-partitions>,
+//! <https://developer.hashicorp.com/consul/api-docs/namespaces>.
+
+use std::fmt;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use mesh::{
+    field::InvalidField,
+    tenancy::{Tenancy, TenancyName},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::{
-    client::HttpConsul,
-    error::ConsulError,
-    http::Http,
-    names,
-    object::{Fields, Kind, Object},
-    release::{AgentSelf, Datacenter},
+    error::{ConsulError, if_found},
+    http::HttpConsul,
     request::Request,
 };
-use mesh::tenancy::TenancyName;
+
+/// The fields of an object, by the names of Consul's HTTP API.
+pub type Fields = Map<String, Value>;
+
+/// The kinds of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An admin partition (Enterprise).
+    Partition,
+    /// A namespace (Enterprise).
+    Namespace,
+    /// An ACL policy.
+    Policy,
+    /// An ACL role.
+    Role,
+    /// An ACL auth method.
+    AuthMethod,
+    /// A binding rule of an auth method. It has no name: rules that bind the same are equal.
+    BindingRule,
+    /// The token of requests without a token.
+    AnonymousToken,
+    /// A cluster's node in the catalog.
+    SyntheticNode,
+}
+
+/// A desired object in Consul.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object {
+    pub kind: Kind,
+    /// Its name, unique among its kind and tenancy; for a binding rule, what it binds.
+    pub name: String,
+    pub tenancy: Tenancy,
+    /// Its fields, by the names of Consul's HTTP API.
+    pub body: Fields,
+}
+
+impl Object {
+    /// Whether this object refers to `other`, so that it can only be created after it.
+    pub fn refers_to(&self, other: &Self) -> bool {
+        match other.kind {
+            Kind::AuthMethod => self.text("AuthMethod") == Some(&other.name),
+            Kind::Policy => {
+                [self.body.get("Policies"), self.body.get("ACLs").and_then(|acls| acls.get("PolicyDefaults"))]
+                    .into_iter()
+                    .filter_map(|links| links?.as_array())
+                    .flatten()
+                    .any(|link| link.get("Name").and_then(Value::as_str) == Some(&other.name))
+            }
+            _ => false,
+        }
+    }
+
+    /// A string field of the body.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.body.get(field)?.as_str()
+    }
+
+    /// Whether `rule`, as listed by Consul, binds the same as this binding rule.
+    pub fn binds_same_as(&self, rule: &Fields) -> bool {
+        ["BindType", "BindName", "Selector"].iter().all(|field| {
+            self.text(field).unwrap_or_default() == rule.get(*field).and_then(Value::as_str).unwrap_or_default()
+        })
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Partition => write!(f, "partition {}", self.name),
+            Kind::Namespace => write!(f, "namespace {}", self.name),
+            Kind::Policy => write!(f, "ACL policy {}", self.name),
+            Kind::Role => write!(f, "ACL role {}", self.name),
+            Kind::AuthMethod => write!(f, "auth method {}", self.name),
+            Kind::BindingRule => {
+                let method = self.text("AuthMethod").unwrap_or_default();
+                write!(f, "binding rule of auth method {method} for {}", self.name)
+            }
+            Kind::AnonymousToken => f.write_str("the anonymous ACL token"),
+            Kind::SyntheticNode => write!(f, "node {}", self.name),
+        }
+    }
+}
+
+/// Builds the fields of a body.
+pub fn fields<const N: usize>(fields: [(&str, Value); N]) -> Fields {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
 
 /// The API that the bootstrap calls.
 #[async_trait]
@@ -43,20 +134,19 @@ pub trait ConsulBootstrap: Send + Sync {
 #[async_trait]
 impl ConsulBootstrap for HttpConsul {
     async fn is_primary(&self) -> Result<bool, ConsulError> {
-        let agent: AgentSelf = self.http.json(&Request::agent_self()).await?;
-        Ok(Datacenter::from(agent).is_primary)
+        Ok(self.own_datacenter().await?.is_primary)
     }
 
     async fn namespaces(&self, partition: &TenancyName) -> Result<Vec<TenancyName>, ConsulError> {
         let subject = format!("the namespaces of partition {partition}");
         let request = Request::get(subject, &["namespaces"]).query("partition", partition.as_str());
-        names::remaining(&self.http, &request).await
+        self.remaining_names(&request).await
     }
 
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError> {
         match object.kind {
-            Kind::BindingRule => return oldest_rule(&self.http, object).await,
-            Kind::SyntheticNode => return node(&self.http, object).await,
+            Kind::BindingRule => return oldest_rule(self, object).await,
+            Kind::SyntheticNode => return node(self, object).await,
             _ => {}
         }
         let mut path = collection(object.kind).to_vec();
@@ -64,17 +154,13 @@ impl ConsulBootstrap for HttpConsul {
             path.push("name");
         }
         path.push(&object.name);
-        match self.http.json(&in_tenancy_of(Request::get(object.to_string(), &path), object)).await {
-            Ok(fields) => Ok(Some(fields)),
-            Err(ConsulError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_found(self.json(&in_tenancy_of(Request::get(object.to_string(), &path), object)).await)
     }
 
     async fn create(&self, object: &Object, body: Fields) -> Result<(), ConsulError> {
         match object.kind {
-            Kind::BindingRule => create_rule(&self.http, object, body).await,
-            _ => write(&self.http, object, collection(object.kind), body).await,
+            Kind::BindingRule => create_rule(self, object, body).await,
+            _ => write(self, object, collection(object.kind), body).await,
         }
     }
 
@@ -82,7 +168,25 @@ impl ConsulBootstrap for HttpConsul {
         let id = id_of(&body).to_owned();
         let mut path = collection(object.kind).to_vec();
         path.push(if is_addressed_by_id(object.kind) { &id } else { &object.name });
-        write(&self.http, object, &path, body).await
+        write(self, object, &path, body).await
+    }
+}
+
+/// A partition or namespace in a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listed {
+    name: String,
+    /// When its deletion started: Consul first deletes its content.
+    deleted_at: Option<String>,
+}
+
+impl HttpConsul {
+    /// The names in a list of partitions or namespaces (Enterprise), except of what is being deleted.
+    pub(crate) async fn remaining_names(&self, request: &Request) -> Result<Vec<TenancyName>, ConsulError> {
+        let listed: Vec<Listed> = self.json(request).await?;
+        let remaining = listed.iter().filter(|entry| entry.deleted_at.is_none());
+        remaining.map(|entry| entry.name.parse().map_err(|e: InvalidField| request.malformed(e.to_string()))).collect()
     }
 }
 
@@ -113,25 +217,25 @@ fn in_tenancy_of(request: Request, object: &Object) -> Request {
     }
 }
 
-async fn write(http: &Http, object: &Object, path: &[&str], body: Fields) -> Result<(), ConsulError> {
+async fn write(consul: &HttpConsul, object: &Object, path: &[&str], body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), path, Value::Object(body));
-    http.send(&in_tenancy_of(request, object)).await.map(drop)
+    consul.send(&in_tenancy_of(request, object)).await.map(drop)
 }
 
 /// The catalog entry of the node, without its services.
-async fn node(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
+async fn node(consul: &HttpConsul, object: &Object) -> Result<Option<Fields>, ConsulError> {
     // A cluster ARN cannot contain quotes.
     let request =
         Request::get(object.to_string(), &["catalog", "nodes"]).query("filter", format!("Node == \"{}\"", object.name));
-    let nodes: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
+    let nodes: Vec<Fields> = consul.json(&in_tenancy_of(request, object)).await?;
     Ok(nodes.into_iter().next())
 }
 
 /// The oldest binding rule of the auth method that binds the same.
-async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
+async fn oldest_rule(consul: &HttpConsul, object: &Object) -> Result<Option<Fields>, ConsulError> {
     let method = object.text("AuthMethod").unwrap_or_default();
     let request = Request::get(object.to_string(), &["acl", "binding-rules"]).query("authmethod", method);
-    let rules: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
+    let rules: Vec<Fields> = consul.json(&in_tenancy_of(request, object)).await?;
     let age = |rule: &Fields| rule.get("CreateIndex").and_then(Value::as_u64);
     Ok(rules.into_iter().filter(|rule| object.binds_same_as(rule)).min_by_key(age))
 }
@@ -141,18 +245,15 @@ async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, Con
 /// Consul chooses the ID of a rule, so that two controllers may create it twice. The later one finds the other's rule
 /// when it lists the rules after its own creation, and the creator of the oldest rule finds no older one: exactly one
 /// rule stays.
-async fn create_rule(http: &Http, object: &Object, body: Fields) -> Result<(), ConsulError> {
+async fn create_rule(consul: &HttpConsul, object: &Object, body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), &["acl", "binding-rule"], Value::Object(body));
-    let created: Fields = http.json(&in_tenancy_of(request, object)).await?;
-    let oldest = oldest_rule(http, object).await?;
+    let created: Fields = consul.json(&in_tenancy_of(request, object)).await?;
+    let oldest = oldest_rule(consul, object).await?;
     match oldest {
         Some(oldest) if id_of(&oldest) != id_of(&created) => {
             let request = Request::delete(object.to_string(), &["acl", "binding-rule", id_of(&created)]);
-            match http.send(&in_tenancy_of(request, object)).await {
-                // An earlier try of this request has deleted it.
-                Ok(_) | Err(ConsulError::NotFound { .. }) => Ok(()),
-                Err(error) => Err(error),
-            }
+            // An earlier try of this request may have deleted it.
+            if_found(consul.send(&in_tenancy_of(request, object)).await).map(drop)
         }
         _ => Ok(()),
     }

@@ -15,10 +15,7 @@ use mesh::secret::redact;
 pub enum CredentialError {
     /// The secret does not contain a token.
     #[error("secret {secret} holds no token; expected the bare token, or JSON with a key \"token\"")]
-    NoToken {
-        /// The secret's name or ARN.
-        secret: String,
-    },
+    NoToken { secret: String },
     /// The secret could not be read.
     #[error(transparent)]
     Unreadable(Box<dyn Error + Send + Sync>),

@@ -1,18 +1,27 @@
 //! The servers that requests are sent to: discovered at the first request, and cached until none of them accepts a
-//! connection.
+//! connection. Each has an HTTP client with one TLS backend (rustls on ring), which trusts the system's root certificates or the
+//! deployment's own CA.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    iter,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use backon::{ExponentialBuilder, Retryable};
+use reqwest::{
+    Certificate, Client, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
 };
 
 use crate::{
-    connector::{Connector, ConnectorError, Endpoint},
-    retry_policy::RetryPolicy,
-    servers::{NoServers, ServerSource},
+    request::RetryPolicy,
+    servers::{NoServers, Server, ServerSource},
 };
 
 /// The longest delay before the next discovery.
@@ -22,7 +31,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Endpoints {
     source: Arc<dyn ServerSource>,
     connector: Connector,
-    retry_policy: RetryPolicy,
     known: Mutex<Cached>,
 }
 
@@ -39,8 +47,12 @@ struct Failure {
 }
 
 impl Endpoints {
-    pub(super) fn new(source: Arc<dyn ServerSource>, connector: Connector, retry_policy: RetryPolicy) -> Self {
-        Self { source, connector, retry_policy, known: Mutex::default() }
+    pub(super) fn new(
+        source: Arc<dyn ServerSource>,
+        tls: &TlsSettings,
+        retry_policy: RetryPolicy,
+    ) -> Result<Self, ConnectorError> {
+        Ok(Self { source, connector: Connector::new(tls, retry_policy)?, known: Mutex::default() })
     }
 
     /// The cached servers, which are discovered if there are none. An error says what to do.
@@ -75,19 +87,19 @@ impl Endpoints {
 
     /// Discovers servers, and waits until one is up.
     async fn find_with_retries(&self) -> Result<Arc<[Endpoint]>, NoServers> {
+        let RetryPolicy { first_retry, discovery, .. } = self.connector.retry_policy;
         let backoff = ExponentialBuilder::default()
-            .with_min_delay(self.retry_policy.first_retry)
+            .with_min_delay(first_retry)
             .with_factor(2.0)
             .with_max_delay(MAX_PAUSE)
             .without_max_times()
             .with_jitter();
-        let mut last_failure =
-            NoServers::NotUp(format!("the Consul servers were not found within {:?}", self.retry_policy.discovery));
-        let discovery = (|| self.find_now())
+        let mut last_failure = NoServers::NotUp(format!("the Consul servers were not found within {discovery:?}"));
+        let found = (|| self.find_now())
             .retry(backoff)
             .when(|failure| matches!(failure, NoServers::NotUp(_)))
             .notify(|failure, _| last_failure = failure.clone());
-        timeout(self.retry_policy.discovery, discovery).await.unwrap_or(Err(last_failure))
+        timeout(discovery, found).await.unwrap_or(Err(last_failure))
     }
 
     async fn find_now(&self) -> Result<Arc<[Endpoint]>, NoServers> {
@@ -97,17 +109,125 @@ impl Endpoints {
     }
 }
 
+/// A server, and the client that connects to it.
+pub(super) struct Endpoint {
+    pub(super) url: Url,
+    pub(super) client: Client,
+}
+
+/// What the servers' certificates are verified against.
+#[derive(Debug, Clone, Default)]
+pub struct TlsSettings {
+    /// PEM of the CA certificates that sign the servers' certificates; `None`: the system's roots.
+    pub ca_certificates: Option<String>,
+    /// The name in the servers' certificates, if it differs from the host in the address (for example `server.dc1.consul`).
+    pub server_name: Option<String>,
+}
+
+/// Why no client can be created with these settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectorError {
+    /// The secret contains no PEM.
+    #[error("CONSUL_CACERT_SECRET_ARN: the secret is not a PEM certificate: {0}")]
+    NotPem(reqwest::Error),
+    /// The secret contains PEM, but no certificate.
+    #[error("CONSUL_CACERT_SECRET_ARN: the secret holds no PEM certificate")]
+    NoCertificate,
+    /// The CA certificate cannot be used.
+    #[error("CONSUL_CACERT_SECRET_ARN: what the secret holds is not a usable certificate: {0}")]
+    UnusableCertificate(Box<Self>),
+    /// The server name is invalid.
+    #[error("CONSUL_TLS_SERVER_NAME: got {name:?}, expected a host name: {reason}")]
+    ServerName { name: String, reason: String },
+    /// The HTTP library refused the settings.
+    #[error("the HTTP client for {url} could not be created: {source}")]
+    Client { url: Url, source: reqwest::Error },
+}
+
+/// Selects ring as the cryptography provider of all TLS clients of the process. Further calls change nothing.
+pub fn choose_tls_backend() {
+    // The only error is that a provider was selected before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Creates clients for the TLS settings.
+struct Connector {
+    certificates: Option<Vec<Certificate>>,
+    server_name: Option<String>,
+    retry_policy: RetryPolicy,
+}
+
+impl Connector {
+    fn new(tls: &TlsSettings, retry_policy: RetryPolicy) -> Result<Self, ConnectorError> {
+        choose_tls_backend();
+        let certificates = tls.ca_certificates.as_deref().map(read_certificates).transpose()?;
+        let connector = Self { certificates, server_name: tls.server_name.clone(), retry_policy };
+        // No server is known yet; invalid settings are reported at the start.
+        if let Ok(url) = Url::parse("https://localhost") {
+            connector.url_for(&url)?;
+            if connector.certificates.is_some() {
+                let server = Server { url, address: Ipv4Addr::LOCALHOST.into() };
+                connector.client_for(&server).map_err(|e| ConnectorError::UnusableCertificate(Box::new(e)))?;
+            }
+        }
+        Ok(connector)
+    }
+
+    /// The URL that requests to a server go to, and a client for it.
+    fn endpoint(&self, server: &Server) -> Result<Endpoint, ConnectorError> {
+        Ok(Endpoint { url: self.url_for(&server.url)?, client: self.client_for(server)? })
+    }
+
+    fn client_for(&self, server: &Server) -> Result<Client, ConnectorError> {
+        let mut builder = Client::builder()
+            .connect_timeout(self.retry_policy.connect)
+            .read_timeout(self.retry_policy.silence)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(Arc::new(Pinned(server.address)));
+        if let Some(certificates) = &self.certificates {
+            builder = builder.tls_certs_only(certificates.clone());
+        }
+        builder.build().map_err(|source| ConnectorError::Client { url: server.url.clone(), source })
+    }
+
+    /// The URL with the certificate's name as its host, where one is configured.
+    fn url_for(&self, url: &Url) -> Result<Url, ConnectorError> {
+        let mut named = url.clone();
+        if let (Some(name), "https") = (&self.server_name, url.scheme()) {
+            let invalid = |reason| ConnectorError::ServerName { name: name.clone(), reason };
+            named.set_host(Some(name)).map_err(|e| invalid(e.to_string()))?;
+        }
+        Ok(named)
+    }
+}
+
+fn read_certificates(pem: &str) -> Result<Vec<Certificate>, ConnectorError> {
+    let certificates = Certificate::from_pem_bundle(pem.as_bytes()).map_err(ConnectorError::NotPem)?;
+    if certificates.is_empty() { Err(ConnectorError::NoCertificate) } else { Ok(certificates) }
+}
+
+/// Resolves every name to one address: the URL bears the name that is verified, and the connection goes to this server.
+struct Pinned(IpAddr);
+
+impl Resolve for Pinned {
+    fn resolve(&self, _: Name) -> Resolving {
+        // Port 0 stands for the URL's.
+        let found = SocketAddr::new(self.0, 0);
+        Box::pin(async move { Ok(Box::new(iter::once(found)) as Addrs) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{address::ConsulUrls, connector::TlsSettings};
+    use crate::servers::ConsulUrls;
 
     #[tokio::test]
     async fn only_failed_servers_are_removed() {
         let retry_policy = RetryPolicy::for_events();
         let source = Arc::new("http://127.0.0.1:8500".parse::<ConsulUrls>().unwrap());
-        let connector = Connector::new(&TlsSettings::default(), retry_policy).unwrap();
-        let endpoints = Endpoints::new(source, connector, retry_policy);
+        let endpoints = Endpoints::new(source, &TlsSettings::default(), retry_policy).unwrap();
         let first = endpoints.current().await.unwrap();
         assert!(Arc::ptr_eq(&first, &endpoints.current().await.unwrap()));
         endpoints.forget(&first).await;

@@ -5,92 +5,58 @@ use std::time::Duration;
 /// How much of an answer an error contains, in characters.
 const SHOWN_CHARS: usize = 300;
 
-/// An error of Consul's HTTP API. `subject` is the requested object, without secrets.
+/// An error of Consul's HTTP API. `subject` is the requested object, without secrets; `reason` is the text of Consul's answer, or
+/// the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsulError {
     /// The object does not exist. The controller's own token is valid.
     #[error("{subject}: not found in Consul")]
-    NotFound {
-        /// The requested object.
-        subject: String,
-    },
+    NotFound { subject: String },
     /// Consul does not know the controller's own token.
     #[error(
         "{subject}: Consul does not know the controller's own ACL token; put a valid one into the secret \
          CONSUL_HTTP_TOKEN_SECRET_ARN (or CONSUL_HTTP_TOKEN)"
     )]
-    CredentialRejected {
-        /// The requested object.
-        subject: String,
-    },
+    CredentialRejected { subject: String },
     /// ACLs are off on the server: there are no tokens, policies, roles and auth methods.
     #[error(
         "{subject}: ACLs are off in Consul; turn them on (acl.enabled), or use task definitions that read no ACL token"
     )]
-    AclsDisabled {
-        /// The requested object.
-        subject: String,
-    },
+    AclsDisabled { subject: String },
     /// The controller's token is valid, but does not have the permission.
     #[error(
         "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/deploy.md"
     )]
-    PermissionDenied {
-        /// The requested object.
-        subject: String,
-        /// The text of Consul's answer.
-        reason: String,
-    },
+    PermissionDenied { subject: String, reason: String },
     /// Another writer was faster: the accessor ID or name exists, or the object has changed since it was read.
     #[error("{subject}: changed meanwhile: {reason}")]
-    Conflict {
-        /// The requested object.
-        subject: String,
-        /// The text of Consul's answer.
-        reason: String,
-    },
+    Conflict { subject: String, reason: String },
     /// Consul limits the rate of requests.
     #[error("{subject}: Consul throttled the request")]
-    Throttled {
-        /// The requested object.
-        subject: String,
-        /// The `Retry-After` of the answer.
-        retry_after: Option<Duration>,
-    },
-    /// No server could answer: no connection, no leader, or a timeout.
+    Throttled { subject: String, retry_after: Option<Duration> },
+    /// No server could answer: no connection, no leader, or a timeout. `had_no_effect`: the request certainly had none, so that the
+    /// next address is tried at once.
     #[error("{subject}: Consul is unavailable: {reason}")]
-    Unavailable {
-        /// The requested object.
-        subject: String,
-        /// The cause.
-        reason: String,
-        /// Whether the request certainly had no effect: then the next address is tried at once.
-        had_no_effect: bool,
-    },
+    Unavailable { subject: String, reason: String, had_no_effect: bool },
     /// Consul rejected the request.
     #[error("{subject}: Consul refused with status {status}: {reason}")]
-    Refused {
-        /// The requested object.
-        subject: String,
-        /// The HTTP status.
-        status: u16,
-        /// The text of Consul's answer.
-        reason: String,
-    },
-    /// The answer is not what the API documents.
+    Refused { subject: String, status: u16, reason: String },
+    /// The answer is not what the API documents. `reason` says where parsing stopped. It is never a part of the answer, which
+    /// may contain secrets.
     #[error("{subject}: Consul's answer could not be read: {reason}")]
-    Malformed {
-        /// The requested object.
-        subject: String,
-        /// Where parsing stopped. Never a part of the answer, which may contain secrets.
-        reason: String,
-    },
+    Malformed { subject: String, reason: String },
     /// The controller's own credential could not be read.
     #[error("the controller's own Consul ACL token could not be read: {reason}")]
-    CredentialUnreadable {
-        /// The cause.
-        reason: String,
-    },
+    CredentialUnreadable { reason: String },
+}
+
+/// `None` if Consul certainly has no such object.
+pub(crate) fn if_found<T>(answer: Result<T, ConsulError>) -> Result<Option<T>, ConsulError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ConsulError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Why a request was not successful, before a second request has resolved an ambiguous answer.

@@ -1,4 +1,4 @@
-//! Requests to Consul's HTTP API: failover between addresses, timeouts, retries, and renewal of the credential.
+//! The client of a Consul datacenter: failover between addresses, timeouts, retries, and renewal of the credential.
 
 use std::{
     sync::{
@@ -17,13 +17,11 @@ use tokio::sync::Semaphore;
 use tracing::debug;
 
 use crate::{
-    array::{BodyError, BodyReader},
-    connector::{Connector, ConnectorError, Endpoint, TlsSettings},
+    array::BodyReader,
     credential::{Credential, CredentialSource, Reading},
-    endpoints::Endpoints,
+    endpoints::{ConnectorError, Endpoint, Endpoints, TlsSettings},
     error::{ConsulError, Refusal, classify},
-    request::Request,
-    retry_policy::RetryPolicy,
+    request::{Request, RetryPolicy},
     servers::{NoServers, ServerSource},
 };
 use mesh::secret::redact;
@@ -38,50 +36,61 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// the load on Consul.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// Consul's HTTP API, at one or several addresses.
-pub(super) struct Http {
+/// A client of a Consul datacenter, which implements one trait for each part of the API.
+pub struct HttpConsul {
     endpoints: Endpoints,
     preferred: AtomicUsize,
     credential: Credential,
     retry_policy: RetryPolicy,
     permits: Semaphore,
+    pub(crate) accepts_hidden: bool,
 }
 
-impl Http {
-    pub(super) fn new(
+impl HttpConsul {
+    /// A client that discovers its servers, and reads its token from `credential`, at the first request.
+    ///
+    /// # Errors
+    /// The CA certificate or the server name is invalid.
+    pub fn new(
         servers: Arc<dyn ServerSource>,
         tls: &TlsSettings,
         credential: Arc<dyn CredentialSource>,
         retry_policy: RetryPolicy,
     ) -> Result<Self, ConnectorError> {
-        let endpoints = Endpoints::new(servers, Connector::new(tls, retry_policy)?, retry_policy);
         Ok(Self {
-            endpoints,
+            endpoints: Endpoints::new(servers, tls, retry_policy)?,
             preferred: AtomicUsize::new(0),
             credential: Credential::new(credential),
             retry_policy,
             permits: Semaphore::new(MAX_CONCURRENT_REQUESTS),
+            accepts_hidden: false,
         })
+    }
+
+    /// The same client for a credential with `acl:read`, to which Consul does not show secret IDs: see
+    /// [`Token::hides_its_secret`](crate::Token::hides_its_secret).
+    #[must_use]
+    pub fn accepting_hidden_secrets(self) -> Self {
+        Self { accepts_hidden: true, ..self }
     }
 
     /// Sends a request and reads the answer's JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ConsulError> {
         let body = self.send(request).await?;
         // The message of serde may contain the answer, which may contain secrets: only the position is used.
-        serde_json::from_slice(&body).map_err(|e| ConsulError::Malformed {
-            subject: request.subject.clone(),
-            reason: format!("{:?} error at line {} column {}", e.classify(), e.line(), e.column()),
+        serde_json::from_slice(&body).map_err(|e| {
+            request.malformed(format!("{:?} error at line {} column {}", e.classify(), e.line(), e.column()))
         })
     }
 
     /// Sends a request, and returns the body of the answer.
     pub(super) async fn send(&self, request: &Request) -> Result<Vec<u8>, ConsulError> {
-        self.read(request, Vec::new).await
+        self.stream(request, Vec::new).await
     }
 
     /// Sends a request, and reads the answer while it arrives, with a new reader for each attempt. After status 403 the
     /// credential is read again, and the request repeated if it has changed.
-    pub(super) async fn read<R: BodyReader>(
+    pub(super) async fn stream<R: BodyReader>(
         &self,
         request: &Request,
         reader: impl Fn() -> R + Sync,
@@ -168,7 +177,7 @@ impl Http {
             let start = Instant::now();
             let answer = self.send_once(endpoint, request, reading, reader()).await;
             log_call(request, start, answer.is_ok());
-            telemetry::call(Service::Consul, start.elapsed(), answer.as_ref().is_err_and(is_trouble));
+            telemetry::call(Service::Consul, start.elapsed(), answer.as_ref().is_err_and(counts_as_failure));
             match answer {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
@@ -224,15 +233,15 @@ impl Http {
             return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));
         }
         while let Some(part) = answer.chunk().await.map_err(failed)? {
-            reader.read(&part).map_err(|e| malformed(request, &e))?;
+            reader.read(&part).map_err(|e| Refusal::Known(request.malformed(e.to_string())))?;
         }
-        reader.end().map_err(|e| malformed(request, &e))
+        reader.end().map_err(|e| Refusal::Known(request.malformed(e.to_string())))
     }
 }
 
-/// Whether an answer says that something is wrong: not that an object is missing or has changed. An ambiguous one is counted when
-/// it is resolved.
-fn is_trouble(refusal: &Refusal) -> bool {
+/// Whether the metrics count an answer as failed: not one that says that an object is missing or has changed. An ambiguous one
+/// is counted when it is resolved.
+fn counts_as_failure(refusal: &Refusal) -> bool {
     match refusal {
         Refusal::Ambiguous | Refusal::NoServers(_) => false,
         Refusal::Known(error) => !matches!(
@@ -265,10 +274,6 @@ fn no_servers(request: &Request, why: &NoServers) -> Refusal {
 
 fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusal {
     Refusal::Known(ConsulError::Unavailable { subject: request.subject.clone(), reason, had_no_effect })
-}
-
-fn malformed(request: &Request, error: &BodyError) -> Refusal {
-    Refusal::Known(ConsulError::Malformed { subject: request.subject.clone(), reason: error.to_string() })
 }
 
 /// The address and the error.

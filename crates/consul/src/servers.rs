@@ -1,9 +1,19 @@
-//! Discovery of servers: by address and DNS here, or by another [`ServerSource`].
+//! The servers of a datacenter: their addresses in `CONSUL_HTTP_ADDR`, which name URLs or the ECS tasks that the servers run in, and
+//! their discovery, here through DNS.
 
-use std::net::IpAddr;
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
+    str::FromStr,
+};
 
 use async_trait::async_trait;
+use mesh::field::InvalidField;
 use reqwest::Url;
+
+/// The field's name in errors, before the variable's name replaces it.
+const FIELD: &str = "Consul address";
 
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,3 +44,183 @@ pub trait ServerSource: Send + Sync {
     /// There is none, or discovery failed.
     async fn servers(&self) -> Result<Vec<Server>, NoServers>;
 }
+
+/// The addresses of the servers of one Consul datacenter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConsulAddresses {
+    /// At these URLs.
+    Urls(ConsulUrls),
+    /// In ECS tasks, whose addresses change with every replacement.
+    Ecs(EcsServers),
+}
+
+impl ConsulAddresses {
+    /// Whether every address uses TLS.
+    pub fn are_all_tls(&self) -> bool {
+        match self {
+            Self::Urls(urls) => urls.urls().iter().all(|url| url.scheme() == "https"),
+            Self::Ecs(servers) => servers.scheme == "https",
+        }
+    }
+
+    /// The hosts of the URLs, in lower case; none of servers in ECS tasks.
+    pub fn hosts(&self) -> impl Iterator<Item = String> {
+        let urls = match self {
+            Self::Urls(urls) => urls.urls(),
+            Self::Ecs(_) => &[],
+        };
+        urls.iter().filter_map(|url| url.host_str().map(str::to_ascii_lowercase))
+    }
+}
+
+impl FromStr for ConsulAddresses {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        // Also for an `ecs://` address in a list, so that the error describes that format.
+        if text.contains(EcsServers::PREFIX) {
+            text.parse::<EcsServers>().map(Self::Ecs)
+        } else {
+            text.parse::<ConsulUrls>().map(Self::Urls)
+        }
+    }
+}
+
+/// One or more addresses of the same Consul datacenter, tried in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsulUrls(Vec<Url>);
+
+impl ConsulUrls {
+    const EXPECTED: &'static str = "http://host:port or https://host:port, several separated by commas, \
+         or ecs://cluster/family-or-service:port?scheme=https";
+
+    /// The addresses: at least one.
+    pub fn urls(&self) -> &[Url] {
+        &self.0
+    }
+
+    fn parse_one(text: &str) -> Option<Url> {
+        let url = Url::parse(text.trim()).ok()?;
+        let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+        let web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        (plain && web && url.fragment().is_none() && url.path() == "/").then_some(url)
+    }
+}
+
+impl FromStr for ConsulUrls {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        let urls: Option<Vec<Url>> = text.split(',').map(Self::parse_one).collect();
+        urls.map(Self).ok_or_else(|| InvalidField::new(FIELD, shown(text), Self::EXPECTED))
+    }
+}
+
+/// Servers that run as tasks: `ecs://cluster/family-or-service:port`, with `?scheme=https` for TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EcsServers {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The family of the servers' task definition, or the name of their service.
+    pub family_or_service: String,
+    port: NonZeroU16,
+    scheme: &'static str,
+}
+
+impl EcsServers {
+    const PREFIX: &'static str = "ecs://";
+    const EXPECTED: &'static str = "ecs://cluster/family-or-service:port?scheme=https: alone, and both names of 1 to 255 \
+         letters, digits, '-' and '_'";
+
+    /// The server in the task with this IP address.
+    ///
+    /// # Errors
+    /// The URL is invalid.
+    pub fn at(&self, address: IpAddr) -> Result<Server, NoServers> {
+        let text = format!("{}://{}", self.scheme, SocketAddr::new(address, self.port.get()));
+        let unknown = |e| NoServers::Unknown(format!("the address {address} of a task of {self}: {e}"));
+        Ok(Server { url: Url::parse(&text).map_err(unknown)?, address })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let rest = text.trim().strip_prefix(Self::PREFIX)?;
+        let (place, scheme) = match rest.split_once('?') {
+            None => (rest, "http"),
+            Some((place, "scheme=http")) => (place, "http"),
+            Some((place, "scheme=https")) => (place, "https"),
+            Some(_) => return None,
+        };
+        let (cluster, task) = place.split_once('/')?;
+        let (name, port) = task.split_once(':')?;
+        // The integer parser would accept a sign.
+        let port = Some(port).filter(|port| port.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
+        (is_name(cluster) && is_name(name)).then(|| Self {
+            cluster: cluster.to_owned(),
+            family_or_service: name.to_owned(),
+            port,
+            scheme,
+        })
+    }
+}
+
+impl FromStr for EcsServers {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        Self::parse(text).ok_or_else(|| InvalidField::new(FIELD, shown(text), Self::EXPECTED))
+    }
+}
+
+impl fmt::Display for EcsServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "family or service {:?} in cluster {:?}", self.family_or_service, self.cluster)
+    }
+}
+
+/// Whether `text` is a valid name of a cluster, family or service in ECS.
+fn is_name(text: &str) -> bool {
+    let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (1..=255).contains(&text.len()) && text.bytes().all(is_legal)
+}
+
+/// Omits an address with credentials from errors.
+fn shown(text: &str) -> &str {
+    if text.contains('@') { "(not shown)" } else { text }
+}
+
+#[async_trait]
+impl ServerSource for ConsulUrls {
+    /// Every address of every host. Each is tried separately, because one name may have several servers, some of which
+    /// are down.
+    async fn servers(&self) -> Result<Vec<Server>, NoServers> {
+        let (mut servers, mut reasons) = (Vec::new(), Vec::new());
+        for url in self.urls() {
+            let server = |address| Server { url: url.clone(), address };
+            match look_up(url).await {
+                Ok(addresses) => servers.extend(addresses.into_iter().map(server)),
+                // The other hosts may suffice.
+                Err(why) => reasons.push(why.to_string()),
+            }
+        }
+        if servers.is_empty() { Err(NoServers::NotUp(reasons.join("; "))) } else { Ok(servers) }
+    }
+}
+
+/// The addresses of a URL's host, without DNS if the host is an address.
+async fn look_up(url: &Url) -> Result<Vec<IpAddr>, NoServers> {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    if let Ok(address) = host.parse() {
+        return Ok(vec![address]);
+    }
+    let nothing = |why: &str| {
+        NoServers::NotUp(format!(
+            "no address for the name {host:?} ({why}); correct its DNS record, or CONSUL_HTTP_ADDR"
+        ))
+    };
+    let found = tokio::net::lookup_host((host, 0)).await.map_err(|e| nothing(&e.to_string()))?;
+    let addresses: Vec<IpAddr> = found.map(|socket| socket.ip()).collect();
+    if addresses.is_empty() { Err(nothing("an empty answer")) } else { Ok(addresses) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,7 @@ pub use self::{
         OutsideTask, RunsAs,
     },
     problem::of_consul as consul_problem,
-    reader::{Consul, Reader},
+    reader::Reader,
     scope::Scope,
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,

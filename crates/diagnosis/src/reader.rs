@@ -7,7 +7,7 @@ use std::{
 };
 
 use aws::ecs::{AwsEcs, DefinitionState, EcsError, Tasks as _};
-use consul::{Acl, Catalog, ConsulError, Health, Logins, Permissions};
+use consul::{Acl as _, Catalog as _, ConsulError, HttpConsul, Logins as _, Permissions as _};
 use futures::{StreamExt, stream};
 use mesh::{
     admission::TokenFacts,
@@ -34,21 +34,17 @@ use crate::{
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
-/// What is read of Consul.
-pub trait Consul: Acl + Catalog + Health + Logins + Permissions {}
-impl<T: Acl + Catalog + Health + Logins + Permissions> Consul for T {}
-
 /// Reads clusters. It keeps task definitions, which never change, for further readings.
 pub struct Reader<'a> {
     ecs: &'a AwsEcs,
-    consul: &'a dyn Consul,
+    consul: &'a HttpConsul,
     scope: Scope,
     definitions: Mutex<BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of these.
-    pub fn new(ecs: &'a AwsEcs, consul: &'a dyn Consul, scope: Scope) -> Self {
+    pub fn new(ecs: &'a AwsEcs, consul: &'a HttpConsul, scope: Scope) -> Self {
         Self { ecs, consul, scope, definitions: Mutex::default() }
     }
 

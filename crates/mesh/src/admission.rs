@@ -18,6 +18,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use crate::{
     arn::{ClusterArn, TaskId},
@@ -206,13 +207,12 @@ pub struct AuthMethod {
 }
 
 /// A binding rule: <https://developer.hashicorp.com/consul/api-docs/acl/binding-rules>
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
 pub struct BindingRule {
-    /// `BindType`.
     pub bind_type: String,
-    /// `BindName`.
     pub bind_name: String,
-    /// `Selector`; empty: every login.
+    /// Empty: every login.
     pub selector: String,
 }
 

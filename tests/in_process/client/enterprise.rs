@@ -307,16 +307,17 @@ async fn own_token_and_release_have_no_tenancy() {
 
 /// The methods of the traits in the sources of the client.
 fn methods() -> Vec<&'static str> {
+    const AGENT: &str = include_str!("../../../crates/consul/src/agent.rs");
     let sources = [
-        include_str!("../../../crates/consul/src/acl.rs"),
-        include_str!("../../../crates/consul/src/agents.rs"),
-        include_str!("../../../crates/consul/src/bootstrap.rs"),
-        include_str!("../../../crates/consul/src/catalog/mod.rs"),
-        include_str!("../../../crates/consul/src/permissions.rs"),
-        include_str!("../../../crates/consul/src/release.rs"),
+        (include_str!("../../../crates/consul/src/acl.rs"), "Acl"),
+        (AGENT, "Agents"),
+        (AGENT, "Release"),
+        (include_str!("../../../crates/consul/src/authorization.rs"), "Permissions"),
+        (include_str!("../../../crates/consul/src/bootstrap.rs"), "ConsulBootstrap"),
+        (include_str!("../../../crates/consul/src/catalog/mod.rs"), "Catalog"),
     ];
-    let traits = sources.iter().map(|source| {
-        let (_, after) = source.split_once("pub trait ").expect("a trait");
+    let traits = sources.iter().map(|(source, name)| {
+        let (_, after) = source.split_once(&format!("pub trait {name}:")).expect("a trait");
         after.split_once("\n}").expect("the end of the trait").0
     });
     traits.flat_map(|source| source.split("async fn ").skip(1)).filter_map(|rest| rest.split('(').next()).collect()

@@ -9,7 +9,7 @@ use mesh::{
 };
 use serde::Deserialize;
 
-use crate::object::Fields;
+use crate::bootstrap::Fields;
 
 /// The metadata key of the ARN of an instance's task.
 const TASK_ARN_META: &str = "task-arn";
@@ -52,7 +52,7 @@ pub(super) struct ServiceAnswer {
 /// An instance in the answer of `/health/service`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct InstanceHealth {
+pub(super) struct InstanceHealth {
     node: NodeName,
     service: ServiceAnswer,
     checks: Vec<CheckAnswer>,
@@ -99,21 +99,16 @@ pub(super) struct CheckAnswer {
     namespace: Option<String>,
 }
 
-/// A service instance without a task ID, of another creator.
-pub(super) struct Unmarked {
-    pub(super) service: OtherService,
-}
-
 /// An instance of a task.
 ///
 /// # Errors
-/// Its metadata has no task ID.
-pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) -> Result<ServiceInstance, Unmarked> {
+/// Its metadata has no task ID: another creator's service.
+pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) -> Result<ServiceInstance, OtherService> {
     let meta = service.meta.unwrap_or_default();
     let tenancy = in_namespace(tenancy, service.namespace.as_deref());
     let Some(task) = meta.get(TASK_ID_META).and_then(|id| id.parse().ok()) else {
         let ServiceAnswer { id, service: name, kind, .. } = service;
-        return Err(Unmarked { service: OtherService { id, name, kind, tenancy } });
+        return Err(OtherService { id, name, kind, tenancy });
     };
     Ok(ServiceInstance {
         node: node.to_owned(),
@@ -128,7 +123,7 @@ pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) ->
 }
 
 /// An instance of a task, and all of its checks, those of its node included; `None` if its metadata has no task ID.
-pub(crate) fn instance_with_checks(
+pub(super) fn instance_with_checks(
     answer: InstanceHealth,
     tenancy: &Tenancy,
 ) -> Option<(ServiceInstance, Vec<HealthCheck>)> {

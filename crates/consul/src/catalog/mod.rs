@@ -1,7 +1,6 @@
 //! The catalog: <https://developer.hashicorp.com/consul/api-docs/catalog>, `/health`, and `/txn` to remove services.
 
 mod answers;
-mod registration;
 mod writes;
 
 use async_trait::async_trait;
@@ -14,13 +13,14 @@ use mesh::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::answers::{InstanceHealth, instance_with_checks};
 use self::{
-    answers::{CheckAnswer, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, check, instance},
-    registration::registration_body,
-    writes::{check_body, deletion},
+    answers::{
+        CheckAnswer, InstanceHealth, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, check,
+        instance, instance_with_checks,
+    },
+    writes::{check_body, deletion, registration_body},
 };
-use crate::{array::ArrayReader, client::HttpConsul, error::ConsulError, names, request::Request};
+use crate::{array::ArrayReader, error::ConsulError, http::HttpConsul, request::Request};
 
 /// The most operations that one transaction takes, on every version of Consul.
 pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
@@ -97,14 +97,11 @@ impl Catalog for HttpConsul {
     ) -> Result<Vec<ServiceInstance>, ConsulError> {
         let node = cluster.as_str();
         let mut instances = Vec::new();
-        for chunk in tasks.chunks(MAX_FILTER_TERMS) {
-            // Task IDs are hexadecimal, and need no escaping.
-            let terms: Vec<String> =
-                chunk.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
+        for filter in filters(tasks.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#))) {
             let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node])
-                .query("filter", terms.join(" or "));
+                .query("filter", filter);
             // A node that is not registered returns null.
-            let answer: Option<NodeServices> = self.http.json(&request.within(tenancy)).await?;
+            let answer: Option<NodeServices> = self.json(&request.within(tenancy)).await?;
             let services = answer.and_then(|answer| answer.services).unwrap_or_default();
             instances.extend(services.into_iter().filter_map(|service| instance(service, node, tenancy).ok()));
         }
@@ -114,18 +111,15 @@ impl Catalog for HttpConsul {
     async fn node(&self, node: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
         let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node]);
         let request = request.in_all_namespaces_of(tenancy).consistent();
-        let answer: Option<NodeServices> = self.http.json(&request).await?;
-        let Some((answer, about)) = answer.and_then(|mut answer| answer.node.take().map(|about| (answer, about)))
-        else {
-            return Ok(None);
-        };
-        let is_synthetic =
-            about.meta.is_some_and(|meta| meta.get(SYNTHETIC_META.0).is_some_and(|v| v == SYNTHETIC_META.1));
+        let answer: Option<NodeServices> = self.json(&request).await?;
+        let Some(NodeServices { node: Some(about), services }) = answer else { return Ok(None) };
+        let (key, value) = SYNTHETIC_META;
+        let is_synthetic = about.meta.is_some_and(|meta| meta.get(key).is_some_and(|it| it == value));
         let mut found = CatalogNode { is_synthetic, ..CatalogNode::default() };
-        for service in answer.services.unwrap_or_default() {
+        for service in services.unwrap_or_default() {
             match instance(service, node, tenancy) {
                 Ok(instance) => found.instances.push(instance),
-                Err(unmarked) => found.others.push(unmarked.service),
+                Err(other) => found.others.push(other),
             }
         }
         Ok(Some(found))
@@ -135,7 +129,7 @@ impl Catalog for HttpConsul {
         let (key, value) = SYNTHETIC_META;
         let request = Request::get("the list of synthetic nodes", &["catalog", "nodes"]);
         let request = request.query("filter", format!(r#"Meta["{key}"] == "{value}""#)).in_partition_of(tenancy);
-        let nodes: Vec<NodeName> = self.http.json(&request).await?;
+        let nodes: Vec<NodeName> = self.json(&request).await?;
         Ok(nodes.into_iter().map(|node| node.node).collect())
     }
 
@@ -146,13 +140,10 @@ impl Catalog for HttpConsul {
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError> {
         let mut instances = Vec::new();
-        for chunk in tasks.chunks(MAX_FILTER_TERMS) {
-            let terms: Vec<String> =
-                chunk.iter().map(|task| format!(r#"ServiceMeta["{TASK_ID_META}"] == "{task}""#)).collect();
+        for filter in filters(tasks.iter().map(|task| format!(r#"ServiceMeta["{TASK_ID_META}"] == "{task}""#))) {
             let path = ["catalog", "service", service.as_str()];
-            let request =
-                Request::list(format!("instances of service {service}"), &path).query("filter", terms.join(" or "));
-            let answers: Vec<ServiceOfNode> = self.http.json(&request.within(tenancy)).await?;
+            let request = Request::list(format!("instances of service {service}"), &path).query("filter", filter);
+            let answers: Vec<ServiceOfNode> = self.json(&request.within(tenancy)).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
                 let ServiceOfNode { node, id, service, kind, meta, modify_index } = answer;
                 instance(ServiceAnswer { id, service, kind, meta, modify_index, namespace: None }, &node, tenancy).ok()
@@ -162,19 +153,13 @@ impl Catalog for HttpConsul {
     }
 
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
-        let Some(first) = instances.first() else {
-            return Ok(Vec::new());
-        };
-        let terms: Vec<String> = instances
-            .iter()
-            .filter(|instance| is_safe_in_a_filter(&instance.id))
-            .map(|instance| format!(r#"ServiceID == "{}""#, instance.id))
-            .collect();
+        let Some(first) = instances.first() else { return Ok(Vec::new()) };
+        let ids = instances.iter().map(|instance| &instance.id).filter(|id| is_safe_in_a_filter(id));
         let mut checks = Vec::new();
-        for chunk in terms.chunks(MAX_FILTER_TERMS) {
+        for filter in filters(ids.map(|id| format!(r#"ServiceID == "{id}""#))) {
             let request = Request::list(format!("checks of node {}", first.node), &["health", "node", &first.node])
-                .query("filter", chunk.join(" or "));
-            let answers: Vec<CheckAnswer> = self.http.json(&request.within(&first.tenancy)).await?;
+                .query("filter", filter);
+            let answers: Vec<CheckAnswer> = self.json(&request.within(&first.tenancy)).await?;
             checks.extend(answers.into_iter().filter_map(|answer| check(answer, &first.tenancy)));
         }
         Ok(checks)
@@ -183,7 +168,7 @@ impl Catalog for HttpConsul {
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
         let request = Request::list(format!("checks of node {node}"), &["health", "node", node]);
         let request = request.in_all_namespaces_of(tenancy).consistent();
-        self.http.read(&request, || ArrayReader::new(|answer| check(answer, tenancy))).await
+        self.stream(&request, || ArrayReader::new(|answer| check(answer, tenancy))).await
     }
 
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
@@ -193,7 +178,7 @@ impl Catalog for HttpConsul {
         let request = Request::put(subject, &["txn"], Value::Array(operations));
         // Each operation contains its namespace.
         let request = request.in_partition_of(&first.tenancy);
-        self.http.send(&request).await.map(drop)
+        self.send(&request).await.map(drop)
     }
 
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
@@ -204,30 +189,51 @@ impl Catalog for HttpConsul {
             "Checks": checks.iter().map(check_body).collect::<Vec<Value>>(),
         });
         let request = Request::put(format!("checks of node {}", first.node), &["catalog", "register"], body);
-        self.http.send(&request.within(&first.tenancy)).await.map(drop)
+        self.send(&request.within(&first.tenancy)).await.map(drop)
     }
 
     async fn deregister_service(&self, node: &str, id: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
         let body = json!({ "Node": node, "ServiceID": id });
         let request = Request::put(format!("service {id}"), &["catalog", "deregister"], body);
-        self.http.send(&request.within(tenancy)).await.map(drop)
+        self.send(&request.within(tenancy)).await.map(drop)
     }
 
     async fn register(&self, registration: &Registration) -> Result<(), ConsulError> {
         let subject = format!("service instance {}", registration.id);
         let request = Request::put(subject, &["catalog", "register"], registration_body(registration));
-        self.http.send(&request.within(&registration.tenancy)).await.map(drop)
+        self.send(&request.within(&registration.tenancy)).await.map(drop)
     }
 
     async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
         let request = Request::put(format!("node {node}"), &["catalog", "deregister"], json!({ "Node": node }));
         let request = request.in_partition_of(tenancy);
-        self.http.send(&request).await.map(drop)
+        self.send(&request).await.map(drop)
     }
 
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
-        names::remaining(&self.http, &Request::get("the list of partitions", &["partitions"])).await
+        self.remaining_names(&Request::get("the list of partitions", &["partitions"])).await
     }
+}
+
+impl HttpConsul {
+    /// The instances of a service whose metadata names a task, on any node, and all checks that decide whether they get traffic,
+    /// those of their nodes included:
+    /// <https://developer.hashicorp.com/consul/api-docs/health#list-service-instances-for-service>
+    pub async fn service_health(
+        &self,
+        service: &ServiceName,
+        tenancy: &Tenancy,
+    ) -> Result<Vec<(ServiceInstance, Vec<HealthCheck>)>, ConsulError> {
+        let request = Request::list(format!("health of service {service}"), &["health", "service", service.as_str()]);
+        let answers: Vec<InstanceHealth> = self.json(&request.within(tenancy).consistent()).await?;
+        Ok(answers.into_iter().filter_map(|answer| instance_with_checks(answer, tenancy)).collect())
+    }
+}
+
+/// The filters for objects that fulfil one of `terms`. Task IDs are hexadecimal, and need no escaping.
+fn filters(terms: impl Iterator<Item = String>) -> Vec<String> {
+    let terms: Vec<String> = terms.collect();
+    terms.chunks(MAX_FILTER_TERMS).map(|chunk| chunk.join(" or ")).collect()
 }
 
 /// Whether an ID needs no escaping in a filter. IDs of consul-ecs, of a service name and a task ID, need none; other

@@ -37,10 +37,10 @@ fn address_with_credentials_is_rejected_and_redacted() {
 #[test]
 fn ecs_address_has_cluster_and_name() {
     let servers = ecs("ecs://infra/consul-server:8500");
-    assert_eq!((servers.cluster(), servers.family_or_service()), ("infra", "consul-server"));
+    assert_eq!((servers.cluster.as_str(), servers.family_or_service.as_str()), ("infra", "consul-server"));
     assert_eq!(ecs(" ecs://infra/consul-server:8500?scheme=http "), servers);
     let longest = "x".repeat(255);
-    assert_eq!(ecs(&format!("ecs://{longest}/A_b-9:65535")).cluster(), longest);
+    assert_eq!(ecs(&format!("ecs://{longest}/A_b-9:65535")).cluster, longest);
 }
 
 #[test]
