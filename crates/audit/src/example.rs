@@ -88,7 +88,30 @@ impl Base {
     }
 }
 
+impl Base {
+    /// An example with the value `fails` at the path `at`, where `repaired` is correct.
+    pub const fn wrong(self, at: &'static str, fails: &'static str, repaired: &'static str) -> Example {
+        Example { base: self, given: &[], at, fails: Some(fails), repaired: Some(repaired) }
+    }
+
+    /// An example without a value at the path `at`, where `repaired` is correct.
+    pub const fn missing(self, at: &'static str, repaired: &'static str) -> Example {
+        Example { base: self, given: &[], at, fails: None, repaired: Some(repaired) }
+    }
+
+    /// An example with a value at the path `at`, where none is correct.
+    pub const fn needless(self, at: &'static str, fails: &'static str) -> Example {
+        Example { base: self, given: &[], at, fails: Some(fails), repaired: None }
+    }
+}
+
 impl Example {
+    /// The same with changes to the base.
+    #[must_use]
+    pub const fn given(self, given: &'static [(&'static str, &'static str)]) -> Self {
+        Self { given, ..self }
+    }
+
     /// The definition with the defect. `None` if the example itself is wrong: its JSON or its path.
     pub fn broken(&self) -> Option<Value> {
         self.variant(self.fails)

@@ -63,10 +63,7 @@ fn run_rule(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources
                 out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
             }
         }
-        Check::AllTasks(check) => check(subjects, &mut |subject, draft| {
-            out.push(Finding::in_definition(rule, subject.definition, draft));
-        }),
-        Check::TasksAmongResources(check) => check(subjects, resources, &mut |subject, draft| {
+        Check::Tasks(check) => check(subjects, resources, &mut |subject, draft| {
             out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
         Check::Resources(check) => check(resources, subjects, &mut |resource, draft| {

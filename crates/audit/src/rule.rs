@@ -8,6 +8,12 @@ use super::{
     subject::Subject,
 };
 
+/// The version that brought the first rules.
+const FIRST_VERSION: &str = "0.1.0";
+
+/// The rules of later versions, and the version that brought each.
+const LATER: &[(&str, &str)] = &[];
+
 /// A rule: what it checks, why, and an example.
 #[derive(Debug)]
 pub struct Rule {
@@ -33,13 +39,38 @@ pub struct Rule {
     pub check: Check,
 }
 
-/// The version that brought the first rules.
-const FIRST_VERSION: &str = "0.1.0";
-
-/// The rules of later versions, and the version that brought each.
-const LATER: &[(&str, &str)] = &[];
-
 impl Rule {
+    /// A rule that checks task definitions one by one.
+    pub const fn of_task(applies: Applies, check: fn(&Subject<'_>, &mut Findings)) -> Self {
+        Self::without_texts(applies, Check::Task(check))
+    }
+
+    /// A rule that checks resources of App Mesh.
+    pub const fn of_resources(check: fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)) -> Self {
+        Self::without_texts(Applies::AppMeshResources, Check::Resources(check))
+    }
+
+    /// A rule that checks all task definitions of a run together.
+    pub const fn of_tasks(applies: Applies, check: fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)) -> Self {
+        Self::without_texts(applies, Check::Tasks(check))
+    }
+
+    /// What a rule has unless it says otherwise. Each rule adds its texts: a test fails if one is missing.
+    const fn without_texts(applies: Applies, check: Check) -> Self {
+        Self {
+            id: "",
+            summary: "",
+            severity: Severity::Error,
+            applies,
+            is_fixable: false,
+            effect: "",
+            explanation: "",
+            sources: &[],
+            example: None,
+            check,
+        }
+    }
+
     /// The version of `ecs-mesh` that brought it.
     pub fn added(&self) -> &'static str {
         LATER.iter().find(|(id, _)| *id == self.id).map_or(FIRST_VERSION, |(_, version)| version)
@@ -105,10 +136,8 @@ pub enum Check {
     Task(fn(&Subject<'_>, &mut Findings)),
     /// Resources of App Mesh, and the task definitions of the same run.
     Resources(fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)),
-    /// The task definitions, and the resources of the same run.
-    TasksAmongResources(fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)),
-    /// All task definitions of a run.
-    AllTasks(fn(&[Subject<'_>], &mut TaskFindings<'_>)),
+    /// All task definitions of a run, and its resources of App Mesh.
+    Tasks(fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)),
 }
 
 /// Takes a rule's findings about resources of App Mesh.

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
+use super::pages;
 use super::proxy::{is_misspelt, wait_for};
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Change, Draft, Edit, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, EntryPoint, Generation, Subject, is_observer, workloads},
 };
 use audit_read::definition::{Container, Field, Maybe};
@@ -14,23 +15,15 @@ use audit_read::definition::{Container, Field, Maybe};
 pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
     id: "consul-app-essential",
     summary: "a service's task has an app, and the app is essential",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "ECS refuses a definition without an essential container; if only a helper is essential, the task keeps running without its app",
     explanation: "\
 The mesh's containers are not essential, so that the app determines when the task stops. ECS requires one essential \
 container in each definition. The proxy also waits for the app's containers: when a task stops, it runs until they \
 have stopped. Only gateways have tasks without an app.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[web].essential",
-        fails: Some("false"),
-        repaired: Some("true"),
-    }),
-    check: Check::Task(check_app_essential),
+    sources: &[pages::ECS_CONTAINER],
+    example: Some(Base::Client.wrong("containerDefinitions[web].essential", "false", "true")),
+    ..Rule::of_task(Applies::Consul, check_app_essential)
 };
 
 fn check_app_essential(subject: &Subject<'_>, findings: &mut Findings) {
@@ -69,7 +62,6 @@ pub(super) static CONSUL_APP_ORDER: Rule = Rule {
     id: "consul-app-order",
     summary: "the app starts when the proxy is healthy",
     severity: Severity::Warning,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may stop before the app",
     explanation: "\
@@ -79,17 +71,14 @@ not enough, because the proxy opens its listeners only some time after its start
 that an app that waits for the proxy does not have to wait for mesh-init too. Collectors of logs and traces are not \
 reported: they should start first, as should containers that the proxy itself waits for.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
     ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[web].dependsOn[sidecar-proxy]",
-        fails: None,
-        repaired: Some(r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#),
-    }),
-    check: Check::Task(check_app_order),
+    example: Some(Base::Client.missing(
+        "containerDefinitions[web].dependsOn[sidecar-proxy]",
+        r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_app_order)
 };
 
 fn check_app_order(subject: &Subject<'_>, findings: &mut Findings) {
@@ -120,26 +109,15 @@ pub(super) static CONSUL_APP_SHUTDOWN_DELAY: Rule = Rule {
     id: "consul-app-shutdown-delay",
     summary: "an app with a shutdown delay has time to stop",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "ECS kills the app before it gets TERM: its open requests are lost whenever a task stops",
     explanation: "\
 With `app-entrypoint -shutdown-delay`, the app keeps running for a while after ECS has asked the task to stop, until \
 other services have noticed that it is stopping. Only then does the app get TERM. ECS counts the container's \
 `stopTimeout` (30 seconds on Fargate by default) from the beginning of that delay, so that it has to be longer than \
 the delay plus the time that the app needs to finish.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: DELAYED,
-        at: "containerDefinitions[web].stopTimeout",
-        fails: None,
-        repaired: Some("90"),
-    }),
-    check: Check::Task(check_app_shutdown_delay),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
+    example: Some(Base::Dataplane.missing("containerDefinitions[web].stopTimeout", "90").given(DELAYED)),
+    ..Rule::of_task(Applies::Consul, check_app_shutdown_delay)
 };
 
 const DELAYED: &[(&str, &str)] = &[
@@ -176,23 +154,22 @@ fn late(app: &Container, delay: u64, limit: u64) -> Draft {
 pub(super) static CONSUL_APP_ENTRY_POINT_MOUNT: Rule = Rule {
     id: "consul-app-entry-point-mount",
     summary: "an app that starts with consul-ecs mounts the shared volume",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the app does not start, because the program of its entry point does not exist in the container",
     explanation: "\
 mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry point \
 `consul-ecs app-entrypoint`, which delays its end, has to mount the volume there. The Terraform module adds the mount \
 point together with the entry point.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: STARTED,
-        at: "containerDefinitions[web].mountPoints",
-        fails: None,
-        repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-    }),
-    check: Check::Task(check_app_entry_point_mount),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(
+        Base::Dataplane
+            .missing(
+                "containerDefinitions[web].mountPoints",
+                r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#,
+            )
+            .given(STARTED),
+    ),
+    ..Rule::of_task(Applies::Consul, check_app_entry_point_mount)
 };
 
 const STARTED: &[(&str, &str)] = &[
@@ -227,7 +204,6 @@ pub(super) static CONSUL_HEALTH_UNSYNCED: Rule = Rule {
     id: "consul-health-unsynced",
     summary: "the health of each essential container that ECS checks is synced to Consul",
     severity: Severity::Warning,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the service gets traffic although ECS reports the task as unhealthy",
     explanation: "\
@@ -235,15 +211,9 @@ Consul gets the health of containers from health-sync, which syncs those in `hea
 is essential, has an ECS health check and is not in the list counts as healthy in Consul as soon as it is registered, \
 before the app answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not \
 need the list.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::ControlPlane,
-        given: &[],
-        at: "config.healthSyncContainers",
-        fails: None,
-        repaired: Some(r#"["web"]"#),
-    }),
-    check: Check::Task(check_health_unsynced),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::ControlPlane.missing("config.healthSyncContainers", r#"["web"]"#)),
+    ..Rule::of_task(Applies::Consul, check_health_unsynced)
 };
 
 fn check_health_unsynced(subject: &Subject<'_>, findings: &mut Findings) {
@@ -293,26 +263,18 @@ fn unsynced(consul: &ConsulTask<'_>, app: &Container, name: &str) -> Draft {
 pub(super) static CONSUL_HEALTH_NATIVE_AND_SYNCED: Rule = Rule {
     id: "consul-health-native-and-synced",
     summary: "a service has either Consul checks or containers whose health is synced",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "mesh-init refuses the configuration and fails, so that the app never starts",
     explanation: "\
 `service.checks` are checks that the task's Consul agent runs. `healthSyncContainers` are containers that ECS checks, \
 and whose health is copied to Consul. mesh-init accepts one of the two and fails if both are set. Use the ECS checks \
 if ECS should replace unhealthy tasks.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "config.service.checks",
-        fails: Some(r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#),
-        repaired: Some("[]"),
-    }),
-    check: Check::Task(check_health_native_and_synced),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
+    example: Some(Base::Client.wrong(
+        "config.service.checks",
+        r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
+        "[]",
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_health_native_and_synced)
 };
 
 fn check_health_native_and_synced(subject: &Subject<'_>, findings: &mut Findings) {

@@ -2,10 +2,11 @@
 
 use semver::Version;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{MeshResource, RESOURCE_VARIABLES, Subject, image_of},
 };
 use audit_read::definition::{Container, Maybe, Text};
@@ -14,21 +15,14 @@ pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule = Rule {
     id: "appmesh-envoy-essential",
     summary: "Envoy is essential",
     severity: Severity::Warning,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "if Envoy stops, the task keeps running without any connections, and ECS does not replace it",
     explanation: "\
 All traffic of the task is redirected to Envoy. If the container is not essential and stops, ECS considers the task as \
 running while all of its connections fail. If it is essential, ECS stops the task, and the service starts another one.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[envoy].essential",
-        fails: Some("false"),
-        repaired: Some("true"),
-    }),
-    check: Check::Task(check_envoy_essential),
+    sources: &[pages::APP_MESH_ON_ECS],
+    example: Some(Base::AppMesh.wrong("containerDefinitions[envoy].essential", "false", "true")),
+    ..Rule::of_task(Applies::AppMesh, check_envoy_essential)
 };
 
 fn check_envoy_essential(subject: &Subject<'_>, findings: &mut Findings) {
@@ -43,29 +37,15 @@ fn check_envoy_essential(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_ENVOY_HEALTH_CHECK: Rule = Rule {
     id: "appmesh-envoy-health-check",
     summary: "Envoy has a health check that requests its admin interface",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "ECS cannot determine when Envoy has its configuration: apps that wait for it never start, and others start too early",
     explanation: "\
 Envoy is ready when it has got its configuration from App Mesh. Then the state at `http://localhost:9901/server_info` \
 of its admin interface is `LIVE`. The port is 9901 unless `ENVOY_ADMIN_ACCESS_PORT` sets another one. A check of any \
 other port checks something else. A virtual gateway, for which no container of the task waits, does not need a health \
 check.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[envoy].healthCheck",
-        fails: None,
-        repaired: Some(
-            r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"], "interval": 5 }"#,
-        ),
-    }),
-    check: Check::Task(check_envoy_health_check),
+    sources: &[pages::APP_MESH_ON_ECS, pages::APP_MESH_ENVOY_VARIABLES],
+    example: Some(Base::AppMesh.missing("containerDefinitions[envoy].healthCheck", r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"], "interval": 5 }"#)),
+    ..Rule::of_task(Applies::AppMesh, check_envoy_health_check)
 };
 
 fn check_envoy_health_check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -115,8 +95,6 @@ const ELSEWHERE: [(&str, &str); 6] = [
 pub(super) static APPMESH_ENVOY_IMAGE: Rule = Rule {
     id: "appmesh-envoy-image",
     summary: "Envoy has App Mesh's own image, from the region's account",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "the image cannot be pulled, or contains an Envoy that cannot get its configuration from App Mesh",
     explanation: "\
@@ -125,15 +103,13 @@ the task, which the Envoy project's image does not. AWS publishes it in the publ
 (`public.ecr.aws/appmesh/aws-appmesh-envoy`) and in a private registry of each region: in the account 840364872350, \
 except for me-south-1, ap-east-1, ap-southeast-3, eu-south-1, il-central-1 and af-south-1, which have other accounts. \
 A copy in your own registry is allowed.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[envoy].image",
-        fails: Some(r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-        repaired: Some(r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-    }),
-    check: Check::Task(check_envoy_image),
+    sources: &[pages::APP_MESH_ENVOY_IMAGE],
+    example: Some(Base::AppMesh.wrong(
+        "containerDefinitions[envoy].image",
+        r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
+        r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_envoy_image)
 };
 
 fn check_envoy_image(subject: &Subject<'_>, findings: &mut Findings) {
@@ -178,26 +154,18 @@ fn wrong_account(image: &str) -> Option<(&str, &str, &'static str)> {
 pub(super) static APPMESH_ENVOY_RESOURCE: Rule = Rule {
     id: "appmesh-envoy-resource",
     summary: "Envoy has the name of its virtual node or gateway",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "App Mesh has no configuration for it, and Envoy never becomes healthy",
     explanation: "\
 Envoy requests the configuration of one resource of a mesh. Its name is `mesh/<mesh>/virtualNode/<node>`, \
 `mesh/<mesh>/virtualGateway/<gateway>` or the full ARN of either. It is case-sensitive. Routers, routes and services \
 have no Envoy.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-        fails: Some(r#""shop/orders""#),
-        repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-    }),
-    check: Check::Task(check_envoy_resource),
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ON_ECS],
+    example: Some(Base::AppMesh.wrong(
+        "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+        r#""shop/orders""#,
+        r#""mesh/shop/virtualNode/orders""#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_envoy_resource)
 };
 
 fn check_envoy_resource(subject: &Subject<'_>, findings: &mut Findings) {
@@ -230,25 +198,18 @@ const OLD: &str = RESOURCE_VARIABLES[1];
 pub(super) static APPMESH_ENVOY_VARIABLE: Rule = Rule {
     id: "appmesh-envoy-variable",
     summary: "the name of Envoy's resource is in the variable that its version reads",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "Envoy does not read the variable and gets no configuration, so that it never becomes healthy",
     explanation: "\
 Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images \
 also read the old variable, but only for a virtual node: a virtual gateway needs the new one.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshGateway,
-        given: &[],
-        at: "containerDefinitions[envoy].environment[0].name",
-        fails: Some(r#""APPMESH_VIRTUAL_NODE_NAME""#),
-        repaired: Some(r#""APPMESH_RESOURCE_ARN""#),
-    }),
-    check: Check::Task(check_envoy_variable),
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ENVOY_IMAGE],
+    example: Some(Base::AppMeshGateway.wrong(
+        "containerDefinitions[envoy].environment[0].name",
+        r#""APPMESH_VIRTUAL_NODE_NAME""#,
+        r#""APPMESH_RESOURCE_ARN""#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_envoy_variable)
 };
 
 fn check_envoy_variable(subject: &Subject<'_>, findings: &mut Findings) {
@@ -276,28 +237,28 @@ pub(super) static APPMESH_ENVOY_VERSION: Rule = Rule {
     id: "appmesh-envoy-version",
     summary: "the Envoy image is v1.17.2.0 or newer",
     severity: Severity::Warning,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "App Mesh accepts no new Envoy of this version; an existing one lacks years of security fixes",
     explanation: "\
 Since 2023-06-30, App Mesh is compatible with Envoy images from v1.17.2.0-prod on. Meshes that had used an older one \
 before that day could keep it. Images from 1.15 on read `APPMESH_RESOURCE_ARN`, and those from 1.17 on use only \
 version 3 of Envoy's API.",
     sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
+        pages::APP_MESH_ENVOY_IMAGE,
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/1.17-migration.html",
     ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[(
-            "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
-            "\"APPMESH_VIRTUAL_NODE_NAME\"",
-        )],
-        at: "containerDefinitions[envoy].image",
-        fails: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#),
-        repaired: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#),
-    }),
-    check: Check::Task(check_envoy_version),
+    example: Some(
+        Base::AppMesh
+            .wrong(
+                "containerDefinitions[envoy].image",
+                r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#,
+                r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#,
+            )
+            .given(&[(
+                "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
+                "\"APPMESH_VIRTUAL_NODE_NAME\"",
+            )]),
+    ),
+    ..Rule::of_task(Applies::AppMesh, check_envoy_version)
 };
 
 fn check_envoy_version(subject: &Subject<'_>, findings: &mut Findings) {

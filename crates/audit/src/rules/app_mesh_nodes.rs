@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Severity},
-    rule::{Applies, Check, ResourceFindings, Rule, TaskFindings},
+    rule::{Applies, ResourceFindings, Rule, TaskFindings},
     subject::{MeshResource, Subject},
 };
 use audit_read::{
@@ -17,25 +18,18 @@ pub(super) static APPMESH_ACCESS_LOG: Rule = Rule {
     id: "appmesh-access-log",
     summary: "access logs go to an absolute path",
     severity: Severity::Warning,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "Envoy cannot open the file, or writes a file that is not collected",
     explanation: "\
 Envoy writes access logs to a file in its container. `/dev/stdout` is the log driver of the container, which ECS can \
 collect; a file at any other path has to be collected by another process. A relative path depends on the directory in \
 which the image starts Envoy.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-logs.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualNode orders].virtualNode.spec.logging.accessLog.file.path",
-        fails: Some(r#""stdout""#),
-        repaired: Some(r#""/dev/stdout""#),
-    }),
-    check: Check::Resources(check_access_log),
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-logs.html", pages::APP_MESH_VIRTUAL_NODES],
+    example: Some(Base::AppMeshResources.wrong(
+        "[virtualNode orders].virtualNode.spec.logging.accessLog.file.path",
+        r#""stdout""#,
+        r#""/dev/stdout""#,
+    )),
+    ..Rule::of_resources(check_access_log)
 };
 
 fn check_access_log(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -54,23 +48,18 @@ fn check_access_log(resources: &Resources, _: &[Subject<'_>], findings: &mut Res
 pub(super) static APPMESH_BACKEND_MISSING: Rule = Rule {
     id: "appmesh-backend-missing",
     summary: "the backends of a virtual node exist as virtual services",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "Envoy gets no route to the backend, and the app's requests to it are dropped or leave the mesh",
     explanation: "\
 The backends of a virtual node are the virtual services that its app calls, by their full names. The node's Envoy is \
 configured for these only. A misspelled backend is a service that the app cannot reach: with the egress filter \
 `DROP_ALL` not at all, otherwise only outside of the mesh.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualNode orders].virtualNode.spec.backends",
-        fails: Some(r#"[{ "virtualService": { "virtualServiceName": "stock.local" } }]"#),
-        repaired: Some(r#"[{ "virtualService": { "virtualServiceName": "stock.shop.local" } }]"#),
-    }),
-    check: Check::Resources(check_backend_missing),
+    sources: &[pages::APP_MESH_VIRTUAL_NODES],
+    example: Some(Base::AppMeshResources.wrong(
+        "[virtualNode orders].virtualNode.spec.backends",
+        r#"[{ "virtualService": { "virtualServiceName": "stock.local" } }]"#,
+        r#"[{ "virtualService": { "virtualServiceName": "stock.shop.local" } }]"#,
+    )),
+    ..Rule::of_resources(check_backend_missing)
 };
 
 fn check_backend_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -86,9 +75,6 @@ fn check_backend_missing(resources: &Resources, _: &[Subject<'_>], findings: &mu
 pub(super) static APPMESH_DEFINITION_RESOURCE: Rule = Rule {
     id: "appmesh-definition-resource",
     summary: "the resource that Envoy represents exists in the mesh",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "App Mesh has no configuration for this Envoy, which never becomes healthy",
     explanation: "\
 A task definition refers to a mesh by the name of a virtual node or virtual gateway in a variable of the Envoy \
@@ -96,18 +82,17 @@ container. An unknown mesh, node or gateway is usually misspelled, or of another
 missing only if the run has an export of another resource of that kind of the same mesh, or of meshes but not this \
 one, or if the templates of the run create the mesh and other resources of that kind. Nothing is reported as missing if \
 part of the input could not be read.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[("[definition]", include_str!("../bases/app-mesh.json"))],
-        at: "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-        fails: Some(r#""mesh/shop/virtualNode/order""#),
-        repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-    }),
-    check: Check::TasksAmongResources(check_definition_resource),
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_VIRTUAL_NODES],
+    example: Some(
+        Base::AppMeshResources
+            .wrong(
+                "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+                r#""mesh/shop/virtualNode/order""#,
+                r#""mesh/shop/virtualNode/orders""#,
+            )
+            .given(&[("[definition]", include_str!("../bases/app-mesh.json"))]),
+    ),
+    ..Rule::of_tasks(Applies::AppMeshResources, check_definition_resource)
 };
 
 fn check_definition_resource(subjects: &[Subject<'_>], resources: &Resources, findings: &mut TaskFindings<'_>) {
@@ -151,9 +136,6 @@ const RANGES: [(&str, RangeInclusive<i64>); 4] = [
 pub(super) static APPMESH_HEALTH_CHECK: Rule = Rule {
     id: "appmesh-health-check",
     summary: "App Mesh accepts the health check of a listener",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "App Mesh refuses the virtual node, or the check checks something else",
     explanation: "\
 A health check of a virtual node has thresholds of 2 to 10, an interval of 5000 to 300000 milliseconds and a timeout \
@@ -161,16 +143,13 @@ of 2000 to 60000 milliseconds, shorter than the interval. A check over HTTP or H
 gRPC has none.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HealthCheckPolicy.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
+        pages::APP_MESH_VIRTUAL_NODES,
     ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path",
-        fails: None,
-        repaired: Some(r#""/health""#),
-    }),
-    check: Check::Resources(check_health_check),
+    example: Some(
+        Base::AppMeshResources
+            .missing("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path", r#""/health""#),
+    ),
+    ..Rule::of_resources(check_health_check)
 };
 
 fn check_health_check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -242,26 +221,18 @@ fn path(check: &Node) -> Option<Defect> {
 pub(super) static APPMESH_LISTENER_APP_PORT: Rule = Rule {
     id: "appmesh-listener-app-port",
     summary: "a virtual node listens on a port of its app",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "the port is not redirected to Envoy, and no app listens on it, so that requests to the node fail",
     explanation: "\
 The listener of a virtual node has the port of the app: other Envoys connect to it, ECS redirects it to the Envoy of \
 the task because it is one of `AppPorts`, and that Envoy forwards the request to the same port of the app. If the port \
 is not in `AppPorts` of the definition whose Envoy represents the node, requests do not reach the app.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[("[definition]", include_str!("../bases/app-mesh.json"))],
-        at: "[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port",
-        fails: Some("8080"),
-        repaired: Some("9080"),
-    }),
-    check: Check::Resources(check_listener_app_port),
+    sources: &[pages::APP_MESH_VIRTUAL_NODES, pages::APP_MESH_ON_ECS],
+    example: Some(
+        Base::AppMeshResources
+            .wrong("[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port", "8080", "9080")
+            .given(&[("[definition]", include_str!("../bases/app-mesh.json"))]),
+    ),
+    ..Rule::of_resources(check_listener_app_port)
 };
 
 fn check_listener_app_port(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -288,19 +259,16 @@ fn check_listener_app_port(resources: &Resources, subjects: &[Subject<'_>], find
 pub(super) static APPMESH_MESH_END_OF_SERVICE: Rule = Rule {
     id: "appmesh-mesh-end-of-service",
     summary: "no resources of App Mesh, which ended on 2026-09-30, are in use",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "the resources do not exist any more: no Envoy gets a configuration from them",
     explanation: "\
 AWS ended App Mesh on 2026-09-30. Exported resources describe the mesh for a migration: a virtual node becomes a \
 service of Consul or of ECS Service Connect, routes become Consul's service routers and splitters, and virtual \
 gateways its API gateways. If task definitions of App Mesh are in the same run, `appmesh-end-of-service` reports them \
 instead.",
-    sources: &["https://aws.amazon.com/blogs/containers/migrating-from-aws-app-mesh-to-amazon-ecs-service-connect/"],
+    sources: &[pages::APP_MESH_MIGRATION],
     // Every mesh has ended: there is no correct example.
     example: None,
-    check: Check::Resources(check_mesh_end_of_service),
+    ..Rule::of_resources(check_mesh_end_of_service)
 };
 
 fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -319,25 +287,17 @@ fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], fi
 pub(super) static APPMESH_NODE_PROTOCOL: Rule = Rule {
     id: "appmesh-node-protocol",
     summary: "virtual nodes have the protocol of their virtual router",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "Envoy sends the requests in a protocol that the target does not support, and they fail",
     explanation: "\
 A route forwards requests in the protocol of its virtual router. Its target nodes need a listener with that protocol. \
 If the protocols differ, connections succeed but requests fail.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualNode orders].virtualNode.spec.listeners[0].portMapping.protocol",
-        fails: Some(r#""grpc""#),
-        repaired: Some(r#""http""#),
-    }),
-    check: Check::Resources(check_node_protocol),
+    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_VIRTUAL_NODES],
+    example: Some(Base::AppMeshResources.wrong(
+        "[virtualNode orders].virtualNode.spec.listeners[0].portMapping.protocol",
+        r#""grpc""#,
+        r#""http""#,
+    )),
+    ..Rule::of_resources(check_node_protocol)
 };
 
 fn check_node_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -370,22 +330,13 @@ fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -
 pub(super) static APPMESH_OTHER_MESH: Rule = Rule {
     id: "appmesh-other-mesh",
     summary: "resources refer to resources of their own mesh",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "the reference is broken, because names are valid only within a mesh",
     explanation: "\
 References between resources contain no mesh: they always mean the resource's own. A resource of this name exists, but \
 in another mesh of the run: one of the two was created in the wrong mesh.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/meshes.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualNode orders].virtualNode.meshName",
-        fails: Some(r#""blog""#),
-        repaired: Some(r#""shop""#),
-    }),
-    check: Check::Resources(check_other_mesh),
+    example: Some(Base::AppMeshResources.wrong("[virtualNode orders].virtualNode.meshName", r#""blog""#, r#""shop""#)),
+    ..Rule::of_resources(check_other_mesh)
 };
 
 fn check_other_mesh(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -402,22 +353,17 @@ fn check_other_mesh(resources: &Resources, _: &[Subject<'_>], findings: &mut Res
 pub(super) static APPMESH_PROVIDER_MISSING: Rule = Rule {
     id: "appmesh-provider-missing",
     summary: "the provider of a virtual service exists",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "requests to the virtual service have no target and are answered with 404 or refused",
     explanation: "\
 A virtual service is a name; its provider, a virtual node or a virtual router of the same mesh, answers the requests. \
 It is reported as missing only if the run has other resources of that kind of the same mesh.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
-        fails: Some(r#""order""#),
-        repaired: Some(r#""orders""#),
-    }),
-    check: Check::Resources(check_provider_missing),
+    sources: &[pages::APP_MESH_VIRTUAL_SERVICES],
+    example: Some(Base::AppMeshResources.wrong(
+        "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
+        r#""order""#,
+        r#""orders""#,
+    )),
+    ..Rule::of_resources(check_provider_missing)
 };
 
 fn check_provider_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -433,22 +379,16 @@ fn check_provider_missing(resources: &Resources, _: &[Subject<'_>], findings: &m
 pub(super) static APPMESH_SERVICE_DISCOVERY: Rule = Rule {
     id: "appmesh-service-discovery",
     summary: "a virtual node with a listener has service discovery",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "other Envoys know no address of the node, and requests to it fail with 503",
     explanation: "\
 Other Envoys find the tasks of a virtual node by its service discovery: a DNS name, or a service of AWS Cloud Map. \
 Only a node without a listener, which gets no requests, needs none.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualNode stock].virtualNode.spec.serviceDiscovery",
-        fails: None,
-        repaired: Some(r#"{ "awsCloudMap": { "namespaceName": "shop.local", "serviceName": "stock" } }"#),
-    }),
-    check: Check::Resources(check_service_discovery),
+    sources: &[pages::APP_MESH_VIRTUAL_NODES],
+    example: Some(Base::AppMeshResources.missing(
+        "[virtualNode stock].virtualNode.spec.serviceDiscovery",
+        r#"{ "awsCloudMap": { "namespaceName": "shop.local", "serviceName": "stock" } }"#,
+    )),
+    ..Rule::of_resources(check_service_discovery)
 };
 
 fn check_service_discovery(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -464,22 +404,17 @@ fn check_service_discovery(resources: &Resources, _: &[Subject<'_>], findings: &
 pub(super) static APPMESH_VIRTUAL_SERVICE_NAME: Rule = Rule {
     id: "appmesh-virtual-service-name",
     summary: "the name of a virtual service does not resolve to the task itself",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "apps that call the service connect to their own task, without Envoy",
     explanation: "\
 Apps call a virtual service by its name, which must not resolve to a loopback address: connections to 127.0.0.1 stay \
 in the app's own task, and are not redirected to Envoy. Use the name of the real service in service discovery.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[virtualService orders.shop.local].virtualService.virtualServiceName",
-        fails: Some(r#""localhost""#),
-        repaired: Some(r#""orders.shop.local""#),
-    }),
-    check: Check::Resources(check_virtual_service_name),
+    sources: &[pages::APP_MESH_VIRTUAL_SERVICES],
+    example: Some(Base::AppMeshResources.wrong(
+        "[virtualService orders.shop.local].virtualService.virtualServiceName",
+        r#""localhost""#,
+        r#""orders.shop.local""#,
+    )),
+    ..Rule::of_resources(check_virtual_service_name)
 };
 
 fn check_virtual_service_name(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    example::Base,
+    finding::{Draft, Findings, Fix},
+    rule::{Applies, Rule},
     subject::{AppMeshTask, Subject, is_xray_daemon},
 };
 use audit_read::{
@@ -16,25 +17,15 @@ use audit_read::{
 pub(super) static APPMESH_APP_PORTS: Rule = Rule {
     id: "appmesh-app-ports",
     summary: "AppPorts lists the ports of the app",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "ECS refuses the definition, or no incoming connection goes through Envoy",
     explanation: "\
 `AppPorts` contains the ports of the app whose incoming connections are redirected to Envoy, separated by commas. ECS \
 requires it.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[AppPorts]",
-        fails: None,
-        repaired: Some(r#"{ "name": "AppPorts", "value": "9080" }"#),
-    }),
-    check: Check::Task(check_app_ports),
+    sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
+    example: Some(
+        Base::AppMesh.missing("proxyConfiguration.properties[AppPorts]", r#"{ "name": "AppPorts", "value": "9080" }"#),
+    ),
+    ..Rule::of_task(Applies::AppMesh, check_app_ports)
 };
 
 fn check_app_ports(subject: &Subject<'_>, findings: &mut Findings) {
@@ -58,26 +49,18 @@ const ENDPOINTS: [&str; 2] = ["169.254.170.2", "169.254.169.254"];
 pub(super) static APPMESH_EGRESS_IGNORED_IPS: Rule = Rule {
     id: "appmesh-egress-ignored-ips",
     summary: "traffic to the metadata endpoints is not redirected",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "Envoy and the app get no credentials and no task metadata, and Envoy cannot fetch its configuration",
     explanation: "\
 169.254.170.2 is the endpoint of the task role's credentials and the task metadata, 169.254.169.254 is the metadata \
 service of the instance. Neither is part of the mesh: Envoy cannot forward connections to them. Both have to be in \
 `EgressIgnoredIPs`.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[EgressIgnoredIPs]",
-        fails: None,
-        repaired: Some(r#"{ "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }"#),
-    }),
-    check: Check::Task(check_egress_ignored_ips),
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.missing(
+        "proxyConfiguration.properties[EgressIgnoredIPs]",
+        r#"{ "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }"#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_egress_ignored_ips)
 };
 
 fn check_egress_ignored_ips(subject: &Subject<'_>, findings: &mut Findings) {
@@ -106,22 +89,17 @@ fn check_egress_ignored_ips(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_EGRESS_IGNORED_PORTS: Rule = Rule {
     id: "appmesh-egress-ignored-ports",
     summary: "EgressIgnoredPorts is a list of ports",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "the redirection cannot be set up, and the task fails to start",
     explanation: "\
 `EgressIgnoredPorts` contains the destination ports of connections that bypass Envoy, separated by commas, such as \
 `22` or `5432,6379`. It may be empty. Names of services and ranges are invalid.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[EgressIgnoredPorts]",
-        fails: Some(r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#),
-        repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#),
-    }),
-    check: Check::Task(check_egress_ignored_ports),
+    sources: &[pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong(
+        "proxyConfiguration.properties[EgressIgnoredPorts]",
+        r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#,
+        r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_egress_ignored_ports)
 };
 
 fn check_egress_ignored_ports(subject: &Subject<'_>, findings: &mut Findings) {
@@ -137,25 +115,14 @@ fn check_egress_ignored_ports(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_IGNORED_USER: Rule = Rule {
     id: "appmesh-ignored-user",
     summary: "Envoy runs as the user whose traffic is not redirected",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "Envoy's own traffic is redirected to Envoy again, and no connection leaves the task",
     explanation: "\
 Envoy's own traffic must not be redirected. `IgnoredUID` is the user whose traffic is excluded, and has to be the \
 number in `user` of the Envoy container; the examples use 1337. `IgnoredGID` does the same with a group.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[IgnoredUID].value",
-        fails: Some(r#""1338""#),
-        repaired: Some(r#""1337""#),
-    }),
-    check: Check::Task(check_ignored_user),
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[IgnoredUID].value", r#""1338""#, r#""1337""#)),
+    ..Rule::of_task(Applies::AppMesh, check_ignored_user)
 };
 
 fn check_ignored_user(subject: &Subject<'_>, findings: &mut Findings) {
@@ -235,28 +202,14 @@ fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings) {
 pub(super) static APPMESH_PROXY_CONFIGURATION: Rule = Rule {
     id: "appmesh-proxy-configuration",
     summary: "the task of a virtual node has a proxy configuration",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "no traffic is redirected to Envoy, so that the app bypasses the mesh in both directions",
     explanation: "\
 The traffic of a task goes through Envoy only if ECS redirects it, which it does for a definition with a \
 `proxyConfiguration`. Without one, the task runs and may be healthy, but routes, retries, TLS and metrics of the mesh \
 do not apply to it. Only the Envoy of a virtual gateway, to which clients connect directly, needs none.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration",
-        fails: None,
-        repaired: Some(
-            r#"{ "type": "APPMESH", "containerName": "envoy", "properties": [{ "name": "IgnoredUID", "value": "1337" }, { "name": "ProxyIngressPort", "value": "15000" }, { "name": "ProxyEgressPort", "value": "15001" }, { "name": "AppPorts", "value": "9080" }, { "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }] }"#,
-        ),
-    }),
-    check: Check::Task(check_proxy_configuration),
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.missing("proxyConfiguration", r#"{ "type": "APPMESH", "containerName": "envoy", "properties": [{ "name": "IgnoredUID", "value": "1337" }, { "name": "ProxyIngressPort", "value": "15000" }, { "name": "ProxyEgressPort", "value": "15001" }, { "name": "AppPorts", "value": "9080" }, { "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }] }"#)),
+    ..Rule::of_task(Applies::AppMesh, check_proxy_configuration)
 };
 
 fn check_proxy_configuration(subject: &Subject<'_>, findings: &mut Findings) {
@@ -276,25 +229,14 @@ fn check_proxy_configuration(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_PROXY_CONTAINER: Rule = Rule {
     id: "appmesh-proxy-container",
     summary: "the proxy configuration names the Envoy container",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "ECS refuses the definition, or redirects the traffic to a container that is not a proxy",
     explanation: "\
 `containerName` of the proxy configuration is the name of the proxy's container. ECS starts it before it redirects the \
 traffic of the others.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.containerName",
-        fails: Some(r#""proxy""#),
-        repaired: Some(r#""envoy""#),
-    }),
-    check: Check::Task(check_proxy_container),
+    sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.containerName", r#""proxy""#, r#""envoy""#)),
+    ..Rule::of_task(Applies::AppMesh, check_proxy_container)
 };
 
 fn check_proxy_container(subject: &Subject<'_>, findings: &mut Findings) {
@@ -324,25 +266,18 @@ fn check_proxy_container(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_PROXY_PORTS: Rule = Rule {
     id: "appmesh-proxy-ports",
     summary: "traffic is redirected to the ports 15000 and 15001",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
     explanation: "\
 App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections of the app on port \
 15001. ECS redirects to `ProxyIngressPort` and `ProxyEgressPort`, which have to be the same.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[ProxyIngressPort].value",
-        fails: Some(r#""15001""#),
-        repaired: Some(r#""15000""#),
-    }),
-    check: Check::Task(check_proxy_ports),
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong(
+        "proxyConfiguration.properties[ProxyIngressPort].value",
+        r#""15001""#,
+        r#""15000""#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_proxy_ports)
 };
 
 fn check_proxy_ports(subject: &Subject<'_>, findings: &mut Findings) {
@@ -378,22 +313,18 @@ const PROPERTIES: [&str; 7] = [
 pub(super) static APPMESH_PROXY_PROPERTY: Rule = Rule {
     id: "appmesh-proxy-property",
     summary: "the proxy configuration has known properties only",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "the property is refused or has no effect, and the intended one is missing",
     explanation: "\
 The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, \
 `EgressIgnoredPorts` and `EgressIgnoredIPs`. They are case-sensitive.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[AppPorts].name",
-        fails: Some(r#""appPorts""#),
-        repaired: Some(r#""AppPorts""#),
-    }),
-    check: Check::Task(check_proxy_property),
+    sources: &[pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong(
+        "proxyConfiguration.properties[AppPorts].name",
+        r#""appPorts""#,
+        r#""AppPorts""#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_proxy_property)
 };
 
 fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
@@ -411,21 +342,13 @@ fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_PROXY_TYPE: Rule = Rule {
     id: "appmesh-proxy-type",
     summary: "the proxy configuration has the type APPMESH",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 `APPMESH` is the only type of proxy configuration, and the default. It has to be in capitals.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.type",
-        fails: Some(r#""ENVOY""#),
-        repaired: Some(r#""APPMESH""#),
-    }),
-    check: Check::Task(check_proxy_type),
+    sources: &[pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.type", r#""ENVOY""#, r#""APPMESH""#)),
+    ..Rule::of_task(Applies::AppMesh, check_proxy_type)
 };
 
 fn check_proxy_type(subject: &Subject<'_>, findings: &mut Findings) {

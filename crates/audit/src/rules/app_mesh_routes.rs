@@ -1,9 +1,10 @@
 //! App Mesh's resources: routers and routes.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Severity},
-    rule::{Applies, Check, ResourceFindings, Rule},
+    rule::{ResourceFindings, Rule},
     subject::Subject,
 };
 use audit_read::{
@@ -17,29 +18,13 @@ const MOST: usize = 10;
 pub(super) static APPMESH_ROUTE_HEADERS: Rule = Rule {
     id: "appmesh-route-headers",
     summary: "a route matches by at most 10 headers",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "App Mesh refuses the route",
     explanation: "\
 A route can match the path, the method, the scheme and up to ten headers of a request (or metadata, with gRPC). More \
 headers need several routes.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRouteMatch.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[route all].route.spec.httpRoute.match.headers",
-        fails: Some(
-            r#"[{ "name": "x-0" }, { "name": "x-1" }, { "name": "x-2" }, { "name": "x-3" }, { "name": "x-4" }, { "name": "x-5" }, { "name": "x-6" }, { "name": "x-7" }, { "name": "x-8" }, { "name": "x-9" }, { "name": "x-10" }]"#,
-        ),
-        repaired: Some(
-            r#"[{ "name": "x-0" }, { "name": "x-1" }, { "name": "x-2" }, { "name": "x-3" }, { "name": "x-4" }, { "name": "x-5" }, { "name": "x-6" }, { "name": "x-7" }, { "name": "x-8" }, { "name": "x-9" }]"#,
-        ),
-    }),
-    check: Check::Resources(check_route_headers),
+    sources: &[pages::APP_MESH_ROUTES, "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRouteMatch.html"],
+    example: Some(Base::AppMeshResources.wrong("[route all].route.spec.httpRoute.match.headers", r#"[{ "name": "x-0" }, { "name": "x-1" }, { "name": "x-2" }, { "name": "x-3" }, { "name": "x-4" }, { "name": "x-5" }, { "name": "x-6" }, { "name": "x-7" }, { "name": "x-8" }, { "name": "x-9" }, { "name": "x-10" }]"#, r#"[{ "name": "x-0" }, { "name": "x-1" }, { "name": "x-2" }, { "name": "x-3" }, { "name": "x-4" }, { "name": "x-5" }, { "name": "x-6" }, { "name": "x-7" }, { "name": "x-8" }, { "name": "x-9" }]"#)),
+    ..Rule::of_resources(check_route_headers)
 };
 
 fn check_route_headers(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -58,24 +43,12 @@ fn check_route_headers(resources: &Resources, _: &[Subject<'_>], findings: &mut 
 pub(super) static APPMESH_ROUTE_PRIORITY: Rule = Rule {
     id: "appmesh-route-priority",
     summary: "the priority of a route is 0 to 1000",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "App Mesh refuses the route",
     explanation: "\
 Routes are tried in the order of their priority, from 0 to 1000. App Mesh refuses other numbers.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_RouteSpec.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[route all].route.spec.priority",
-        fails: Some("1001"),
-        repaired: Some("1000"),
-    }),
-    check: Check::Resources(check_route_priority),
+    sources: &[pages::APP_MESH_ROUTES, "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_RouteSpec.html"],
+    example: Some(Base::AppMeshResources.wrong("[route all].route.spec.priority", "1001", "1000")),
+    ..Rule::of_resources(check_route_priority)
 };
 
 fn check_route_priority(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -92,25 +65,13 @@ pub(super) static APPMESH_ROUTE_PRIORITY_CLASH: Rule = Rule {
     id: "appmesh-route-priority-clash",
     summary: "the routes of a virtual router have different priorities",
     severity: Severity::Warning,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "which of the two routes is tried first is not defined, and a request that matches both may take either",
     explanation: "\
 A virtual router tries its routes by priority, the lowest number first, and uses the first one that matches. The order \
 of routes with the same priority is undefined.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[route beta]",
-        fails: Some(
-            r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 10, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
-        ),
-        repaired: Some(
-            r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
-        ),
-    }),
-    check: Check::Resources(check_route_priority_clash),
+    sources: &[pages::APP_MESH_ROUTES],
+    example: Some(Base::AppMeshResources.wrong("[route beta]", r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 10, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#, r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#)),
+    ..Rule::of_resources(check_route_priority_clash)
 };
 
 fn check_route_priority_clash(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -146,29 +107,13 @@ fn are_of_one_router(resources: &Resources, one: &Resource, other: &Resource) ->
 pub(super) static APPMESH_ROUTE_PROTOCOL: Rule = Rule {
     id: "appmesh-route-protocol",
     summary: "a route has the protocol of its virtual router",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "the listener of the router cannot use the route, and its requests fail",
     explanation: "\
 The listener of a virtual router has one protocol: `http`, `http2`, `grpc` or `tcp`. The router's routes need the same \
 protocol, which is the key of their specification: `httpRoute`, `http2Route`, `grpcRoute` or `tcpRoute`.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[route all].route.spec",
-        fails: Some(
-            r#"{ "priority": 10, "tcpRoute": { "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 100 }] } } }"#,
-        ),
-        repaired: Some(
-            r#"{ "priority": 10, "httpRoute": { "match": { "prefix": "/" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 100 }] } } }"#,
-        ),
-    }),
-    check: Check::Resources(check_route_protocol),
+    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_VIRTUAL_ROUTERS],
+    example: Some(Base::AppMeshResources.wrong("[route all].route.spec", r#"{ "priority": 10, "tcpRoute": { "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 100 }] } } }"#, r#"{ "priority": 10, "httpRoute": { "match": { "prefix": "/" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 100 }] } } }"#)),
+    ..Rule::of_resources(check_route_protocol)
 };
 
 fn check_route_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -190,29 +135,16 @@ fn check_route_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut
 pub(super) static APPMESH_ROUTE_ROUTER_MISSING: Rule = Rule {
     id: "appmesh-route-router-missing",
     summary: "the virtual router of a route and the virtual gateway of a gateway route exist",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "the route belongs to no router or gateway, and no request uses it",
     explanation: "\
 A route belongs to one virtual router, a gateway route to one virtual gateway. If the router or gateway is missing, \
 the route is usually one of another environment, or the router or gateway was renamed.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/gateway-routes.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[(
+    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_VIRTUAL_ROUTERS, pages::APP_MESH_GATEWAY_ROUTES],
+    example: Some(Base::AppMeshResources.wrong("[route beta].route.virtualRouterName", r#""order""#, r#""orders""#).given(&[(
             "[second]",
             r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
-        )],
-        at: "[route beta].route.virtualRouterName",
-        fails: Some(r#""order""#),
-        repaired: Some(r#""orders""#),
-    }),
-    check: Check::Resources(check_route_router_missing),
+        )])),
+    ..Rule::of_resources(check_route_router_missing)
 };
 
 fn check_route_router_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -232,25 +164,17 @@ fn check_route_router_missing(resources: &Resources, _: &[Subject<'_>], findings
 pub(super) static APPMESH_ROUTE_TARGET_MISSING: Rule = Rule {
     id: "appmesh-route-target-missing",
     summary: "the targets of a route exist as virtual nodes, those of a gateway route as virtual services",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "the target's share of the requests is answered with 503",
     explanation: "\
 A route distributes its requests among virtual nodes by weight. The share of a missing virtual node fails. A gateway \
 route sends all of its requests to one virtual service.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/gateway-routes.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[route all].route.spec.httpRoute.action.weightedTargets",
-        fails: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "orders-v2", "weight": 10 }]"#),
-        repaired: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 10 }]"#),
-    }),
-    check: Check::Resources(check_route_target_missing),
+    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_GATEWAY_ROUTES],
+    example: Some(Base::AppMeshResources.wrong(
+        "[route all].route.spec.httpRoute.action.weightedTargets",
+        r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "orders-v2", "weight": 10 }]"#,
+        r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 10 }]"#,
+    )),
+    ..Rule::of_resources(check_route_target_missing)
 };
 
 fn check_route_target_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -271,25 +195,20 @@ fn check_route_target_missing(resources: &Resources, _: &[Subject<'_>], findings
 pub(super) static APPMESH_ROUTE_WEIGHTS: Rule = Rule {
     id: "appmesh-route-weights",
     summary: "the weights of a route are 0 to 100 each and 1 to 100 together",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "App Mesh refuses the route, or no target gets requests",
     explanation: "\
 Each target of a route has a weight from 0 to 100, relative to the others. The sum of the weights is at most 100. If \
 all are 0, no target gets any requests.",
     sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
+        pages::APP_MESH_ROUTES,
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_WeightedTarget.html",
     ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[route all].route.spec.httpRoute.action.weightedTargets",
-        fails: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 20 }]"#),
-        repaired: Some(r#"[{ "virtualNode": "orders", "weight": 80 }, { "virtualNode": "stock", "weight": 20 }]"#),
-    }),
-    check: Check::Resources(check_route_weights),
+    example: Some(Base::AppMeshResources.wrong(
+        "[route all].route.spec.httpRoute.action.weightedTargets",
+        r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 20 }]"#,
+        r#"[{ "virtualNode": "orders", "weight": 80 }, { "virtualNode": "stock", "weight": 20 }]"#,
+    )),
+    ..Rule::of_resources(check_route_weights)
 };
 
 fn check_route_weights(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -313,21 +232,16 @@ fn check_route_weights(resources: &Resources, _: &[Subject<'_>], findings: &mut 
 pub(super) static APPMESH_ROUTER_NAME: Rule = Rule {
     id: "appmesh-router-name",
     summary: "the name of a virtual router is valid",
-    severity: Severity::Error,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "App Mesh refuses the virtual router",
     explanation: "\
 The name of a virtual router has at most 255 letters, digits, hyphens and underscores.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html"],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[],
-        at: "[router]",
-        fails: Some(r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders.v2", "spec": {} } }"#),
-        repaired: Some(r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders-v2", "spec": {} } }"#),
-    }),
-    check: Check::Resources(check_router_name),
+    sources: &[pages::APP_MESH_VIRTUAL_ROUTERS],
+    example: Some(Base::AppMeshResources.wrong(
+        "[router]",
+        r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders.v2", "spec": {} } }"#,
+        r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders-v2", "spec": {} } }"#,
+    )),
+    ..Rule::of_resources(check_router_name)
 };
 
 fn check_router_name(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
@@ -346,28 +260,17 @@ pub(super) static APPMESH_ROUTER_ROUTES: Rule = Rule {
     id: "appmesh-router-routes",
     summary: "a virtual router has routes",
     severity: Severity::Warning,
-    applies: Applies::AppMeshResources,
-    is_fixable: false,
     effect: "requests to the virtual services that the router provides match nothing and are answered with 404",
     explanation: "\
 A virtual router has no effect by itself: its routes determine which virtual nodes get which requests. A router \
 without routes is reported only if it provides a virtual service, and only if the run has an export of other routes of \
 the mesh, or templates that create the mesh and other routes.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMeshResources,
-        given: &[(
+    sources: &[pages::APP_MESH_VIRTUAL_ROUTERS, pages::APP_MESH_ROUTES],
+    example: Some(Base::AppMeshResources.wrong("[virtualService stock.shop.local].virtualService.spec.provider", r#"{ "virtualRouter": { "virtualRouterName": "stock" } }"#, r#"{ "virtualNode": { "virtualNodeName": "stock" } }"#).given(&[(
             "[router]",
             r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "stock", "spec": { "listeners": [{ "portMapping": { "port": 9090, "protocol": "http" } }] } } }"#,
-        )],
-        at: "[virtualService stock.shop.local].virtualService.spec.provider",
-        fails: Some(r#"{ "virtualRouter": { "virtualRouterName": "stock" } }"#),
-        repaired: Some(r#"{ "virtualNode": { "virtualNodeName": "stock" } }"#),
-    }),
-    check: Check::Resources(check_router_routes),
+        )])),
+    ..Rule::of_resources(check_router_routes)
 };
 
 fn check_router_routes(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{AppMeshTask, Subject, is_observer, is_xray_daemon, workloads},
 };
 use audit_read::{
@@ -17,7 +18,6 @@ pub(super) static APPMESH_APP_DEPENDENCY: Rule = Rule {
     id: "appmesh-app-dependency",
     summary: "app containers wait until Envoy is healthy",
     severity: Severity::Warning,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "the first connections of the app fail, because its traffic is redirected to an Envoy that is not ready yet",
     explanation: "\
@@ -25,18 +25,12 @@ The traffic is redirected before any container starts. Until Envoy has its confi
 that an app that connects at its start fails or has to retry. With `dependsOn` and the condition `HEALTHY`, it starts \
 after Envoy is ready, and ECS stops Envoy after the app. Containers are not reported if they are not essential, run as \
 the ignored user, collect logs or metrics, or if Envoy itself waits for them.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[orders].dependsOn",
-        fails: None,
-        repaired: Some(r#"[{ "containerName": "envoy", "condition": "HEALTHY" }]"#),
-    }),
-    check: Check::Task(check_app_dependency),
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_DEPENDENCY],
+    example: Some(Base::AppMesh.missing(
+        "containerDefinitions[orders].dependsOn",
+        r#"[{ "containerName": "envoy", "condition": "HEALTHY" }]"#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_app_dependency)
 };
 
 fn check_app_dependency(subject: &Subject<'_>, findings: &mut Findings) {
@@ -88,26 +82,15 @@ pub(super) static APPMESH_APP_PORT_MAPPING: Rule = Rule {
     id: "appmesh-app-port-mapping",
     summary: "AppPorts are the TCP ports of the app containers",
     severity: Severity::Warning,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "connections to a port that is missing in AppPorts bypass Envoy, and those to a port without an app fail",
     explanation: "\
 `AppPorts` and the `portMappings` of the app containers contain the same ports: those on which the app listens. A port \
 only in the mappings is reachable without the mesh, its TLS and its metrics. A port only in `AppPorts` is usually an \
 earlier port of the app. If an app container has no mappings, its ports are unknown, and additional ports in \
 `AppPorts` are not reported.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "proxyConfiguration.properties[AppPorts].value",
-        fails: Some(r#""9081""#),
-        repaired: Some(r#""9080""#),
-    }),
-    check: Check::Task(check_app_port_mapping),
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].value", r#""9081""#, r#""9080""#)),
+    ..Rule::of_task(Applies::AppMesh, check_app_port_mapping)
 };
 
 fn check_app_port_mapping(subject: &Subject<'_>, findings: &mut Findings) {
@@ -155,22 +138,16 @@ fn has_known_ports(app: &Container) -> bool {
 pub(super) static APPMESH_END_OF_SERVICE: Rule = Rule {
     id: "appmesh-end-of-service",
     summary: "no task definition depends on App Mesh, which ended on 2026-09-30",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "Envoy gets no configuration any more: a new task never becomes healthy",
     explanation: "\
 AWS ended App Mesh on 2026-09-30. Its API and its control plane do not exist any more, so that the findings of the \
 other `appmesh-` rules matter only for a migration. There are two alternatives: Consul's service mesh on ECS, for \
 which `ecs-mesh inject` adds the containers to the plain definition of the app, and ECS Service Connect, which ECS \
 manages. With both, remove the Envoy container, the proxy configuration and the X-Ray daemon from the definition.",
-    sources: &[
-        "https://aws.amazon.com/blogs/containers/migrating-from-aws-app-mesh-to-amazon-ecs-service-connect/",
-        "https://developer.hashicorp.com/consul/docs/ecs",
-    ],
+    sources: &[pages::APP_MESH_MIGRATION, pages::CONSUL_ON_ECS],
     // Every definition of App Mesh violates the rule: there is no correct example.
     example: None,
-    check: Check::Task(check_end_of_service),
+    ..Rule::of_task(Applies::AppMesh, check_end_of_service)
 };
 
 fn check_end_of_service(subject: &Subject<'_>, findings: &mut Findings) {
@@ -190,25 +167,13 @@ fn check_end_of_service(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_EXECUTION_ROLE: Rule = Rule {
     id: "appmesh-execution-role",
     summary: "a task on Fargate with App Mesh's private registry has an execution role",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "the Envoy image cannot be pulled, and the task stops with CannotPullContainerError",
     explanation: "\
 A private registry of Amazon ECR requires credentials. On EC2, they come from the role of the instance; on Fargate, \
 from the task execution role, with the managed policy `AmazonECSTaskExecutionRolePolicy` or one for the repository.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_execution_IAM_role.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "executionRoleArn",
-        fails: None,
-        repaired: Some(r#""arn:aws:iam::123456789012:role/orders-execution""#),
-    }),
-    check: Check::Task(check_execution_role),
+    sources: &[pages::APP_MESH_ENVOY_IMAGE, pages::ECS_EXECUTION_ROLE],
+    example: Some(Base::AppMesh.missing("executionRoleArn", r#""arn:aws:iam::123456789012:role/orders-execution""#)),
+    ..Rule::of_task(Applies::AppMesh, check_execution_role)
 };
 
 fn check_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
@@ -230,26 +195,17 @@ fn check_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_TASK_ROLE: Rule = Rule {
     id: "appmesh-task-role",
     summary: "a task on Fargate has a task role",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "Envoy has no credentials to sign its requests to App Mesh, and never becomes healthy",
     explanation: "\
 Envoy signs its requests to App Mesh. On EC2, it may use the role of the instance; on Fargate there is none, so that \
 the definition needs a task role. With proxy authorization, the role needs `appmesh:StreamAggregatedResources` for the \
 virtual node or gateway.",
     sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
+        pages::APP_MESH_ON_ECS,
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/proxy-authorization.html",
     ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "taskRoleArn",
-        fails: None,
-        repaired: Some(r#""arn:aws:iam::123456789012:role/orders-task""#),
-    }),
-    check: Check::Task(check_task_role),
+    example: Some(Base::AppMesh.missing("taskRoleArn", r#""arn:aws:iam::123456789012:role/orders-task""#)),
+    ..Rule::of_task(Applies::AppMesh, check_task_role)
 };
 
 fn check_task_role(subject: &Subject<'_>, findings: &mut Findings) {
@@ -263,9 +219,6 @@ fn check_task_role(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_GATEWAY_MIXED: Rule = Rule {
     id: "appmesh-gateway-mixed",
     summary: "a virtual gateway runs in a separate task",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "the traffic of the app is redirected to the Envoy of a gateway, which has no configuration for the app",
     explanation: "\
 The Envoy of a virtual gateway accepts requests from outside on its own listeners and forwards them into the mesh. It \
@@ -273,16 +226,14 @@ has no proxy configuration, because there is no app whose traffic could be redir
 not in the mesh. An app needs a separate Envoy for its virtual node.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_gateways.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
+        pages::ECS_PROXY_CONFIGURATION,
     ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-        fails: Some(r#""mesh/shop/virtualGateway/ingress""#),
-        repaired: Some(r#""mesh/shop/virtualNode/orders""#),
-    }),
-    check: Check::Task(check_gateway_mixed),
+    example: Some(Base::AppMesh.wrong(
+        "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+        r#""mesh/shop/virtualGateway/ingress""#,
+        r#""mesh/shop/virtualNode/orders""#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_gateway_mixed)
 };
 
 fn check_gateway_mixed(subject: &Subject<'_>, findings: &mut Findings) {
@@ -313,26 +264,13 @@ pub(super) static APPMESH_XRAY_DAEMON: Rule = Rule {
     id: "appmesh-xray-daemon",
     summary: "a task whose Envoy sends traces has an X-Ray daemon",
     severity: Severity::Warning,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "Envoy sends its traces to UDP port 2000 of the task, which is closed, and they are lost",
     explanation: "\
 With `ENABLE_ENVOY_XRAY_TRACING`, Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
 collector with the same protocol, has to run in the same task and forward them.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
-        "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[xray-daemon]",
-        fails: None,
-        repaired: Some(
-            r#"{ "name": "xray-daemon", "image": "amazon/aws-xray-daemon", "user": "1337", "portMappings": [{ "containerPort": 2000, "protocol": "udp" }] }"#,
-        ),
-    }),
-    check: Check::Task(check_xray_daemon),
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
+    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon]", r#"{ "name": "xray-daemon", "image": "amazon/aws-xray-daemon", "user": "1337", "portMappings": [{ "containerPort": 2000, "protocol": "udp" }] }"#)),
+    ..Rule::of_task(Applies::AppMesh, check_xray_daemon)
 };
 
 fn check_xray_daemon(subject: &Subject<'_>, findings: &mut Findings) {
@@ -364,24 +302,16 @@ pub(super) static APPMESH_XRAY_TRACING: Rule = Rule {
     id: "appmesh-xray-tracing",
     summary: "in a task with an X-Ray daemon, Envoy sends traces",
     severity: Severity::Info,
-    applies: Applies::AppMesh,
-    is_fixable: false,
     effect: "the daemon runs, but gets no traces of Envoy",
     explanation: "\
 The X-Ray daemon of the task only forwards what it receives. Envoy sends segments if `ENABLE_ENVOY_XRAY_TRACING` is \
 `1`. If only the app sends traces, with X-Ray's SDK, this finding can be ignored.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
-        "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
-        fails: None,
-        repaired: Some(r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#),
-    }),
-    check: Check::Task(check_xray_tracing),
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
+    example: Some(Base::AppMesh.missing(
+        "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
+        r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_xray_tracing)
 };
 
 fn check_xray_tracing(subject: &Subject<'_>, findings: &mut Findings) {
@@ -403,22 +333,15 @@ pub(super) static APPMESH_XRAY_USER: Rule = Rule {
     id: "appmesh-xray-user",
     summary: "the X-Ray daemon runs as the user whose traffic is not redirected",
     severity: Severity::Warning,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "the daemon's traffic to X-Ray is redirected to Envoy, which drops it if the mesh allows no egress",
     explanation: "\
 The daemon's traffic to X-Ray is not part of the mesh. As the user in `IgnoredUID`, its connections bypass Envoy. As \
 another user, they go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, and any other counts them as \
 traffic of the app.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[xray-daemon].user",
-        fails: None,
-        repaired: Some(r#""1337""#),
-    }),
-    check: Check::Task(check_xray_user),
+    sources: &[pages::APP_MESH_ON_ECS],
+    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon].user", r#""1337""#)),
+    ..Rule::of_task(Applies::AppMesh, check_xray_user)
 };
 
 fn check_xray_user(subject: &Subject<'_>, findings: &mut Findings) {

@@ -1,9 +1,10 @@
 //! The container of the Consul client agent.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{AgentScript, BINARY_DIRECTORY, Software, Subject, image_of, names},
 };
 use audit_read::definition::{Container, Maybe, PortMapping};
@@ -11,23 +12,14 @@ use audit_read::definition::{Container, Maybe, PortMapping};
 pub(super) static CONSUL_CLIENT_MISSING: Rule = Rule {
     id: "consul-client-missing",
     summary: "with consul-ecs up to 0.6, the task has a Consul client agent",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "mesh-init finds no agent to register the service with, and waits for one until the task is stopped",
     explanation: "\
 Up to consul-ecs 0.6, mesh-init, health-sync and Envoy connect to a Consul agent in the same task, at 127.0.0.1. The \
 agent joins the cluster, and the task's services are registered with it. From 0.7 on, tasks connect to the Consul \
 servers directly, and Consul Dataplane replaces the agent and Envoy.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client]",
-        fails: None,
-        repaired: Some(CLIENT_CONTAINER),
-    }),
-    check: Check::Task(check_client_missing),
+    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
+    example: Some(Base::Client.missing("containerDefinitions[consul-client]", CLIENT_CONTAINER)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_missing)
 };
 
 const CLIENT_CONTAINER: &str = r#"{
@@ -60,21 +52,17 @@ pub(super) static CONSUL_CLIENT_IMAGE: Rule = Rule {
     id: "consul-client-image",
     summary: "consul-client has the image of Consul",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "the container has no program called consul and stops, and mesh-init waits for its agent until the task is stopped",
     explanation: "\
 The container's script starts Consul's agent, which is the program `consul`. The images of consul-ecs, of Consul \
 Dataplane and of Envoy do not contain it. Images with unknown names count as mirrors of Consul's image.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].image",
-        fails: Some(r#""hashicorp/consul-ecs:0.4.3""#),
-        repaired: Some(r#""registry.example.com/mirror/hashicorp-consul:1.11.11""#),
-    }),
-    check: Check::Task(check_client_image),
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-client].image",
+        r#""hashicorp/consul-ecs:0.4.3""#,
+        r#""registry.example.com/mirror/hashicorp-consul:1.11.11""#,
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_client_image)
 };
 
 fn check_client_image(subject: &Subject<'_>, findings: &mut Findings) {
@@ -89,8 +77,6 @@ fn check_client_image(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CLIENT_MOUNTS: Rule = Rule {
     id: "consul-client-mounts",
     summary: "consul-client mounts the shared volumes, both writable",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "mesh-init finds no program consul, or the script fails to write its files and the agent never starts",
     explanation: "\
@@ -98,15 +84,13 @@ The script of `consul-client` copies the program `consul` to `/bin/consul-inject
 the CA's certificate, the agent's configuration and its token below the directory that all containers share, usually \
 `/consul`. Both directories are volumes, which this container must be able to write to. A directory that the script \
 does not mention needs no mount.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].mountPoints[consul_data].readOnly",
-        fails: Some("true"),
-        repaired: Some("false"),
-    }),
-    check: Check::Task(check_client_mounts),
+    sources: &[pages::CONSUL_CLIENT_INSTALL],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-client].mountPoints[consul_data].readOnly",
+        "true",
+        "false",
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_client_mounts)
 };
 
 fn check_client_mounts(subject: &Subject<'_>, findings: &mut Findings) {
@@ -157,29 +141,15 @@ const EXPECTED: [(&str, &str); 6] = [
 pub(super) static CONSUL_CLIENT_SECRETS: Rule = Rule {
     id: "consul-client-secrets",
     summary: "the secrets that the script of consul-client uses are set",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "the variable is empty: the agent stops, trusts no server or has no permissions, and mesh-init waits until the task is stopped",
     explanation: "\
 The script reads secrets from environment variables: with TLS the CA's certificate (`CONSUL_CACERT`, from 0.5 on \
 `CONSUL_CACERT_PEM` and `CONSUL_HTTPS_CACERT_PEM`), with gossip encryption the key (`CONSUL_GOSSIP_ENCRYPTION_KEY`), \
 with ACLs the agent's token (`AGENT_TOKEN`), unless the script logs in for one. A shell replaces an unset variable by \
 nothing, so that only the errors of the agent show the problem. Each variable belongs under `secrets`.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].secrets[CONSUL_CACERT]",
-        fails: None,
-        repaired: Some(
-            r#"{ "name": "CONSUL_CACERT", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#,
-        ),
-    }),
-    check: Check::Task(check_client_secrets),
+    sources: &[pages::CONSUL_CLIENT_SECURITY, pages::ECS_SENSITIVE_DATA],
+    example: Some(Base::Client.missing("containerDefinitions[consul-client].secrets[CONSUL_CACERT]", r#"{ "name": "CONSUL_CACERT", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_secrets)
 };
 
 fn check_client_secrets(subject: &Subject<'_>, findings: &mut Findings) {
@@ -207,7 +177,6 @@ pub(super) static CONSUL_CLIENT_PORTS: Rule = Rule {
     id: "consul-client-ports",
     summary: "no container maps the ports of the client agent",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "load balancers and service discovery expose the agent's API, with the permissions of its token, like a port of the app; an app cannot open such a port",
     explanation: "\
@@ -215,18 +184,13 @@ The task's Consul agent serves its own task, at 127.0.0.1: Envoy gets its config
 service there. From outside, only the gossip of other agents reaches it, which needs no port mapping with the network \
 mode `awsvpc`. Load balancers, service discovery and security groups are often configured from the port mappings. All \
 containers of the task share one network interface, so that an app cannot listen on these ports either.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/install/ports",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].portMappings",
-        fails: Some(r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#),
-        repaired: Some("[]"),
-    }),
-    check: Check::Task(check_client_ports),
+    sources: &["https://developer.hashicorp.com/consul/docs/install/ports", pages::ECS_AWSVPC],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-client].portMappings",
+        r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#,
+        "[]",
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_client_ports)
 };
 
 fn check_client_ports(subject: &Subject<'_>, findings: &mut Findings) {

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{AgentScript, Subject},
 };
 
@@ -15,8 +16,6 @@ const SCRIPT: &str = r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s
 pub(super) static CONSUL_CLIENT_SHELL: Rule = Rule {
     id: "consul-client-shell",
     summary: "a shell runs the script of consul-client",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "the script is used as the name of a program, and the agent never starts",
     explanation: "\
@@ -24,18 +23,9 @@ The agent needs the task's address and a configuration file before it starts, so
 does not start a shell by itself: the entry point has to be one that takes the script as an argument, such as \
 `[\"/bin/sh\", \"-ec\"]`. With `-e`, the script stops at the first error instead of starting an agent with an \
 incomplete configuration.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].entryPoint",
-        fails: None,
-        repaired: Some(r#"["/bin/sh", "-ec"]"#),
-    }),
-    check: Check::Task(check_client_shell),
+    sources: &[pages::CONSUL_CLIENT_INSTALL, pages::ECS_CONTAINER],
+    example: Some(Base::Client.missing("containerDefinitions[consul-client].entryPoint", r#"["/bin/sh", "-ec"]"#)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_shell)
 };
 
 fn check_client_shell(subject: &Subject<'_>, findings: &mut Findings) {
@@ -64,29 +54,15 @@ fn check_client_shell(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CLIENT_EXEC: Rule = Rule {
     id: "consul-client-exec",
     summary: "the script of consul-client ends with exec consul agent",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "the agent does not get TERM: it is killed, and its node and services remain in Consul as failed",
     explanation: "\
 ECS sends TERM to the container's main process. Without `exec`, that is the shell, which does not forward it. The \
 agent runs until it is killed, and does not leave the cluster; Consul keeps a failed member and its services for 72 \
 hours, and other services see them as critical instances. With `exec`, the agent replaces the shell and gets the \
 signal.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].command",
-        fails: Some(
-            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#,
-        ),
-        repaired: Some(SCRIPT),
-    }),
-    check: Check::Task(check_client_exec),
+    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"],
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#, SCRIPT)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_exec)
 };
 
 fn check_client_exec(subject: &Subject<'_>, findings: &mut Findings) {
@@ -104,30 +80,15 @@ fn check_client_exec(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CLIENT_LEAVE: Rule = Rule {
     id: "consul-client-leave",
     summary: "the client agent leaves the cluster when its task ends",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "each task that ends stays in Consul as a failed node for 72 hours, with its services as critical instances",
     explanation: "\
 With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM: its node and services are removed at \
 once. With false it just stops, as in a crash, and Consul waits for it to come back, which a task never does. The \
 default of agents in client mode is true, so that only `false` is reported. The official script sets it explicitly.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].command",
-        fails: Some(
-            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#,
-        ),
-        repaired: Some(
-            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
-        ),
-    }),
-    check: Check::Task(check_client_leave),
+    sources: &[pages::CONSUL_AGENT_CONFIGURATION, pages::CONSUL_CLIENT_ARCHITECTURE],
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#, r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_leave)
 };
 
 const SETTING: &str = "leave_on_terminate";
@@ -148,29 +109,15 @@ fn check_client_leave(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CLIENT_RETRY_JOIN: Rule = Rule {
     id: "consul-client-retry-join",
     summary: "the client agent has addresses to join, and retries",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "the agent joins no cluster, and mesh-init waits until the task is stopped",
     explanation: "\
 A client agent needs the address of at least one member of the cluster, and has to retry until that member responds: \
 tasks start at any time, also while the servers restart. `retry_join` does both; it takes addresses, DNS names and \
 cloud lookups such as `provider=aws`. If some of the agent's configuration comes from a file that is not in the \
 script, nothing is reported.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
-        "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].command",
-        fails: Some(
-            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#,
-        ),
-        repaired: Some(SCRIPT),
-    }),
-    check: Check::Task(check_client_retry_join),
+    sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join"],
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#, SCRIPT)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_retry_join)
 };
 
 /// These settings and flags contain members, and retry.
@@ -199,28 +146,15 @@ pub(super) static CONSUL_CLIENT_ADVERTISE: Rule = Rule {
     id: "consul-client-advertise",
     summary: "the client agent advertises the address in the task's metadata",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "other agents and proxies may get an address at which the task is unreachable",
     explanation: "\
 A task has several network interfaces: its own, with the address in the VPC, and one or two for ECS's own endpoints. \
 Without `advertise_addr`, the agent chooses one of their addresses, which may be unreachable for others. The right \
 address is in the task's metadata: `Networks[0].IPv4Addresses[0]` in the response of `$ECS_CONTAINER_METADATA_URI_V4`. \
 A fixed address is wrong for every task but one.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].command",
-        fails: Some(
-            r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
-        ),
-        repaired: Some(SCRIPT),
-    }),
-    check: Check::Task(check_client_advertise),
+    sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html"],
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#, SCRIPT)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_advertise)
 };
 
 /// The settings and flags for the address. `advertise_reconnect_timeout` has another purpose.
@@ -248,25 +182,15 @@ pub(super) static CONSUL_CLIENT_HTTP_EXPOSED: Rule = Rule {
     id: "consul-client-http-exposed",
     summary: "the client agent serves its APIs at 127.0.0.1 only",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "any host that reaches the task's address can register services and read the catalog through its agent",
     explanation: "\
 `client_addr` is the address at which the agent serves HTTP, gRPC and DNS. With 0.0.0.0, that includes the task's \
 address in the VPC, which only the security group protects; without ACLs, the API accepts every request. The task's \
 own containers reach it at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for \
 each API, which takes precedence.",
-    sources: &["https://developer.hashicorp.com/consul/docs/agent/config/config-files"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].command",
-        fails: Some(
-            r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#,
-        ),
-        repaired: Some(SCRIPT),
-    }),
-    check: Check::Task(check_client_http_exposed),
+    sources: &[pages::CONSUL_AGENT_CONFIGURATION],
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#, SCRIPT)),
+    ..Rule::of_task(Applies::ConsulClient, check_client_http_exposed)
 };
 
 const HELP: &str = "set client_addr to 127.0.0.1, or http in addresses";

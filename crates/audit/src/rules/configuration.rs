@@ -1,10 +1,11 @@
 //! The configuration of consul-ecs as a whole.
 
+use super::pages;
 use super::schema::{Fault, problems};
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{Configuration, Subject, consul_ecs_version},
 };
 use audit_read::definition::{Container, Maybe};
@@ -13,24 +14,19 @@ use mesh::ecs_config::CONFIG_VARIABLE;
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
     id: "consul-config-missing",
     summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
-    severity: Severity::Error,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh, or never runs the controller",
     explanation: "\
 mesh-init, the control plane, health-sync and the controller read their settings from one environment variable, \
 `CONSUL_ECS_CONFIG_JSON`: the addresses of the Consul servers, and in tasks of the mesh the service and its login. Each of \
 a task's containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
 not reported.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
-        fails: Some(r#""CONSUL_ECS_CONFIG""#),
-        repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
-    }),
-    check: Check::Task(check_config_missing),
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
+        r#""CONSUL_ECS_CONFIG""#,
+        r#""CONSUL_ECS_CONFIG_JSON""#,
+    )),
+    ..Rule::of_task(Applies::ConsulAndController, check_config_missing)
 };
 
 fn check_config_missing(subject: &Subject<'_>, findings: &mut Findings) {
@@ -57,23 +53,18 @@ fn reads_a_configuration(container: &Container) -> bool {
 pub(super) static CONSUL_CONFIG_JSON: Rule = Rule {
     id: "consul-config-json",
     summary: "CONSUL_ECS_CONFIG_JSON is JSON",
-    severity: Severity::Error,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "the container ends at once with \"invalid config\", and the task never joins the mesh, or never runs the controller",
     explanation: "\
 The configuration of consul-ecs is one JSON text in an environment variable. Lost quotes in a template, a trailing \
 comma, an unescaped line break or a comment make it invalid. Generate it with a tool: `jsonencode` in Terraform, \
 `Fn::ToJsonString` or a block scalar in CloudFormation.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
-        fails: Some(r#""{bootstrapDir: /consul}""#),
-        repaired: Some(CONFIGURATION),
-    }),
-    check: Check::Task(check_config_json),
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
+        r#""{bootstrapDir: /consul}""#,
+        CONFIGURATION,
+    )),
+    ..Rule::of_task(Applies::ConsulAndController, check_config_json)
 };
 
 /// The configuration in the base.
@@ -94,27 +85,19 @@ fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CONFIG_SCHEMA: Rule = Rule {
     id: "consul-config-schema",
     summary: "the configuration has the fields, types and values that consul-ecs accepts",
-    severity: Severity::Error,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "consul-ecs refuses the configuration and fails, so that the task never joins the mesh, or never runs the controller",
     explanation: "\
 consul-ecs checks its configuration against a JSON schema before anything else. Keys are in camel case \
 (`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most \
 places. This rule knows the fields of all releases from 0.3 on. The rule `consul-config-version` checks whether the \
 image's release knows a field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.proxy.upstreams",
-        fails: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#),
-        repaired: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#),
-    }),
-    check: Check::Task(check_config_schema),
+    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_SERVER_JSON],
+    example: Some(Base::Dataplane.wrong(
+        "config.proxy.upstreams",
+        r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#,
+        r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulAndController, check_config_schema)
 };
 
 fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
@@ -144,22 +127,14 @@ pub(super) static CONSUL_CONFIG_IGNORED: Rule = Rule {
     id: "consul-config-ignored",
     summary: "consul-ecs reads every field of the configuration",
     severity: Severity::Warning,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "the field is silently ignored, and the default is used instead",
     explanation: "\
 In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
 `.grpc`, and in `meshGateway`, it ignores them: with a misspelled `publicListenerPort`, the proxy listens on the \
 default port 20000.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.proxy.local_service_address",
-        fails: Some(r#""127.0.0.1""#),
-        repaired: None,
-    }),
-    check: Check::Task(check_config_ignored),
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.needless("config.proxy.local_service_address", r#""127.0.0.1""#)),
+    ..Rule::of_task(Applies::ConsulAndController, check_config_ignored)
 };
 
 fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
@@ -176,32 +151,23 @@ fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CONFIG_VERSION: Rule = Rule {
     id: "consul-config-version",
     summary: "the image's version of consul-ecs knows every field of the configuration",
-    severity: Severity::Error,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "consul-ecs refuses the configuration and fails, or ignores the field",
     explanation: "\
 Each release of consul-ecs has its own schema of the configuration, in which a key of another release is unknown. \
 After an upgrade, old keys may remain (`consulHTTPAddr`, `service.checks`); before an upgrade, new keys may be used \
 too early (`transparentProxy` before 0.8, `networkResilienceConfig` before 0.9.4). The rule needs a version in the \
 image's tag; with `latest` or a digest alone, it reports nothing.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
-        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[
-            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
-            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-        ],
-        at: "config.service.networkResilienceConfig.outlierDetection.consecutive5xx",
-        fails: Some("5"),
-        repaired: None,
-    }),
-    check: Check::Task(check_config_version),
+    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
+    example: Some(
+        Base::Dataplane.needless("config.service.networkResilienceConfig.outlierDetection.consecutive5xx", "5").given(
+            &[
+                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+                ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+            ],
+        ),
+    ),
+    ..Rule::of_task(Applies::ConsulAndController, check_config_version)
 };
 
 fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
@@ -219,23 +185,14 @@ fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_SERVICE_OR_GATEWAY: Rule = Rule {
     id: "consul-service-or-gateway",
     summary: "the configuration describes a service or a gateway, and not both",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "with both, the service is never registered; with neither, a service without a port is registered",
     explanation: "\
 A task is registered in Consul either as a service with a proxy (`service` and `proxy`) or as a gateway (`gateway`). \
 With both, consul-ecs registers the gateway and ignores the service. With neither, it registers a service with the \
 family's name and port 0, which is unreachable.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    example: Some(Example {
-        base: Base::ApiGateway,
-        given: &[],
-        at: "config.service",
-        fails: Some(r#"{ "name": "api-gateway", "port": 8443 }"#),
-        repaired: None,
-    }),
-    check: Check::Task(check_service_or_gateway),
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::ApiGateway.needless("config.service", r#"{ "name": "api-gateway", "port": 8443 }"#)),
+    ..Rule::of_task(Applies::Consul, check_service_or_gateway)
 };
 
 fn check_service_or_gateway(subject: &Subject<'_>, findings: &mut Findings) {

@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::Subject,
 };
 use audit_read::definition::{Container, Field, HealthCheck};
@@ -13,22 +14,17 @@ use audit_read::definition::{Container, Field, HealthCheck};
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
     id: "ecs-container-name-duplicate",
     summary: "the names of containers are unique",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS refuses to register the definition",
     explanation: "\
 Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that \
 names must be unique in a definition. Two containers with the same name often result from a merge.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[archive]",
-        fails: Some(r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#),
-        repaired: Some(r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#),
-    }),
-    check: Check::Task(check_container_name_duplicate),
+    sources: &[pages::ECS_CONTAINER],
+    example: Some(Base::Plain.wrong(
+        "containerDefinitions[archive]",
+        r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#,
+        r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_container_name_duplicate)
 };
 
 fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings) {
@@ -45,24 +41,19 @@ fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings
 pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule = Rule {
     id: "ecs-health-check-command",
     summary: "the command of a health check has a valid form",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "the check runs another program or none and fails, so that the container never becomes healthy",
     explanation: "\
 The first item of a health check's command determines how the rest is run. `CMD` starts a program: its name and each \
 argument are separate items, because there is no shell to split them. `CMD-SHELL` runs *one* item with the container's \
 shell: every further item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \
 \"-f\", …]` runs `curl` without arguments, which fails.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[cache].healthCheck.command",
-        fails: Some(r#"["CMD-SHELL", "redis-cli", "ping"]"#),
-        repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
-    }),
-    check: Check::Task(check_health_check_command),
+    sources: &[pages::ECS_HEALTH_CHECK],
+    example: Some(Base::Plain.wrong(
+        "containerDefinitions[cache].healthCheck.command",
+        r#"["CMD-SHELL", "redis-cli", "ping"]"#,
+        r#"["CMD-SHELL", "redis-cli ping"]"#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_health_check_command)
 };
 
 fn check_health_check_command(subject: &Subject<'_>, findings: &mut Findings) {
@@ -103,22 +94,14 @@ const SECOND: u64 = 1000;
 pub(super) static ECS_HEALTH_CHECK_RANGE: Rule = Rule {
     id: "ecs-health-check-range",
     summary: "the times and retries of health checks are in the ranges that ECS allows",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
 at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[cache].healthCheck.interval",
-        fails: Some("2"),
-        repaired: Some("5"),
-    }),
-    check: Check::Task(check_health_check_range),
+    sources: &[pages::ECS_HEALTH_CHECK],
+    example: Some(Base::Plain.wrong("containerDefinitions[cache].healthCheck.interval", "2", "5")),
+    ..Rule::of_task(Applies::EveryTask, check_health_check_range)
 };
 
 fn check_health_check_range(subject: &Subject<'_>, findings: &mut Findings) {
@@ -153,26 +136,23 @@ pub(super) static ECS_SHELL_ENTRY_POINT: Rule = Rule {
     id: "ecs-shell-entry-point",
     summary: "a shell that starts an app uses exec",
     severity: Severity::Info,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "TERM reaches the shell and not the app, which is killed after the stop timeout, with its requests unfinished",
     explanation: "\
 ECS sends TERM to the container's first process. If that is a shell with a script of several commands, the app is its \
 child process: the shell does not forward the signal, the app keeps running, and KILL stops it `stopTimeout` seconds \
 later. With `exec` before the last command, the app replaces the shell. An init process (`initProcessEnabled`) does \
 not help, because it forwards signals only to the shell.",
-    sources: &[
-        "https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-    ],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)],
-        at: "containerDefinitions[report].command",
-        fails: Some(r#"["export TZ=UTC && ./report --daily"]"#),
-        repaired: Some(r#"["export TZ=UTC && exec ./report --daily"]"#),
-    }),
-    check: Check::Task(check_shell_entry_point),
+    sources: &["https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/", pages::ECS_CONTAINER],
+    example: Some(
+        Base::Plain
+            .wrong(
+                "containerDefinitions[report].command",
+                r#"["export TZ=UTC && ./report --daily"]"#,
+                r#"["export TZ=UTC && exec ./report --daily"]"#,
+            )
+            .given(&[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)]),
+    ),
+    ..Rule::of_task(Applies::EveryTask, check_shell_entry_point)
 };
 
 fn check_shell_entry_point(subject: &Subject<'_>, findings: &mut Findings) {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::Subject,
 };
 use audit_read::definition::{Container, Maybe};
@@ -13,23 +14,19 @@ use audit_read::definition::{Container, Maybe};
 pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule = Rule {
     id: "consul-control-plane-command",
     summary: "consul-ecs-control-plane runs control-plane",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "the service is never registered, and Consul Dataplane never gets its configuration",
     explanation: "\
 In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-init` and `health-sync` do in the other releases: it \
 registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \
 in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes"],
-    example: Some(Example {
-        base: Base::ControlPlane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-control-plane].command",
-        fails: Some(r#"["mesh-init"]"#),
-        repaired: Some(r#"["control-plane"]"#),
-    }),
-    check: Check::Task(check_control_plane_command),
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE],
+    example: Some(Base::ControlPlane.wrong(
+        "containerDefinitions[consul-ecs-control-plane].command",
+        r#"["mesh-init"]"#,
+        r#"["control-plane"]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulDataplane, check_control_plane_command)
 };
 
 fn check_control_plane_command(subject: &Subject<'_>, findings: &mut Findings) {
@@ -52,25 +49,18 @@ pub(super) static CONSUL_CONTROL_PLANE_HEALTH_CHECK: Rule = Rule {
     id: "consul-control-plane-health-check",
     summary: "the control plane's health check fails until the control plane is ready",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
 The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when the proxy's configuration is \
 written. ECS starts `consul-dataplane` when the health check passes. The first Terraform module of 0.7 used `curl` \
 without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
-    ],
-    example: Some(Example {
-        base: Base::ControlPlane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
-        fails: Some(r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#),
-        repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
-    }),
-    check: Check::Task(check_control_plane_health_check),
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::TERRAFORM_CHANGELOG],
+    example: Some(Base::ControlPlane.wrong(
+        "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
+        r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#,
+        r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulDataplane, check_control_plane_health_check)
 };
 
 fn check_control_plane_health_check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -108,26 +98,18 @@ fn is_short_flags_with(word: &str, flag: char) -> bool {
 pub(super) static CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE: Rule = Rule {
     id: "consul-dataplane-waits-for-control-plane",
     summary: "consul-dataplane waits until the control plane is HEALTHY",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
 The control plane of consul-ecs 0.7 copies the program `consul-ecs`, which is the proxy's entry point, and the proxy's \
 configuration to the shared volume, and keeps running. Its health check shows ECS when both are there: `SUCCESS` and \
 `COMPLETE` would wait until it stops, and `START` does not wait at all.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
-    ],
-    example: Some(Example {
-        base: Base::ControlPlane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].dependsOn",
-        fails: None,
-        repaired: Some(r#"[{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }]"#),
-    }),
-    check: Check::Task(check_dataplane_waits_for_control_plane),
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::ECS_DEPENDENCY],
+    example: Some(Base::ControlPlane.missing(
+        "containerDefinitions[consul-dataplane].dependsOn",
+        r#"[{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_waits_for_control_plane)
 };
 
 fn check_dataplane_waits_for_control_plane(subject: &Subject<'_>, findings: &mut Findings) {

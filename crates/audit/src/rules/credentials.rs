@@ -1,9 +1,10 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs, ConsulTask, Subject},
 };
 use audit_read::{
@@ -27,8 +28,6 @@ pub(super) static CONSUL_CREDENTIAL_IN_PLAIN: Rule = Rule {
     id: "consul-credential-in-plain",
     summary: "no credential of Consul is in plain text",
     severity: Severity::Warning,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "everyone with the permission to describe task definitions can read the credential, and this revision cannot be changed",
     explanation: "\
 Values under `environment` are part of the task definition: they are visible to everyone with the permission \
@@ -37,18 +36,13 @@ Under `secrets`, the definition contains only a reference to Secrets Manager or 
 value when the container starts. Replace a credential that was in a definition; to move it is not enough. This rule \
 checks the well-known variables in each container of the task, the gossip key in the agent's script, and tokens in the \
 commands of the mesh's containers and of consul-ecs's controller.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
-        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[web].environment",
-        fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
-        repaired: Some("[]"),
-    }),
-    check: Check::Task(check_credential_in_plain),
+    sources: &[pages::ECS_SENSITIVE_DATA, pages::CONSUL_CLIENT_SECURITY],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[web].environment",
+        r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#,
+        "[]",
+    )),
+    ..Rule::of_task(Applies::ConsulAndController, check_credential_in_plain)
 };
 
 fn check_credential_in_plain(subject: &Subject<'_>, findings: &mut Findings) {
@@ -124,27 +118,15 @@ fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
 pub(super) static CONSUL_TASK_ROLE: Rule = Rule {
     id: "consul-task-role",
     summary: "a task that logs in to Consul has a task role",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the login has no IAM identity, Consul creates no token, and the task never starts its app",
     explanation: "\
 Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`. The role's path, usually \
 `/consul-ecs/`, permits the login, and the role's tags contain the name of the service. On Fargate, a task without a \
 task role has no identity; on EC2, it may have that of the instance, which does not identify the service. Each family \
 needs its own role, because the role determines the service.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "taskRoleArn",
-        fails: None,
-        repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#),
-    }),
-    check: Check::Task(check_task_role),
+    sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
+    example: Some(Base::Dataplane.missing("taskRoleArn", r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#)),
+    ..Rule::of_task(Applies::Consul, check_task_role)
 };
 
 fn check_task_role(subject: &Subject<'_>, findings: &mut Findings) {
@@ -168,28 +150,17 @@ pub(super) static CONSUL_LOGIN_OFF: Rule = Rule {
     id: "consul-login-off",
     summary: "if Consul requires a token, the task logs in to get it",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "the service is registered with the configured token, but the proxy has none, and the servers refuse it",
     explanation: "\
 From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`), and passes the token to \
 Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because the API \
 client reads that variable, but the proxy does not get it. Switch the login on, and remove the token.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[(
+    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_AWS_IAM_AUTH_METHOD],
+    example: Some(Base::Dataplane.wrong("config.consulLogin.enabled", "false", "true").given(&[(
             "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
             r#"{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-web-AbCdEf:token::" }"#,
-        )],
-        at: "config.consulLogin.enabled",
-        fails: Some("false"),
-        repaired: Some("true"),
-    }),
-    check: Check::Task(check_login_off),
+        )])),
+    ..Rule::of_task(Applies::ConsulDataplane, check_login_off)
 };
 
 fn check_login_off(subject: &Subject<'_>, findings: &mut Findings) {
@@ -216,8 +187,6 @@ pub(super) static CONSUL_CA_CERTIFICATES: Rule = Rule {
     id: "consul-ca-certificates",
     summary: "a private CA's certificate is given for HTTPS and for gRPC, to every container of consul-ecs",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplaneAndController,
-    is_fixable: false,
     effect: "the container does not trust the Consul servers, and cannot connect to them",
     explanation: "\
 consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
@@ -225,18 +194,12 @@ register the service. For each, it trusts the CA in `CONSUL_GRPC_CACERT_PEM` or 
 the file `caCertFile` of the configuration, otherwise the public CAs. Servers with certificates of a public CA, such \
 as HCP Consul's, need neither. But if one container has one of the two, the servers probably have certificates of a \
 private CA, and every container of consul-ecs needs both.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]",
-        fails: None,
-        repaired: Some(GRPC_SECRET),
-    }),
-    check: Check::Task(check_ca_certificates),
+    sources: &[pages::CONSUL_SERVER_JSON, pages::TERRAFORM_CHANGELOG],
+    example: Some(
+        Base::Dataplane
+            .missing("containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]", GRPC_SECRET),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_ca_certificates)
 };
 
 const GRPC_SECRET: &str = r#"{ "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;

@@ -1,9 +1,10 @@
 //! The container of Consul Dataplane.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    example::Base,
+    finding::{Draft, Findings, Fix},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Subject},
 };
 use audit_read::definition::{Container, HealthCheck, Maybe};
@@ -11,26 +12,14 @@ use audit_read::definition::{Container, HealthCheck, Maybe};
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
     id: "consul-dataplane-missing",
     summary: "the task has a container consul-dataplane",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "the service is registered with a proxy that does not run: other services cannot reach it",
     explanation: "\
 From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (or the control plane of 0.7) \
 only writes its configuration to the shared volume. Both look for the container by its name, `consul-dataplane`, in the task's \
 metadata, and so does health-sync.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://developer.hashicorp.com/consul/docs/connect/dataplane",
-    ],
-    example: Some(Example {
-        base: Base::TerminatingGateway,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane]",
-        fails: None,
-        repaired: Some(GATEWAY_PROXY_CONTAINER),
-    }),
-    check: Check::Task(check_dataplane_missing),
+    sources: &[pages::CONSUL_ARCHITECTURE, "https://developer.hashicorp.com/consul/docs/connect/dataplane"],
+    example: Some(Base::TerminatingGateway.missing("containerDefinitions[consul-dataplane]", GATEWAY_PROXY_CONTAINER)),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_missing)
 };
 
 const GATEWAY_PROXY_CONTAINER: &str = r#"{
@@ -64,32 +53,25 @@ fn is_certainly_of_the_dataplane(consul: &ConsulTask<'_>) -> bool {
         || matches!(consul.configuration.at("consulServers"), Maybe::Known(_))
 }
 
-pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule = Rule {
-    id: "consul-dataplane-entry-point",
-    summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
-    is_fixable: true,
-    effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
-    explanation: "\
+pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule =
+    Rule {
+        id: "consul-dataplane-entry-point",
+        summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
+        is_fixable: true,
+        effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
+        explanation: "\
 ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM \
 together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
 containers have exited, so that they can complete their requests through the mesh. mesh-init copies the program to the \
 shared volume: to `bootstrapDir` of the configuration, `/consul` if absent. The image's own entry point is the proxy \
 itself: with the usual command as arguments, it gets its own name as an argument and fails.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].entryPoint",
-        fails: None,
-        repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-    }),
-    check: Check::Task(check_dataplane_entry_point),
-};
+        sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
+        example: Some(Base::Dataplane.missing(
+            "containerDefinitions[consul-dataplane].entryPoint",
+            r#"["/consul/consul-ecs", "envoy-entrypoint"]"#,
+        )),
+        ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_entry_point)
+    };
 
 fn check_dataplane_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -131,8 +113,6 @@ fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) 
 pub(super) static CONSUL_DATAPLANE_COMMAND: Rule = Rule {
     id: "consul-dataplane-command",
     summary: "consul-dataplane reads the configuration that mesh-init writes",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "Consul Dataplane fails at once, because it has neither the addresses of the servers nor the name of its service",
     explanation: "\
@@ -140,18 +120,13 @@ mesh-init (or the control plane of 0.7) registers the proxy and writes the setti
 `consul-dataplane.json` in the bootstrap directory: servers, node and service IDs, TLS, the token. The command \
 contains that file: `consul-dataplane -config-file /consul/consul-dataplane.json`. Envoy is not started directly in \
 this generation.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/dataplane/cli",
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].command",
-        fails: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
-        repaired: Some(COMMAND),
-    }),
-    check: Check::Task(check_dataplane_command),
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/dataplane/cli", pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-dataplane].command",
+        r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#,
+        COMMAND,
+    )),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_command)
 };
 
 const COMMAND: &str = r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#;
@@ -186,26 +161,19 @@ fn check_dataplane_command(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule = Rule {
     id: "consul-dataplane-health-check",
     summary: "consul-dataplane's health check connects to the readiness port of the configuration",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
     explanation: "\
 Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, \
 22000 by default. The health check connects to it with `/consul/consul-ecs net-dial`, because the image has neither \
 `nc` nor `curl`. The app's containers wait for that health check, and health-sync copies its state to Consul.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].healthCheck.command",
-        fails: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#),
-        repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
-    }),
-    check: Check::Task(check_dataplane_health_check),
+    sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_HEALTH_CHECK],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-dataplane].healthCheck.command",
+        r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#,
+        r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_health_check)
 };
 
 fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -261,23 +229,14 @@ fn probed_port(words: &[&str]) -> Option<u64> {
 pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
     id: "consul-readiness-port",
     summary: "the proxy's readiness port differs from its public listener's",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
     explanation: "\
 The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on \
 `gateway.lanAddress.port`, 8443 by default) and answers readiness checks on `healthCheckPort` (22000 by default). Two \
 listeners cannot share a port. The Terraform module refuses equal ports as well.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.proxy.publicListenerPort",
-        fails: Some("22000"),
-        repaired: Some("20000"),
-    }),
-    check: Check::Task(check_readiness_port),
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000", "20000")),
+    ..Rule::of_task(Applies::ConsulDataplane, check_readiness_port)
 };
 
 fn check_readiness_port(subject: &Subject<'_>, findings: &mut Findings) {

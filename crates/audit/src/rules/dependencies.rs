@@ -5,10 +5,11 @@ use petgraph::{
     graph::{DiGraph, NodeIndex},
 };
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::Subject,
 };
 use audit_read::definition::{Container, Field, HealthCheck, List};
@@ -19,22 +20,18 @@ const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
 pub(super) static ECS_DEPENDENCY_CONDITION: Rule = Rule {
     id: "ecs-dependency-condition",
     summary: "every condition of a dependency is START, COMPLETE, SUCCESS or HEALTHY",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
 A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
 (`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they have to be in capitals.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[report].dependsOn[cache].condition",
-        fails: Some(r#""healthy""#),
-        repaired: Some(r#""HEALTHY""#),
-    }),
-    check: Check::Task(check_dependency_condition),
+    sources: &[pages::ECS_DEPENDENCY],
+    example: Some(Base::Plain.wrong(
+        "containerDefinitions[report].dependsOn[cache].condition",
+        r#""healthy""#,
+        r#""HEALTHY""#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_dependency_condition)
 };
 
 fn check_dependency_condition(subject: &Subject<'_>, findings: &mut Findings) {
@@ -59,23 +56,18 @@ fn check_dependency_condition(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static ECS_DEPENDENCY_CYCLE: Rule = Rule {
     id: "ecs-dependency-cycle",
     summary: "no container waits for itself, directly or indirectly",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS refuses to register the definition, because none of these containers could start",
     explanation: "\
 `dependsOn` determines the order in which a task's containers start, and the reverse order in which they stop. \
 Containers that wait for each other in a cycle have no first one: ECS finds the cycle at registration and returns a \
 `ClientException`. Usually one of the dependencies has the wrong direction.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[cache].dependsOn",
-        fails: Some(r#"[{ "containerName": "report", "condition": "START" }]"#),
-        repaired: Some(r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#),
-    }),
-    check: Check::Task(check_dependency_cycle),
+    sources: &[pages::ECS_DEPENDENCY],
+    example: Some(Base::Plain.wrong(
+        "containerDefinitions[cache].dependsOn",
+        r#"[{ "containerName": "report", "condition": "START" }]"#,
+        r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_dependency_cycle)
 };
 
 fn check_dependency_cycle(subject: &Subject<'_>, findings: &mut Findings) {
@@ -139,23 +131,14 @@ fn report(cycle: &[&Container], findings: &mut Findings) {
 pub(super) static ECS_DEPENDENCY_ESSENTIAL: Rule = Rule {
     id: "ecs-dependency-essential",
     summary: "containers wait for the end of non-essential containers only",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS refuses to register the definition, because the task stops when an essential container stops",
     explanation: "\
 `COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, so \
 that no other container could start afterwards: ECS accepts the two conditions only for containers with `essential: \
 false`. Containers are essential by default.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[migrate].essential",
-        fails: None,
-        repaired: Some("false"),
-    }),
-    check: Check::Task(check_dependency_essential),
+    sources: &[pages::ECS_DEPENDENCY],
+    example: Some(Base::Plain.missing("containerDefinitions[migrate].essential", "false")),
+    ..Rule::of_task(Applies::EveryTask, check_dependency_essential)
 };
 
 fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
@@ -182,26 +165,17 @@ fn is_itself(one: &Container, other: &Container) -> bool {
 pub(super) static ECS_DEPENDENCY_HEALTH: Rule = Rule {
     id: "ecs-dependency-health",
     summary: "containers wait for HEALTHY only if the other container has a health check",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS refuses to register the definition, because the container could never become healthy",
     explanation: "\
 `HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so \
 that a container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check \
 off.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
-    ],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[cache].healthCheck",
-        fails: None,
-        repaired: Some(r#"{ "command": ["CMD", "redis-cli", "ping"], "interval": 5 }"#),
-    }),
-    check: Check::Task(check_dependency_health),
+    sources: &[pages::ECS_DEPENDENCY, pages::ECS_HEALTH_CHECK],
+    example: Some(Base::Plain.missing(
+        "containerDefinitions[cache].healthCheck",
+        r#"{ "command": ["CMD", "redis-cli", "ping"], "interval": 5 }"#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_dependency_health)
 };
 
 fn check_dependency_health(subject: &Subject<'_>, findings: &mut Findings) {
@@ -224,22 +198,17 @@ fn check_dependency_health(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static ECS_DEPENDENCY_UNKNOWN: Rule = Rule {
     id: "ecs-dependency-unknown",
     summary: "containers wait only for containers of the same definition",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS refuses to register the definition",
     explanation: "\
 `dependsOn` refers to containers of the same task definition by name. If there is no container of that name, it was \
 usually renamed or moved; ECS returns a `ClientException` at registration.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[report].dependsOn[cache].containerName",
-        fails: Some(r#""redis""#),
-        repaired: Some(r#""cache""#),
-    }),
-    check: Check::Task(check_dependency_unknown),
+    sources: &[pages::ECS_DEPENDENCY],
+    example: Some(Base::Plain.wrong(
+        "containerDefinitions[report].dependsOn[cache].containerName",
+        r#""redis""#,
+        r#""cache""#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_dependency_unknown)
 };
 
 /// The maximum number of containers that the help lists: the API accepts ten.
@@ -275,9 +244,6 @@ const FARGATE_MINIMUM: u64 = 2;
 pub(super) static ECS_START_TIMEOUT_TOO_SHORT: Rule = Rule {
     id: "ecs-start-timeout-too-short",
     summary: "containers that others wait for have time to become healthy",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "the containers that wait give up before the first health check runs, and the task stops; so does the next one",
     explanation: "\
 `startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health check \
@@ -285,18 +251,16 @@ runs one `interval` after the container has started; newer container runtimes ch
 `startPeriod`. If the timeout is shorter than that, no check can pass in time: the task stops, the service starts \
 another one, and that one stops as well.",
     sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
+        pages::ECS_CONTAINER,
+        pages::ECS_HEALTH_CHECK,
         "https://docs.docker.com/reference/dockerfile/#healthcheck",
     ],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)],
-        at: "containerDefinitions[cache].startTimeout",
-        fails: Some("20"),
-        repaired: Some("60"),
-    }),
-    check: Check::Task(check_start_timeout_too_short),
+    example: Some(
+        Base::Plain
+            .wrong("containerDefinitions[cache].startTimeout", "20", "60")
+            .given(&[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)]),
+    ),
+    ..Rule::of_task(Applies::EveryTask, check_start_timeout_too_short)
 };
 
 fn check_start_timeout_too_short(subject: &Subject<'_>, findings: &mut Findings) {
@@ -337,22 +301,19 @@ pub(super) static ECS_START_TIMEOUT_UNUSED: Rule = Rule {
     id: "ecs-start-timeout-unused",
     summary: "a start timeout is set on a container that others wait for",
     severity: Severity::Info,
-    applies: Applies::EveryTask,
     is_fixable: true,
     effect: "the timeout has no effect: the container waits for its dependencies without a limit",
     explanation: "\
 `startTimeout` does not limit how long *this* container waits. It limits how long the containers that depend on this \
 one wait for it to stop or to become healthy. It has no effect if no container waits for this one with `COMPLETE`, \
 `SUCCESS` or `HEALTHY`. To limit how long a container waits, set the timeout on its dependency.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[("containerDefinitions[report].startTimeout", "60")],
-        at: "containerDefinitions[report].startTimeout",
-        fails: Some("60"),
-        repaired: None,
-    }),
-    check: Check::Task(check_start_timeout_unused),
+    sources: &[pages::ECS_CONTAINER],
+    example: Some(
+        Base::Plain
+            .needless("containerDefinitions[report].startTimeout", "60")
+            .given(&[("containerDefinitions[report].startTimeout", "60")]),
+    ),
+    ..Rule::of_task(Applies::EveryTask, check_start_timeout_unused)
 };
 
 fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
@@ -388,22 +349,14 @@ const RANGE: std::ops::RangeInclusive<u64> = 2..=120;
 pub(super) static ECS_TIMEOUT_RANGE: Rule = Rule {
     id: "ecs-timeout-range",
     summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
     is_fixable: true,
     effect: "ECS refuses the definition, or an app that needs more than 120 seconds to stop is killed",
     explanation: "\
 Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. A task on Fargate has at most 120 seconds \
 between TERM and KILL: an app that needs longer has to save its work, or run on EC2 instances, which allow more.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[report].stopTimeout",
-        fails: Some("300"),
-        repaired: Some("120"),
-    }),
-    check: Check::Task(check_timeout_range),
+    sources: &[pages::ECS_CONTAINER],
+    example: Some(Base::Plain.wrong("containerDefinitions[report].stopTimeout", "300", "120")),
+    ..Rule::of_task(Applies::EveryTask, check_timeout_range)
 };
 
 fn check_timeout_range(subject: &Subject<'_>, findings: &mut Findings) {

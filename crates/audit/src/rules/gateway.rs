@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{Configuration, ConsulTask, Generation, Subject, is_observer},
 };
 use audit_read::definition::{Container, Maybe, PortMapping};
@@ -14,25 +15,14 @@ use mesh::ecs_config::GatewayKind;
 pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
     id: "consul-gateway-proxy-essential",
     summary: "a gateway's proxy is essential",
-    severity: Severity::Error,
-    applies: Applies::ConsulGateway,
     is_fixable: true,
     effect: "ECS refuses a definition without an essential container, or keeps a gateway running whose proxy is gone",
     explanation: "\
 In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS has \
 to stop and replace the task. In a service's task, the app's container is the essential one instead.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-    ],
-    example: Some(Example {
-        base: Base::ApiGateway,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].essential",
-        fails: Some("false"),
-        repaired: Some("true"),
-    }),
-    check: Check::Task(check_gateway_proxy_essential),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
+    example: Some(Base::ApiGateway.wrong("containerDefinitions[consul-dataplane].essential", "false", "true")),
+    ..Rule::of_task(Applies::ConsulGateway, check_gateway_proxy_essential)
 };
 
 fn check_gateway_proxy_essential(subject: &Subject<'_>, findings: &mut Findings) {
@@ -49,31 +39,23 @@ pub(super) static CONSUL_GATEWAY_APP: Rule = Rule {
     id: "consul-gateway-app",
     summary: "no app runs in a gateway's task",
     severity: Severity::Warning,
-    applies: Applies::ConsulGateway,
-    is_fixable: false,
     effect: "the app is not registered in Consul and not reachable through the mesh, and the gateway stops when the app stops",
     explanation: "\
 A gateway's task registers the gateway and nothing else. An app in it has no service, no proxy and no upstreams. Move \
 it to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers that \
 listen on a port.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::MeshGateway,
-        given: &[(
-            "containerDefinitions[web]",
-            r#"{
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::MeshGateway.wrong("containerDefinitions[web].essential", "true", "false").given(&[(
+        "containerDefinitions[web]",
+        r#"{
                 "name": "web", "image": "example/web:1.4.2", "essential": false,
                 "portMappings": [{ "containerPort": 9090, "protocol": "tcp" }],
                 "dependsOn": [
                     { "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }
                 ]
             }"#,
-        )],
-        at: "containerDefinitions[web].essential",
-        fails: Some("true"),
-        repaired: Some("false"),
-    }),
-    check: Check::Task(check_gateway_app),
+    )])),
+    ..Rule::of_task(Applies::ConsulGateway, check_gateway_app)
 };
 
 fn check_gateway_app(subject: &Subject<'_>, findings: &mut Findings) {
@@ -94,7 +76,6 @@ pub(super) static CONSUL_GATEWAY_LAN_PORT: Rule = Rule {
     id: "consul-gateway-lan-port",
     summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
     severity: Severity::Warning,
-    applies: Applies::ConsulGateway,
     is_fixable: true,
     effect: "the ECS service of the gateway cannot have a load balancer: ECS refuses a target port that is not mapped",
     explanation: "\
@@ -102,17 +83,14 @@ A gateway listens on `gateway.lanAddress.port`, 8443 by default. In the VPC it i
 but a load balancer or Service Connect uses only mapped ports. The Terraform module always maps it for mesh and API \
 gateways; a mapping of another port usually remains from an earlier LAN port.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        pages::CONSUL_CONFIGURATION,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
     ],
-    example: Some(Example {
-        base: Base::ClientGateway,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy].portMappings",
-        fails: None,
-        repaired: Some(r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#),
-    }),
-    check: Check::Task(check_gateway_lan_port),
+    example: Some(Base::ClientGateway.missing(
+        "containerDefinitions[sidecar-proxy].portMappings",
+        r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulGateway, check_gateway_lan_port)
 };
 
 fn check_gateway_lan_port(subject: &Subject<'_>, findings: &mut Findings) {
@@ -146,25 +124,18 @@ pub(super) static CONSUL_GATEWAY_WAN_ADDRESS: Rule = Rule {
     id: "consul-gateway-wan-address",
     summary: "a mesh gateway through which datacenters federate has a WAN address",
     severity: Severity::Warning,
-    applies: Applies::ConsulGateway,
-    is_fixable: false,
     effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
     explanation: "\
 With WAN federation through mesh gateways, the servers of the other datacenters connect to the gateway's WAN address. \
 Without `gateway.wanAddress.address`, that is the address of the task: it works only if the networks are peered, and \
 it changes with every task. Use a load balancer for the gateway and set its address.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
-    ],
-    example: Some(Example {
-        base: Base::MeshGateway,
-        given: &[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)],
-        at: "config.gateway.wanAddress.address",
-        fails: None,
-        repaired: Some(r#""gateway.example.com""#),
-    }),
-    check: Check::Task(check_gateway_wan_address),
+    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_WAN_FEDERATION],
+    example: Some(
+        Base::MeshGateway
+            .missing("config.gateway.wanAddress.address", r#""gateway.example.com""#)
+            .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
+    ),
+    ..Rule::of_task(Applies::ConsulGateway, check_gateway_wan_address)
 };
 
 fn check_gateway_wan_address(subject: &Subject<'_>, findings: &mut Findings) {
@@ -183,27 +154,19 @@ fn check_gateway_wan_address(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_GATEWAY_FEDERATION_TLS: Rule = Rule {
     id: "consul-gateway-federation-tls",
     summary: "a gateway that federates datacenters connects to its servers with TLS",
-    severity: Severity::Error,
-    applies: Applies::ConsulGateway,
-    is_fixable: false,
     effect: "the servers refuse WAN federation through mesh gateways without TLS, and the datacenters do not find each other",
     explanation: "\
 WAN federation through mesh gateways routes by the server name in the TLS handshake, so that all connections need TLS. \
 The Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`; in the configuration, the first is \
 the entry `consul-wan-federation` in the gateway's meta, and the second `consulServers.defaults.tls`. Up to consul-ecs \
 0.6, the CA's certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
-        "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
-    ],
-    example: Some(Example {
-        base: Base::MeshGateway,
-        given: &[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)],
-        at: "config.consulServers.defaults.tls",
-        fails: Some("false"),
-        repaired: Some("true"),
-    }),
-    check: Check::Task(check_gateway_federation_tls),
+    sources: &[pages::CONSUL_WAN_FEDERATION, pages::CONSUL_SERVER_JSON],
+    example: Some(
+        Base::MeshGateway
+            .wrong("config.consulServers.defaults.tls", "false", "true")
+            .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
+    ),
+    ..Rule::of_task(Applies::ConsulGateway, check_gateway_federation_tls)
 };
 
 fn check_gateway_federation_tls(subject: &Subject<'_>, findings: &mut Findings) {
@@ -241,8 +204,6 @@ const NAMESPACE_PATH: &str = "gateway.namespace";
 pub(super) static CONSUL_GATEWAY_NAMESPACE: Rule = Rule {
     id: "consul-gateway-namespace",
     summary: "a gateway is in the namespace default",
-    severity: Severity::Error,
-    applies: Applies::ConsulGateway,
     is_fixable: true,
     effect: "Consul refuses the registration of the gateway, or its token does not fit",
     explanation: "\
@@ -250,25 +211,16 @@ A gateway serves a complete admin partition, and Consul on ECS registers it in t
 the controller creates for the tokens of gateways are there as well. The Terraform module sets `default` if there is a \
 partition, and nothing otherwise.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        pages::CONSUL_ECS_ENTERPRISE,
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
     ],
-    example: Some(Example {
-        base: Base::TerminatingGateway,
-        given: &[
-            ("config.gateway.partition", r#""blue""#),
-            ("config.gateway.namespace", r#""default""#),
-            ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
-            (
-                "tags[consul.hashicorp.com/namespace]",
-                r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#,
-            ),
-        ],
-        at: "config.gateway.namespace",
-        fails: Some(r#""team-a""#),
-        repaired: Some(r#""default""#),
-    }),
-    check: Check::Task(check_gateway_namespace),
+    example: Some(Base::TerminatingGateway.wrong("config.gateway.namespace", r#""team-a""#, r#""default""#).given(&[
+        ("config.gateway.partition", r#""blue""#),
+        ("config.gateway.namespace", r#""default""#),
+        ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
+        ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#),
+    ])),
+    ..Rule::of_task(Applies::ConsulGateway, check_gateway_namespace)
 };
 
 /// Whether a gateway must not have this namespace.

@@ -1,10 +1,11 @@
 //! The container health-sync.
 
+use super::pages;
 use super::proxy::wait_for;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{Configuration, ConsulTask, Generation, Subject, names},
 };
 use audit_read::{
@@ -15,27 +16,15 @@ use audit_read::{
 pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
     id: "consul-health-sync-missing",
     summary: "the task has a health-sync container if Consul has checks for it to update",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the checks that mesh-init registers always stay critical, and the service gets no traffic",
     explanation: "\
 mesh-init registers a check for each container in `healthSyncContainers`, and every check starts as critical. \
 health-sync copies the health of these containers from ECS to Consul; nothing else makes the checks pass. In the \
 dataplane generation (consul-ecs 0.8 and newer), the proxy has a check too, so that health-sync is always needed, also \
 in gateways. It also logs the task out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-health-sync]",
-        fails: None,
-        repaired: Some(HEALTH_SYNC_OF_CLIENT),
-    }),
-    check: Check::Task(check_health_sync_missing),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync]", HEALTH_SYNC_OF_CLIENT)),
+    ..Rule::of_task(Applies::Consul, check_health_sync_missing)
 };
 
 const HEALTH_SYNC_OF_CLIENT: &str = r#"{
@@ -81,29 +70,23 @@ pub(super) static CONSUL_HEALTH_SYNC_NEEDLESS: Rule = Rule {
     id: "consul-health-sync-needless",
     summary: "the task has a health-sync container only if it has something to do",
     severity: Severity::Info,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "a container takes memory and starts with every task, and does nothing",
     explanation: "\
 With a client agent, health-sync has two purposes: to copy the health of the containers in `healthSyncContainers` from \
 ECS to Consul, and to log the task out of Consul when it stops, if it logged in with an auth method. With an empty \
 list and without a login, it only waits. That is the case if the service has Consul checks, or if no container has a \
 health check.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Client.needless("containerDefinitions[consul-ecs-health-sync]", HEALTH_SYNC_CONTAINER).given(
+        &[
             (
                 "config.service.checks",
                 r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
             ),
             ("config.healthSyncContainers", "[]"),
         ],
-        at: "containerDefinitions[consul-ecs-health-sync]",
-        fails: Some(HEALTH_SYNC_CONTAINER),
-        repaired: None,
-    }),
-    check: Check::Task(check_health_sync_needless),
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_health_sync_needless)
 };
 
 const HEALTH_SYNC_CONTAINER: &str = r#"{
@@ -142,23 +125,15 @@ fn check_health_sync_needless(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_HEALTH_SYNC_COMMAND: Rule = Rule {
     id: "consul-health-sync-command",
     summary: "consul-ecs-health-sync runs health-sync",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the service's checks in Consul stay critical, and it gets no traffic",
     explanation: "\
 The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and stops; \
 with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
 containers' health to Consul.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-health-sync].command",
-        fails: None,
-        repaired: Some(r#"["health-sync"]"#),
-    }),
-    check: Check::Task(check_health_sync_command),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync].command", r#"["health-sync"]"#)),
+    ..Rule::of_task(Applies::Consul, check_health_sync_command)
 };
 
 fn check_health_sync_command(subject: &Subject<'_>, findings: &mut Findings) {
@@ -181,21 +156,18 @@ pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule = Rule {
     id: "consul-health-sync-order",
     summary: "health-sync starts after mesh-init has succeeded",
     severity: Severity::Warning,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
     explanation: "\
 mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. health-sync has \
 to start after mesh-init has succeeded; otherwise the result depends on which of the two is faster.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
-        fails: Some(r#""START""#),
-        repaired: Some(r#""SUCCESS""#),
-    }),
-    check: Check::Task(check_health_sync_order),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
+        r#""START""#,
+        r#""SUCCESS""#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_health_sync_order)
 };
 
 fn check_health_sync_order(subject: &Subject<'_>, findings: &mut Findings) {
@@ -210,23 +182,14 @@ fn check_health_sync_order(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {
     id: "consul-health-sync-configuration",
     summary: "health-sync has the same configuration as mesh-init",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
     explanation: "\
 Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the addresses \
 of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting does not matter, \
 nor does the log level.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "config@consul-ecs-health-sync.service.name",
-        fails: Some(r#""shop""#),
-        repaired: Some(r#""web""#),
-    }),
-    check: Check::Task(check_health_sync_configuration),
+    sources: &[pages::CONSUL_CONFIGURATION_REFERENCE],
+    example: Some(Base::Client.wrong("config@consul-ecs-health-sync.service.name", r#""shop""#, r#""web""#)),
+    ..Rule::of_task(Applies::Consul, check_health_sync_configuration)
 };
 
 fn check_health_sync_configuration(subject: &Subject<'_>, findings: &mut Findings) {
@@ -285,26 +248,17 @@ fn map_difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference>
 pub(super) static CONSUL_HEALTH_SYNC_CONTAINERS: Rule = Rule {
     id: "consul-health-sync-containers",
     summary: "the containers whose health is synced exist and have an ECS health check",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the container's check in Consul always stays critical, and the service gets no traffic",
     explanation: "\
 For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS reports the container \
 of that name as `HEALTHY`. ECS does so only for containers with a `healthCheck`, and a missing container counts as \
 critical. A health check that is only in the image's `HEALTHCHECK` does not count: ECS ignores those.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
     ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "config.healthSyncContainers",
-        fails: Some(r#"["web", "shop"]"#),
-        repaired: Some(r#"["web"]"#),
-    }),
-    check: Check::Task(check_health_sync_containers),
+    example: Some(Base::Client.wrong("config.healthSyncContainers", r#"["web", "shop"]"#, r#"["web"]"#)),
+    ..Rule::of_task(Applies::Consul, check_health_sync_containers)
 };
 
 fn check_health_sync_containers(subject: &Subject<'_>, findings: &mut Findings) {

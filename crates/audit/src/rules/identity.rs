@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::gateway::is_wrong_namespace;
+use super::{gateway::is_wrong_namespace, pages};
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule, TaskFindings},
+    rule::{Applies, Rule, TaskFindings},
     subject::Subject,
 };
-use audit_read::definition::{Maybe, Tag, TaskDefinition};
+use audit_read::{
+    app_mesh::Resources,
+    definition::{Maybe, Tag, TaskDefinition},
+};
 use mesh::{
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
@@ -18,26 +21,22 @@ use mesh::{
 pub(super) static CONSUL_SERVICE_NAME_TAG: Rule = Rule {
     id: "consul-service-name-tag",
     summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the token is created for another service than the one that the task registers, and Consul refuses the registration",
     explanation: "\
 mesh-init registers the service with the name in its configuration, or with the task's family in lower case. The \
 controllers read the name from the tag `consul.hashicorp.com/service-name`, or use the family as well. If the two \
 differ, the token has the service identity of another service, and the registered service is never removed.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[("config.service.name", r#""shop""#)],
-        at: "tags[consul.hashicorp.com/service-name]",
-        fails: None,
-        repaired: Some(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
-    }),
-    check: Check::Task(check_service_name_tag),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION],
+    example: Some(
+        Base::Dataplane
+            .missing(
+                "tags[consul.hashicorp.com/service-name]",
+                r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#,
+            )
+            .given(&[("config.service.name", r#""shop""#)]),
+    ),
+    ..Rule::of_task(Applies::Consul, check_service_name_tag)
 };
 
 /// The names in the configuration and in the tags, if both are certain.
@@ -99,26 +98,15 @@ fn check_service_name_tag(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_SERVICE_NAME_CASE: Rule = Rule {
     id: "consul-service-name-case",
     summary: "the tag consul.hashicorp.com/service-name is in lower case, like the name in the configuration",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the token is created for another service, or not at all",
     explanation: "\
 Consul compares the names in a token's rules case-sensitively, and accepts service identities only for names in lower \
 case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` in \
 the configuration are two services.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "tags[consul.hashicorp.com/service-name].value",
-        fails: Some(r#""Web""#),
-        repaired: Some(r#""web""#),
-    }),
-    check: Check::Task(check_service_name_case),
+    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_ECS_CHANGELOG],
+    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/service-name].value", r#""Web""#, r#""web""#)),
+    ..Rule::of_task(Applies::Consul, check_service_name_case)
 };
 
 fn check_service_name_case(subject: &Subject<'_>, findings: &mut Findings) {
@@ -133,23 +121,17 @@ fn check_service_name_case(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_TENANCY_TAGS: Rule = Rule {
     id: "consul-tenancy-tags",
     summary: "the tags name both a partition and a namespace, or neither",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the controller reports an error and creates no token for the task",
     explanation: "\
 With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` contain the \
 partition and namespace of the service. The controllers require both or neither; without them, both are `default`. \
 They report an error if only one of them is set.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/enterprise"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "tags[consul.hashicorp.com/partition]",
-        fails: Some(r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#),
-        repaired: None,
-    }),
-    check: Check::Task(check_tenancy_tags),
+    sources: &[pages::CONSUL_ECS_ENTERPRISE],
+    example: Some(Base::Dataplane.needless(
+        "tags[consul.hashicorp.com/partition]",
+        r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_tenancy_tags)
 };
 
 /// A tag and its value. Empty means absent.
@@ -179,26 +161,16 @@ fn check_tenancy_tags(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule = Rule {
     id: "consul-tenancy-tags-match",
     summary: "the tags name the partition and the namespace of the configuration",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the controller looks for the service in another partition or namespace, and its token is invalid there",
     explanation: "\
 mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, \
 create its token and remove it in those of the task's tags, or in `default` if there are no such tags. Both have to be \
 equal.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: TEAM_A,
-        at: "tags[consul.hashicorp.com/namespace].value",
-        fails: Some(r#""team-b""#),
-        repaired: Some(r#""team-a""#),
-    }),
-    check: Check::Task(check_tenancy_tags_match),
+    sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
+    example: Some(
+        Base::Dataplane.wrong("tags[consul.hashicorp.com/namespace].value", r#""team-b""#, r#""team-a""#).given(TEAM_A),
+    ),
+    ..Rule::of_task(Applies::Consul, check_tenancy_tags_match)
 };
 
 const TEAM_A: &[(&str, &str)] = &[
@@ -244,24 +216,19 @@ pub(super) static CONSUL_TASK_ROLE_SHARED: Rule = Rule {
     id: "consul-task-role-shared",
     summary: "each family of the mesh has its own task role",
     severity: Severity::Warning,
-    applies: Applies::AllTasks,
-    is_fixable: false,
     effect: "tasks of one service can log in to Consul as the other, because Consul identifies them by the role",
     explanation: "\
 With the `aws-iam` auth method, a task is identified by its IAM role, and the role's tag \
 `consul.hashicorp.com.service-name` contains the name of its service. Two families with the same role have the same \
 tag: either the login of one of them is refused, or it registers as the other, with the other's intentions. Both also \
 have the same permissions in AWS. Only tasks that log in are compared, and only definitions of one run.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
-    ],
+    sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
     // Only two definitions together violate the rule: see the tests below.
     example: None,
-    check: Check::AllTasks(check_task_role_shared),
+    ..Rule::of_tasks(Applies::AllTasks, check_task_role_shared)
 };
 
-fn check_task_role_shared(subjects: &[Subject<'_>], findings: &mut TaskFindings<'_>) {
+fn check_task_role_shared(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     for subject in subjects.iter().filter(|subject| logs_in(subject)) {
         let definition = subject.definition;

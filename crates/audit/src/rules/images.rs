@@ -1,9 +1,10 @@
 //! The images of consul-ecs, and the generations that they belong to.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{
         ConsulTask, Controller, ControllerKind, Software, Subject, consul_ecs_version, image_of, is_consul_ecs, names,
         subcommand,
@@ -15,22 +16,18 @@ pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
     id: "consul-ecs-image",
     summary: "the containers of consul-ecs have its image",
     severity: Severity::Warning,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or the controller never runs",
     explanation: "\
 `mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
 images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
 image of consul-ecs.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].image",
-        fails: Some(r#""public.ecr.aws/hashicorp/consul:latest""#),
-        repaired: Some(r#""registry.example.com/mirror/consul-ecs:0.4.3""#),
-    }),
-    check: Check::Task(check_ecs_image),
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].image",
+        r#""public.ecr.aws/hashicorp/consul:latest""#,
+        r#""registry.example.com/mirror/consul-ecs:0.4.3""#,
+    )),
+    ..Rule::of_task(Applies::ConsulAndController, check_ecs_image)
 };
 
 fn check_ecs_image(subject: &Subject<'_>, findings: &mut Findings) {
@@ -48,8 +45,6 @@ fn check_ecs_image(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CONTROLLER_COMMAND: Rule = Rule {
     id: "consul-controller-command",
     summary: "consul-ecs-controller runs controller",
-    severity: Severity::Error,
-    applies: Applies::Controller,
     is_fixable: true,
     effect: "the container ends, and nothing prepares Consul for the logins of tasks, or deletes the tokens of stopped ones",
     explanation: "\
@@ -58,16 +53,14 @@ containers named `consul-ecs-controller` or `consul-acl-controller`, as HashiCor
 with a section `controller` in their configuration, if they have the image of consul-ecs.",
     sources: &[
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/controller/main.tf",
-        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
+        pages::CONSUL_UPGRADE_TO_DATAPLANE,
     ],
-    example: Some(Example {
-        base: Base::Controller,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-controller].command",
-        fails: Some(r#"["mesh-init"]"#),
-        repaired: Some(r#"["controller"]"#),
-    }),
-    check: Check::Task(check_controller_command),
+    example: Some(Base::Controller.wrong(
+        "containerDefinitions[consul-ecs-controller].command",
+        r#"["mesh-init"]"#,
+        r#"["controller"]"#,
+    )),
+    ..Rule::of_task(Applies::Controller, check_controller_command)
 };
 
 fn check_controller_command(subject: &Subject<'_>, findings: &mut Findings) {
@@ -95,9 +88,6 @@ fn check_controller_command(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_MIXED_GENERATIONS: Rule = Rule {
     id: "consul-mixed-generations",
     summary: "all of Consul's containers are of one generation",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "two proxies need the same ports, or two containers register the same service and overwrite each other's registration",
     explanation: "\
 There are three sets of containers, and a task has one of them. Up to consul-ecs 0.6: `consul-client`, \
@@ -105,18 +95,12 @@ There are three sets of containers, and a task has one of them. Up to consul-ecs
 `consul-ecs-mesh-init`, `consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets result from an \
 incomplete upgrade. Migrate a service with a new revision that has only the new set; both revisions run beside each \
 other while ECS replaces the tasks.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy]",
-        fails: Some(r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#),
-        repaired: None,
-    }),
-    check: Check::Task(check_mixed_generations),
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Dataplane.needless(
+        "containerDefinitions[sidecar-proxy]",
+        r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_mixed_generations)
 };
 
 fn check_mixed_generations(subject: &Subject<'_>, findings: &mut Findings) {
@@ -139,9 +123,6 @@ fn strangers<'d>(consul: &ConsulTask<'d>) -> Option<(&'d Container, &'d Containe
 pub(super) static CONSUL_IMAGE_GENERATION: Rule = Rule {
     id: "consul-image-generation",
     summary: "the version of consul-ecs belongs to the containers of the task",
-    severity: Severity::Error,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh, or never runs the controller",
     explanation: "\
 consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
@@ -149,18 +130,13 @@ Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one co
 `control-plane`, and has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and `control-plane` is \
 gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An image of another \
 generation than the containers usually results from an upgrade of the images alone.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
-        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].image",
-        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
-        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.4.3""#),
-    }),
-    check: Check::Task(check_image_generation),
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].image",
+        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
+        r#""public.ecr.aws/hashicorp/consul-ecs:0.4.3""#,
+    )),
+    ..Rule::of_task(Applies::ConsulAndController, check_image_generation)
 };
 
 fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
@@ -194,21 +170,17 @@ pub(super) static CONSUL_IMAGE_VERSIONS: Rule = Rule {
     id: "consul-image-versions",
     summary: "all containers of consul-ecs have the same version",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "mesh-init and health-sync may use different names of checks and tokens, so that health is not synced",
     explanation: "\
 mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and deletes the \
 token at the end. They are parts of one program; different releases of it are not documented to be compatible.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-health-sync].image",
-        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
-        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
-    }),
-    check: Check::Task(check_image_versions),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-ecs-health-sync].image",
+        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#,
+        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_image_versions)
 };
 
 fn check_image_versions(subject: &Subject<'_>, findings: &mut Findings) {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    example::Base,
+    finding::{Draft, Findings, Fix},
+    rule::{Applies, Rule},
     subject::{AgentScript, BINARY_DIRECTORY, ConsulTask, Generation, Subject, names},
 };
 use audit_read::definition::{Container, Maybe, Text};
@@ -13,8 +14,6 @@ use audit_read::definition::{Container, Maybe, Text};
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
     id: "consul-volumes",
     summary: "the volumes that the mesh's containers share are defined",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
@@ -23,17 +22,11 @@ program `consul-ecs` and the proxy's configuration, and `consul_binary`, on whic
 `consul`. A container can mount a volume only if it is in `volumes` of the definition. Both are volumes without a host \
 path, which exist as long as the task.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
+        pages::CONSUL_CLIENT_INSTALL,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
     ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "volumes[consul_binary]",
-        fails: None,
-        repaired: Some(r#"{ "name": "consul_binary" }"#),
-    }),
-    check: Check::Task(check_volumes),
+    example: Some(Base::Client.missing("volumes[consul_binary]", r#"{ "name": "consul_binary" }"#)),
+    ..Rule::of_task(Applies::Consul, check_volumes)
 };
 
 fn check_volumes(subject: &Subject<'_>, findings: &mut Findings) {
@@ -64,24 +57,15 @@ fn mesh_containers<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = &'d Cont
 pub(super) static CONSUL_MESH_INIT_MISSING: Rule = Rule {
     id: "consul-mesh-init-missing",
     summary: "a container runs mesh-init",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
     explanation: "\
 `consul-ecs-mesh-init` prepares each task: it registers the service and its proxy in Consul, writes the proxy's \
 configuration to the shared volume, and copies the program `consul-ecs` there, which is the entry point and the health \
 check of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
 `consul-ecs-control-plane` instead.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init]",
-        fails: None,
-        repaired: Some(MESH_INIT_OF_CLIENT),
-    }),
-    check: Check::Task(check_mesh_init_missing),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init]", MESH_INIT_OF_CLIENT)),
+    ..Rule::of_task(Applies::Consul, check_mesh_init_missing)
 };
 
 const MESH_INIT_OF_CLIENT: &str = r#"{
@@ -119,23 +103,19 @@ fn check_mesh_init_missing(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_MESH_INIT_COMMAND: Rule = Rule {
     id: "consul-mesh-init-command",
     summary: "consul-ecs-mesh-init runs mesh-init",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the task's service is never registered, and the proxy has no configuration",
     explanation: "\
 The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and fails, \
 and another command does the work of another container. `mesh-init` registers the service and its proxy in Consul, \
 writes the proxy's configuration to the shared volume and stops.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].command",
-        fails: Some(r#"["health-sync"]"#),
-        repaired: Some(r#"["mesh-init"]"#),
-    }),
-    check: Check::Task(check_mesh_init_command),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].command",
+        r#"["health-sync"]"#,
+        r#"["mesh-init"]"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_mesh_init_command)
 };
 
 fn check_mesh_init_command(subject: &Subject<'_>, findings: &mut Findings) {
@@ -157,26 +137,15 @@ fn check_mesh_init_command(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule = Rule {
     id: "consul-mesh-init-essential",
     summary: "consul-ecs-mesh-init is not essential",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "ECS refuses to register the definition; if no container waits for mesh-init's success, every task stops as soon as mesh-init does",
     explanation: "\
 mesh-init does its work and stops. When an essential container stops, ECS stops the whole task. ECS therefore refuses \
 an essential container whose success others wait for. `essential` is true by default, so that it has to be set to \
 false.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].essential",
-        fails: None,
-        repaired: Some("false"),
-    }),
-    check: Check::Task(check_mesh_init_essential),
+    sources: &[pages::ECS_DEPENDENCY, pages::CONSUL_CLIENT_INSTALL],
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].essential", "false")),
+    ..Rule::of_task(Applies::Consul, check_mesh_init_essential)
 };
 
 fn check_mesh_init_essential(subject: &Subject<'_>, findings: &mut Findings) {
@@ -197,8 +166,6 @@ fn check_mesh_init_essential(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_MESH_INIT_MOUNTS: Rule = Rule {
     id: "consul-mesh-init-mounts",
     summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
     explanation: "\
@@ -206,15 +173,13 @@ mesh-init writes the program `consul-ecs` and the proxy's configuration to the d
 `/consul`. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also \
 runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
 so that both mount the volume `consul_binary` there.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
-        fails: Some("true"),
-        repaired: Some("false"),
-    }),
-    check: Check::Task(check_mesh_init_mounts),
+    sources: &[pages::CONSUL_CLIENT_INSTALL],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
+        "true",
+        "false",
+    )),
+    ..Rule::of_task(Applies::Consul, check_mesh_init_mounts)
 };
 
 fn check_mesh_init_mounts(subject: &Subject<'_>, findings: &mut Findings) {

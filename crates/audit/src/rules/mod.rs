@@ -21,6 +21,7 @@ mod identity;
 mod images;
 mod mesh_init;
 mod network;
+mod pages;
 mod proxy;
 mod releases;
 mod schema;

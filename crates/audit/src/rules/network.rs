@@ -1,9 +1,10 @@
 //! The network mode of tasks, and the host ports of containers.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    example::Base,
+    finding::{Draft, Findings, Fix},
+    rule::{Applies, Rule},
     subject::Subject,
 };
 use audit_read::definition::TaskDefinition;
@@ -11,8 +12,6 @@ use audit_read::definition::TaskDefinition;
 pub(super) static CONSUL_NETWORK_MODE: Rule = Rule {
     id: "consul-network-mode",
     summary: "the network mode is awsvpc",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the containers of the task do not share 127.0.0.1, so that neither the app nor the health checks reach the proxy",
     explanation: "\
@@ -20,18 +19,9 @@ Consul on ECS supports the network mode `awsvpc` only. It gives each task a sepa
 that is registered in Consul, and a loopback interface that the app and its proxy share. In `bridge` mode, which is \
 the default on EC2, each container has a separate loopback interface, and the app cannot reach its upstreams; in \
 `host` mode, two tasks on one instance need the same ports for their proxies.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "networkMode",
-        fails: Some(r#""bridge""#),
-        repaired: Some(r#""awsvpc""#),
-    }),
-    check: Check::Task(check_consul_network_mode),
+    sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_NETWORKING],
+    example: Some(Base::Dataplane.wrong("networkMode", r#""bridge""#, r#""awsvpc""#)),
+    ..Rule::of_task(Applies::Consul, check_consul_network_mode)
 };
 
 fn check_consul_network_mode(subject: &Subject<'_>, findings: &mut Findings) {
@@ -43,24 +33,13 @@ fn check_consul_network_mode(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static APPMESH_NETWORK_MODE: Rule = Rule {
     id: "appmesh-network-mode",
     summary: "the network mode is awsvpc",
-    severity: Severity::Error,
-    applies: Applies::AppMesh,
     is_fixable: true,
     effect: "ECS refuses the definition: a proxy configuration works in awsvpc mode only",
     explanation: "\
 App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does a task have a separate namespace and address. A virtual gateway redirects nothing and may run in other modes.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
-    ],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "networkMode",
-        fails: Some(r#""bridge""#),
-        repaired: Some(r#""awsvpc""#),
-    }),
-    check: Check::Task(check_app_mesh_network_mode),
+    sources: &[pages::ECS_PROXY_CONFIGURATION, pages::ECS_NETWORKING],
+    example: Some(Base::AppMesh.wrong("networkMode", r#""bridge""#, r#""awsvpc""#)),
+    ..Rule::of_task(Applies::AppMesh, check_app_mesh_network_mode)
 };
 
 fn check_app_mesh_network_mode(subject: &Subject<'_>, findings: &mut Findings) {
@@ -75,8 +54,6 @@ fn check_app_mesh_network_mode(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static ECS_HOST_PORT: Rule = Rule {
     id: "ecs-host-port",
     summary: "in the network modes awsvpc and host, host ports equal container ports",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
@@ -84,14 +61,12 @@ In `bridge` mode, `hostPort` is the port of the instance that is forwarded to th
 the task has a separate network interface, and in `host` mode, its containers use that of the instance: ports are not \
 translated. In these modes, `hostPort` is absent or equal to `containerPort`.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
-    example: Some(Example {
-        base: Base::AppMesh,
-        given: &[],
-        at: "containerDefinitions[orders].portMappings",
-        fails: Some(r#"[{ "containerPort": 9080, "hostPort": 80 }]"#),
-        repaired: Some(r#"[{ "containerPort": 9080 }]"#),
-    }),
-    check: Check::Task(check_host_port),
+    example: Some(Base::AppMesh.wrong(
+        "containerDefinitions[orders].portMappings",
+        r#"[{ "containerPort": 9080, "hostPort": 80 }]"#,
+        r#"[{ "containerPort": 9080 }]"#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_host_port)
 };
 
 fn check_host_port(subject: &Subject<'_>, findings: &mut Findings) {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Generation, Subject},
 };
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Ulimit};
@@ -13,26 +14,19 @@ use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Ulimit};
 pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
     id: "consul-proxy-order",
     summary: "the proxy starts after mesh-init has succeeded",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the proxy starts before its program and its configuration exist, and fails",
     explanation: "\
 The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
 mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
 and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy].dependsOn",
-        fails: Some("[]"),
-        repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
-    }),
-    check: Check::Task(check_proxy_order),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_DEPENDENCY],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[sidecar-proxy].dependsOn",
+        "[]",
+        r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_proxy_order)
 };
 
 fn check_proxy_order(subject: &Subject<'_>, findings: &mut Findings) {
@@ -85,23 +79,18 @@ pub(super) fn wait_for(container: &Container, name: &str, condition: &str) -> Dr
 pub(super) static CONSUL_PROXY_MOUNT: Rule = Rule {
     id: "consul-proxy-mount",
     summary: "the proxy mounts the volume with its configuration",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the proxy's container finds neither its program nor its configuration, and fails to start",
     explanation: "\
 mesh-init (the control plane with consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, with \
 which the proxy's container starts, to the volume `consul_data`. The proxy has to mount the same volume at the same \
 path, usually `/consul`.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].mountPoints",
-        fails: None,
-        repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-    }),
-    check: Check::Task(check_proxy_mount),
+    sources: &[pages::CONSUL_CLIENT_INSTALL],
+    example: Some(Base::Dataplane.missing(
+        "containerDefinitions[consul-dataplane].mountPoints",
+        r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_proxy_mount)
 };
 
 fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
@@ -142,22 +131,17 @@ pub(super) static CONSUL_PROXY_MOUNT_READ_ONLY: Rule = Rule {
     id: "consul-proxy-mount-read-only",
     summary: "the proxy mounts the volume with its configuration read-only",
     severity: Severity::Info,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "an attacker who controls the proxy can replace the program that the health checks and health-sync run",
     explanation: "\
 The proxy is the container that accepts connections from the network, and it only reads the files of mesh-init. A \
 writable mount works, but lets the proxy change files that other containers trust: the program `consul-ecs` and, with \
 a login, the tokens.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly",
-        fails: None,
-        repaired: Some("true"),
-    }),
-    check: Check::Task(check_proxy_mount_read_only),
+    sources: &[pages::CONSUL_CLIENT_INSTALL],
+    example: Some(
+        Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly", "true"),
+    ),
+    ..Rule::of_task(Applies::Consul, check_proxy_mount_read_only)
 };
 
 fn check_proxy_mount_read_only(subject: &Subject<'_>, findings: &mut Findings) {
@@ -178,8 +162,6 @@ const MAX_OPEN_FILES: u64 = 1_048_576;
 pub(super) static CONSUL_PROXY_OPEN_FILES: Rule = Rule {
     id: "consul-proxy-open-files",
     summary: "the proxy may open at most 1048576 files",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the proxy's container never starts",
     explanation: "\
@@ -187,18 +169,13 @@ Envoy needs a file descriptor for each connection, so that the proxy's container
 (2^20). ECS accepts higher values when the definition is registered; the container then fails with \
 `CannotStartContainerError` at run time, because Fargate grants no more. EC2 and external hosts with a raised \
 `fs.nr_open` do: a definition that certainly runs only on such hosts is not reported.",
-    sources: &[
-        "https://github.com/aws/containers-roadmap/issues/460",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].ulimits",
-        fails: Some(r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#),
-        repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
-    }),
-    check: Check::Task(check_proxy_open_files),
+    sources: &["https://github.com/aws/containers-roadmap/issues/460", pages::ECS_ULIMIT],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-dataplane].ulimits",
+        r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#,
+        r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_proxy_open_files)
 };
 
 fn check_proxy_open_files(subject: &Subject<'_>, findings: &mut Findings) {
@@ -233,25 +210,19 @@ pub(super) static CONSUL_PROXY_OPEN_FILES_DEFAULT: Rule = Rule {
     id: "consul-proxy-open-files-default",
     summary: "the proxy sets its limit of open files",
     severity: Severity::Warning,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "Envoy has the default limit of open files, and refuses connections above it",
     explanation: "\
 Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a container \
 gets the default of Fargate or of its host, which is too low for a busy service. The proxy's container therefore sets \
 the ulimit `nofile` to 1048576 (2^20).",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].ulimits",
-        fails: Some("[]"),
-        repaired: Some(r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#),
-    }),
-    check: Check::Task(check_proxy_open_files_default),
+    sources: &[pages::ECS_ULIMIT, pages::ECS_CONTAINER],
+    example: Some(Base::Dataplane.wrong(
+        "containerDefinitions[consul-dataplane].ulimits",
+        "[]",
+        r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_proxy_open_files_default)
 };
 
 fn check_proxy_open_files_default(subject: &Subject<'_>, findings: &mut Findings) {
@@ -270,8 +241,6 @@ pub(super) static CONSUL_HELPER_ESSENTIAL: Rule = Rule {
     id: "consul-helper-essential",
     summary: "whether the mesh's helpers beside an app are essential is a choice",
     severity: Severity::Info,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "if the helper stops, ECS stops the app's containers as well, and a service replaces the task",
     explanation: "\
 The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor that of ECS demands one \
@@ -284,18 +253,12 @@ refuses, takes the app down with it.\n\n\
 `essential` is true by default; say what you want. A `restartPolicy` on health-sync restarts it without either price. In a \
 gateway, the proxy is the app and has to be essential, and mesh-init, which ends, must not be.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        pages::CONSUL_ARCHITECTURE,
         "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+        pages::ECS_CONTAINER,
     ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-client].essential",
-        fails: Some("true"),
-        repaired: Some("false"),
-    }),
-    check: Check::Task(check_helper_essential),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].essential", "true", "false")),
+    ..Rule::of_task(Applies::Consul, check_helper_essential)
 };
 
 fn check_helper_essential(subject: &Subject<'_>, findings: &mut Findings) {

@@ -1,9 +1,10 @@
 //! References to secrets.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Subject},
 };
 use audit_read::{
@@ -15,9 +16,6 @@ use mesh::secret_reference::SecretReference;
 pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {
     id: "ecs-secret-reference",
     summary: "references to secrets have a form that ECS can resolve",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS cannot fetch the secret, and the task stops with a ResourceInitializationError before a container starts",
     explanation: "\
 `valueFrom` is one of these: the ARN of a secret in Secrets Manager; that ARN followed by \
@@ -25,17 +23,15 @@ pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {
 of a parameter in the Parameter Store; or the name of such a parameter in the same region. If one or two of the colons \
 are missing, ECS looks for a secret of another name.",
     sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
+        pages::ECS_SECRETS_MANAGER,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-ssm-paramstore.html",
     ],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
-        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#),
-        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url::""#),
-    }),
-    check: Check::Task(check_secret_reference),
+    example: Some(Base::Plain.wrong(
+        "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#,
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url::""#,
+    )),
+    ..Rule::of_task(Applies::EveryTask, check_secret_reference)
 };
 
 fn check_secret_reference(subject: &Subject<'_>, findings: &mut Findings) {
@@ -86,26 +82,14 @@ fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
 pub(super) static ECS_SECRETS_EXECUTION_ROLE: Rule = Rule {
     id: "ecs-secrets-execution-role",
     summary: "a definition with secrets has an execution role",
-    severity: Severity::Error,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "ECS has no permission to read the secrets, and the task never starts",
     explanation: "\
 ECS reads secrets before it starts a container, with the permissions of the task *execution* role. The task role is \
 for the containers themselves and is not used for secrets. The execution role needs `secretsmanager:GetSecretValue` or \
 `ssm:GetParameters` for the secrets or parameters, and `kms:Decrypt` if they are encrypted with a key of the account.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_execution_IAM_role.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
-    ],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "executionRoleArn",
-        fails: None,
-        repaired: Some(r#""arn:aws:iam::123456789012:role/report-execution""#),
-    }),
-    check: Check::Task(check_secrets_execution_role),
+    sources: &[pages::ECS_EXECUTION_ROLE, pages::ECS_SECRETS_MANAGER],
+    example: Some(Base::Plain.missing("executionRoleArn", r#""arn:aws:iam::123456789012:role/report-execution""#)),
+    ..Rule::of_task(Applies::EveryTask, check_secrets_execution_role)
 };
 
 fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
@@ -121,8 +105,6 @@ fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) 
 pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule = Rule {
     id: "consul-token-secret-key",
     summary: "token variables use the key token of the token secret",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "the complete JSON of the secret is used as the token, and Consul answers every request with 403 ACL not found",
     explanation: "\
@@ -131,18 +113,13 @@ The controller stores a token as JSON with the keys `accessor_id` and `token`. `
 `:token::`. Without a key, the variable contains the complete JSON, and with `accessor_id` the ID of the token instead \
 of the token. A secret whose name differs from the controller's, `<prefix>-<service>` or \
 `<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
-        "https://developer.hashicorp.com/consul/docs/ecs",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#),
-        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
-    }),
-    check: Check::Task(check_token_secret_key),
+    sources: &[pages::ECS_SECRETS_MANAGER, pages::CONSUL_ON_ECS],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#,
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#,
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_token_secret_key)
 };
 
 fn check_token_secret_key(subject: &Subject<'_>, findings: &mut Findings) {
@@ -192,25 +169,21 @@ pub(super) static CONSUL_TOKEN_SECRET_VERSION: Rule = Rule {
     id: "consul-token-secret-version",
     summary: "token variables read the current version of the token secret",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the task gets no token from the controller, or one that was revoked: then Consul answers every request with 403",
     explanation: "\
 `valueFrom` may name a version of a secret, by a stage such as `AWSPREVIOUS` or by an ID. The controller writes the \
 current version, `AWSCURRENT`, and empties it when it revokes the token: older versions still contain tokens that \
 Consul no longer has. With `TokenMode=auto`, the controller creates no token for a task that reads a named version.",
     sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
+        pages::ECS_SECRETS_MANAGER,
         "https://docs.aws.amazon.com/secretsmanager/latest/userguide/whats-in-a-secret.html#term_version",
     ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#),
-        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
-    }),
-    check: Check::Task(check_token_secret_version),
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#,
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#,
+    )),
+    ..Rule::of_task(Applies::Consul, check_token_secret_version)
 };
 
 fn check_token_secret_version(subject: &Subject<'_>, findings: &mut Findings) {

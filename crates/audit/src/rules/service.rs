@@ -1,9 +1,10 @@
 //! The service in the configuration: its name, tenancy and ports.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Generation, Subject, workloads},
 };
 use audit_read::{
@@ -15,26 +16,14 @@ use mesh::service_name::ServiceName;
 pub(super) static CONSUL_SERVICE_NAME: Rule = Rule {
     id: "consul-service-name",
     summary: "the service's or gateway's name is valid for a service identity",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "consul-ecs refuses the configuration, or Consul refuses the token's service identity",
     explanation: "\
 A task gets its token through a service identity, and Consul accepts those only for names of lower-case letters, \
 digits, `-` and `_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself \
 refuses any other name. Without a name in the configuration, it uses the task's family in lower case.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/api-docs/acl/tokens",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.service.name",
-        fails: Some(r#""web.api""#),
-        repaired: Some(r#""web""#),
-    }),
-    check: Check::Task(check_service_name),
+    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/api-docs/acl/tokens"],
+    example: Some(Base::Dataplane.wrong("config.service.name", r#""web.api""#, r#""web""#)),
+    ..Rule::of_task(Applies::Consul, check_service_name)
 };
 
 fn check_service_name(subject: &Subject<'_>, findings: &mut Findings) {
@@ -53,8 +42,6 @@ pub(super) static CONSUL_SERVICE_PORT: Rule = Rule {
     id: "consul-service-port",
     summary: "a service that listens has its port in the configuration",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the proxy has no port for incoming requests: all of them fail",
     explanation: "\
 The proxy forwards requests to the app on `service.port`. Port 0 means that the app sends requests but gets none: the \
@@ -62,15 +49,9 @@ Terraform module requires `outbound_only = true` for it, which is not visible in
 container maps a port, it probably gets requests, and port 0 is probably an oversight. So is a port other than the \
 only one that the app maps. Helpers that monitor or collect do not count, nor do UDP ports, which the mesh does not \
 support.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.service.port",
-        fails: Some("0"),
-        repaired: Some("9090"),
-    }),
-    check: Check::Task(check_service_port),
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.wrong("config.service.port", "0", "9090")),
+    ..Rule::of_task(Applies::Consul, check_service_port)
 };
 
 fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
@@ -121,25 +102,13 @@ fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
 pub(super) static CONSUL_TENANCY_PAIR: Rule = Rule {
     id: "consul-tenancy-pair",
     summary: "the configuration names both a partition and a namespace, or neither",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the task's token and its registration are in different namespaces or partitions, and the servers refuse the proxy",
     explanation: "\
 With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
 tags, or use `default` for both if there are no such tags; they and the Terraform module report an error if only one of the two is set. The Community Edition has neither.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.service.partition",
-        fails: Some(r#""blue""#),
-        repaired: None,
-    }),
-    check: Check::Task(check_tenancy_pair),
+    sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.needless("config.service.partition", r#""blue""#)),
+    ..Rule::of_task(Applies::Consul, check_tenancy_pair)
 };
 
 fn check_tenancy_pair(subject: &Subject<'_>, findings: &mut Findings) {
@@ -160,9 +129,6 @@ fn check_tenancy_pair(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_APP_PORT: Rule = Rule {
     id: "consul-app-port",
     summary: "no app listens on a port of the mesh's own containers",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
     explanation: "\
 All containers of a task share one network interface, so that two of them cannot listen on the same port. The proxy \
@@ -170,21 +136,14 @@ has its public listener (`proxy.publicListenerPort`, 20000 by default), Envoy's 
 with Consul Dataplane, its readiness check (`proxy.healthCheckPort`, 22000 by default). The control plane of \
 consul-ecs 0.7 answers health checks on 10000. The rule `consul-client-ports` checks the ports of a Consul client \
 agent.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[(
+    sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
+    example: Some(
+        Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000", "9091").given(&[(
             "containerDefinitions[web].portMappings",
             r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
-        )],
-        at: "containerDefinitions[web].portMappings[1].containerPort",
-        fails: Some("20000"),
-        repaired: Some("9091"),
-    }),
-    check: Check::Task(check_app_port),
+        )]),
+    ),
+    ..Rule::of_task(Applies::Consul, check_app_port)
 };
 
 fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
@@ -206,31 +165,15 @@ fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
     id: "consul-upstream-port",
     summary: "every upstream has a port that nothing else in the task listens on",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
     explanation: "\
 The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
 network interface and one loopback interface, so that this port must differ from those of the other upstreams, of the \
 app's containers, of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's \
 administration interface (19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/docs/connect/ecs",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.proxy.upstreams",
-        fails: Some(
-            r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#,
-        ),
-        repaired: Some(
-            r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#,
-        ),
-    }),
-    check: Check::Task(check_upstream_port),
+    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
+    example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#, r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
+    ..Rule::of_task(Applies::Consul, check_upstream_port)
 };
 
 fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {

@@ -3,10 +3,11 @@
 use semver::Version;
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Software, Subject, image_of, names},
 };
 use audit_read::definition::{Container, HealthCheck};
@@ -14,23 +15,14 @@ use audit_read::definition::{Container, HealthCheck};
 pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {
     id: "consul-sidecar-proxy-missing",
     summary: "the task has a proxy",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "the service is registered with a sidecar that does not run: it can neither get requests from the mesh nor send any",
     explanation: "\
 mesh-init registers two services, the app's and its proxy's, and writes the configuration of the proxy. The container \
 `sidecar-proxy` runs Envoy with it. Without this container, the registered address of the proxy and the ports of the \
 app's upstreams are closed.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy]",
-        fails: None,
-        repaired: Some(SIDECAR_PROXY_CONTAINER),
-    }),
-    check: Check::Task(check_sidecar_proxy_missing),
+    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
+    example: Some(Base::Client.missing("containerDefinitions[sidecar-proxy]", SIDECAR_PROXY_CONTAINER)),
+    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_missing)
 };
 
 const SIDECAR_PROXY_CONTAINER: &str = r#"{
@@ -62,22 +54,18 @@ pub(super) static CONSUL_SIDECAR_PROXY_IMAGE: Rule = Rule {
     id: "consul-sidecar-proxy-image",
     summary: "sidecar-proxy has the image of Envoy",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "the container finds no program called envoy and fails, so that the app never starts",
     explanation: "\
 With a client agent, the proxy is Envoy, in a version that the agent's Consul supports. The images of Consul and \
 consul-ecs do not contain it. The image of Consul Dataplane does, but its program needs a configuration that mesh-init \
 does not write in this generation. Images with unknown names count as mirrors of Envoy's image.",
     sources: &["https://developer.hashicorp.com/consul/docs/connect/proxies/envoy"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy].image",
-        fails: Some(r#""hashicorp/consul:1.11.11""#),
-        repaired: Some(r#""registry.example.com/mirror/envoy-with-tools:v1.20.7""#),
-    }),
-    check: Check::Task(check_sidecar_proxy_image),
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[sidecar-proxy].image",
+        r#""hashicorp/consul:1.11.11""#,
+        r#""registry.example.com/mirror/envoy-with-tools:v1.20.7""#,
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_image)
 };
 
 fn check_sidecar_proxy_image(subject: &Subject<'_>, findings: &mut Findings) {
@@ -96,7 +84,6 @@ pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule {
     id: "consul-sidecar-proxy-entry-point",
     summary: "consul-ecs envoy-entrypoint starts the sidecar proxy",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "Envoy stops as soon as the task stops, and the last requests of the app fail",
     explanation: "\
@@ -105,15 +92,12 @@ the proxy is still running then, and loses its upstreams. `envoy-entrypoint` of 
 to the shared volume, starts Envoy, ignores TERM, and stops Envoy after the app's containers have stopped. A shell \
 script as entry point may do the same and is not reported, nor are gateways, which have no app, and consul-ecs before \
 0.3, whose official definitions had no such entry point.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy].entryPoint",
-        fails: None,
-        repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-    }),
-    check: Check::Task(check_sidecar_proxy_entry_point),
+    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
+    example: Some(
+        Base::Client
+            .missing("containerDefinitions[sidecar-proxy].entryPoint", r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
+    ),
+    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_entry_point)
 };
 
 fn check_sidecar_proxy_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
@@ -155,8 +139,6 @@ const BOOTSTRAP: &str = "envoy-bootstrap.json";
 pub(super) static CONSUL_SIDECAR_PROXY_COMMAND: Rule = Rule {
     id: "consul-sidecar-proxy-command",
     summary: "the sidecar proxy runs Envoy with the configuration that mesh-init writes",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "Envoy does not start, or runs without a listener: it is never healthy, and the app never starts",
     explanation: "\
@@ -164,18 +146,13 @@ mesh-init writes `envoy-bootstrap.json` into the directory in `bootstrapDir`, us
 identity and the address of the agent, from which Envoy gets the rest. Without `--config-path` (`-c`), Envoy uses the \
 demonstration configuration of its image. With `envoy-entrypoint` as entry point, the command also has to begin with \
 `envoy`, the program to start.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
-        "https://www.envoyproxy.io/docs/envoy/latest/operations/cli",
-    ],
-    example: Some(Example {
-        base: Base::ClientGateway,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy].command",
-        fails: Some(r#"["--config-path", "/consul/envoy-bootstrap.json"]"#),
-        repaired: Some(r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#),
-    }),
-    check: Check::Task(check_sidecar_proxy_command),
+    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://www.envoyproxy.io/docs/envoy/latest/operations/cli"],
+    example: Some(Base::ClientGateway.wrong(
+        "containerDefinitions[sidecar-proxy].command",
+        r#"["--config-path", "/consul/envoy-bootstrap.json"]"#,
+        r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_command)
 };
 
 fn check_sidecar_proxy_command(subject: &Subject<'_>, findings: &mut Findings) {
@@ -211,8 +188,6 @@ const PORT_SINCE: Version = Version::new(0, 6, 0);
 pub(super) static CONSUL_SIDECAR_PROXY_HEALTH_CHECK: Rule = Rule {
     id: "consul-sidecar-proxy-health-check",
     summary: "the health check of the sidecar proxy probes its public listener",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
     is_fixable: true,
     effect: "the proxy is never healthy, so that the app never starts; or it is healthy before it accepts traffic",
     explanation: "\
@@ -220,18 +195,13 @@ The app waits until the proxy is healthy, which means that Envoy has its configu
 public listener. The listener's port is `proxy.publicListenerPort` of the configuration, 20000 if absent. A gateway \
 listens on the port of `gateway.lanAddress`, 8443 if absent. A check of another port always fails, or passes too \
 early, as with Envoy's admin port.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
-        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
-    ],
-    example: Some(Example {
-        base: Base::ClientGateway,
-        given: &[],
-        at: "containerDefinitions[sidecar-proxy].healthCheck.command",
-        fails: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
-        repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
-    }),
-    check: Check::Task(check_sidecar_proxy_health_check),
+    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
+    example: Some(Base::ClientGateway.wrong(
+        "containerDefinitions[sidecar-proxy].healthCheck.command",
+        r#"["nc", "-z", "127.0.0.1", "20000"]"#,
+        r#"["nc", "-z", "127.0.0.1", "8443"]"#,
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_health_check)
 };
 
 fn check_sidecar_proxy_health_check(subject: &Subject<'_>, findings: &mut Findings) {

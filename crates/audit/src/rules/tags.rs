@@ -1,9 +1,10 @@
 //! The tags that make a task part of the mesh.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::Subject,
 };
 use audit_read::definition::{Container, Maybe, TaskDefinition};
@@ -12,8 +13,6 @@ use mesh::{service_name::ServiceName, tags::MESH_TAG};
 pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
     id: "consul-mesh-tag-missing",
     summary: "a task definition of the mesh has the tag consul.hashicorp.com/mesh",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
     explanation: "\
@@ -21,18 +20,12 @@ The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com
 it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, its services, checks and tokens remain \
 in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`; a printed definition without any \
 tags is not checked.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "tags[consul.hashicorp.com/mesh]",
-        fails: None,
-        repaired: Some(r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
-    }),
-    check: Check::Task(check_mesh_tag_missing),
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
+    example: Some(
+        Base::Dataplane
+            .missing("tags[consul.hashicorp.com/mesh]", r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
+    ),
+    ..Rule::of_task(Applies::Consul, check_mesh_tag_missing)
 };
 
 fn check_mesh_tag_missing(subject: &Subject<'_>, findings: &mut Findings) {
@@ -56,23 +49,15 @@ fn may_be_printed_without_tags(definition: &TaskDefinition) -> bool {
 pub(super) static CONSUL_MESH_TAG_VALUE: Rule = Rule {
     id: "consul-mesh-tag-value",
     summary: "the tag consul.hashicorp.com/mesh has the value true",
-    severity: Severity::Error,
-    applies: Applies::Consul,
     is_fixable: true,
     effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
     explanation: "\
 The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, case-sensitively. With `True`, `TRUE`, \
 `yes` or `1`, the task is not one of the mesh. `false` is the documented value to exclude a task from the controller \
 on purpose, and is not reported.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "tags[consul.hashicorp.com/mesh].value",
-        fails: Some(r#""True""#),
-        repaired: Some(r#""true""#),
-    }),
-    check: Check::Task(check_mesh_tag_value),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/mesh].value", r#""True""#, r#""true""#)),
+    ..Rule::of_task(Applies::Consul, check_mesh_tag_value)
 };
 
 fn check_mesh_tag_value(subject: &Subject<'_>, findings: &mut Findings) {
@@ -93,22 +78,14 @@ pub(super) static CONSUL_MESH_TAG_ALONE: Rule = Rule {
     id: "consul-mesh-tag-alone",
     summary: "a task definition with the mesh's tag has the mesh's containers",
     severity: Severity::Warning,
-    applies: Applies::EveryTask,
-    is_fixable: false,
     effect: "the controller manages the tasks, but they register no service and are not reachable through the mesh",
     explanation: "\
 The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the containers of consul-ecs register the service \
 and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
 were removed. `ecs-mesh inject` adds the containers.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    example: Some(Example {
-        base: Base::Plain,
-        given: &[],
-        at: "tags",
-        fails: Some(r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#),
-        repaired: Some("[]"),
-    }),
-    check: Check::Task(check_mesh_tag_alone),
+    sources: &[pages::CONSUL_ARCHITECTURE],
+    example: Some(Base::Plain.wrong("tags", r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#, "[]")),
+    ..Rule::of_task(Applies::EveryTask, check_mesh_tag_alone)
 };
 
 fn check_mesh_tag_alone(subject: &Subject<'_>, findings: &mut Findings) {
@@ -130,21 +107,16 @@ pub(super) static CONSUL_TAGS_NOT_PROPAGATED: Rule = Rule {
     id: "consul-tags-not-propagated",
     summary: "ECS services copy the task definition's tags to their tasks",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "HashiCorp's controller, which reads the tags of tasks, silently ignores the tasks of the service",
     explanation: "\
 ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`; by \
 default it copies none. HashiCorp's controller reads only the tags of tasks, so that such tasks get no token and are \
 not removed from Consul. The controller of this project reads the tags of the task definition if a task has none, and \
 works either way. Tags on tasks also show the mesh in the console, in cost reports and in other tools.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
-    ],
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html", pages::ECS_TAGS],
     // An example is one definition, but the rule needs a service too.
     example: None,
-    check: Check::Task(check_tags_not_propagated),
+    ..Rule::of_task(Applies::Consul, check_tags_not_propagated)
 };
 
 fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
@@ -168,26 +140,19 @@ fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_FAMILY_NAME: Rule = Rule {
     id: "consul-family-name",
     summary: "a family that is used as the service's name is a valid name in lower case",
-    severity: Severity::Error,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "Consul makes no service identity for the name, and the task gets no token",
     explanation: "\
 Without a name in the configuration, consul-ecs registers the service with the name of the task's family, in lower \
 case from 0.5 on. A family may begin or end with `-` or `_`, a service's name may not. Set the name of the service in \
 the configuration and in the tag `consul.hashicorp.com/service-name`, or rename the family.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        pages::CONSUL_CONFIGURATION,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
     ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[("config.service", r#"{ "port": 9090 }"#)],
-        at: "family",
-        fails: Some(r#""web_""#),
-        repaired: Some(r#""Web""#),
-    }),
-    check: Check::Task(check_family_name),
+    example: Some(
+        Base::Dataplane.wrong("family", r#""web_""#, r#""Web""#).given(&[("config.service", r#"{ "port": 9090 }"#)]),
+    ),
+    ..Rule::of_task(Applies::Consul, check_family_name)
 };
 
 fn check_family_name(subject: &Subject<'_>, findings: &mut Findings) {

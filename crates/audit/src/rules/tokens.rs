@@ -1,10 +1,11 @@
 //! Tokens from secrets.
 
+use super::pages;
 use crate::{
     deployment::Deployment,
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{AgentScript, Configuration, ConsulTask, Subject},
 };
 use audit_read::definition::{Container, Field, Maybe, Secret, TaskDefinition, Text};
@@ -24,29 +25,15 @@ const AGENT_TOKEN: &str = "AGENT_TOKEN";
 pub(super) static CONSUL_SERVICE_TOKEN: Rule = Rule {
     id: "consul-service-token",
     summary: "with ACLs, mesh-init has a token or logs in for one",
-    severity: Severity::Error,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "Consul refuses the registration of the service, and the task never starts its app",
     explanation: "\
 If the client agent has a token, Consul's ACLs are on, and mesh-init needs the token of its service. There are two \
 ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init gets as \
 `CONSUL_HTTP_TOKEN`. From 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its \
 configuration.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
-        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
-    ],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].secrets",
-        fails: None,
-        repaired: Some(
-            r#"[{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::" }]"#,
-        ),
-    }),
-    check: Check::Task(check_service_token),
+    sources: &[pages::CONSUL_CLIENT_SECURITY, pages::CONSUL_CONFIGURATION_REFERENCE],
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].secrets", r#"[{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::" }]"#)),
+    ..Rule::of_task(Applies::ConsulClient, check_service_token)
 };
 
 fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
@@ -93,8 +80,6 @@ pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule = Rule {
     id: "consul-token-secret-managed",
     summary: "the task reads the tokens that the controller creates",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "the controller writes no token into the secret that the task reads, so that the task starts without a valid one",
     explanation: "\
 The audit function of the controller knows its deployment, and reports what does not fit. With `TokenMode=auto` a task \
@@ -104,10 +89,10 @@ another name, whatever the tags say: whoever may read that secret could act as t
 account or region stays as it is. With `TokenMode=secrets-manager` the tokens are made whether tasks read them or not, and with \
 `auth-method` none is made even if tasks read one. A secret that another tool fills is no defect: ignore the finding. \
 Checks of files do not know a deployment, and report nothing.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html"],
+    sources: &[pages::ECS_SECRETS_MANAGER],
     // An example is one definition, but the rule needs a deployment too.
     example: None,
-    check: Check::Task(check_token_secret_managed),
+    ..Rule::of_task(Applies::Consul, check_token_secret_managed)
 };
 
 fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
@@ -181,8 +166,6 @@ pub(super) static CONSUL_SERVICE_SECRET: Rule = Rule {
     id: "consul-service-secret",
     summary: "mesh-init uses the secret of its own service",
     severity: Severity::Warning,
-    applies: Applies::ConsulClient,
-    is_fixable: false,
     effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
     explanation: "\
 The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
@@ -191,15 +174,13 @@ whatever the tags say, and no secret is named by the family. The client agents' 
 secrets have the same prefix, the rest of the secret's name for `CONSUL_HTTP_TOKEN` has to begin with the name of this \
 task's service. The token of another service does not allow the registration of this one, and allows access that this \
 service should not have. Secrets with other names are not reported.",
-    sources: &["https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration"],
-    example: Some(Example {
-        base: Base::Client,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        fails: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#),
-        repaired: Some(r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#),
-    }),
-    check: Check::Task(check_service_secret),
+    sources: &[pages::CONSUL_CLIENT_SECURITY],
+    example: Some(Base::Client.wrong(
+        "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#,
+        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#,
+    )),
+    ..Rule::of_task(Applies::ConsulClient, check_service_secret)
 };
 
 fn check_service_secret(subject: &Subject<'_>, findings: &mut Findings) {

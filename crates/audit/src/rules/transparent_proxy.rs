@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Generation, Subject},
 };
 use audit_read::{
@@ -17,25 +18,17 @@ pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
     id: "consul-dataplane-users",
     summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "the proxy's own traffic is redirected to the proxy, in a loop",
     explanation: "\
 For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except for that of \
 two users: 5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. \
 Without transparent proxy, another user is harmless and not reported.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: TRANSPARENT,
-        at: "containerDefinitions[consul-dataplane].user",
-        fails: None,
-        repaired: Some(r#""5995""#),
-    }),
-    check: Check::Task(check_dataplane_users),
+    sources: &[pages::CONSUL_TECH_SPECS, pages::TERRAFORM_CHANGELOG],
+    example: Some(
+        Base::Dataplane.missing("containerDefinitions[consul-dataplane].user", r#""5995""#).given(TRANSPARENT),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_users)
 };
 
 const TRANSPARENT: &[(&str, &str)] = &[
@@ -76,26 +69,14 @@ fn runs_as(container: &Container, wanted: &str, findings: &mut Findings) {
 pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule {
     id: "consul-transparent-proxy-launch-type",
     summary: "a task with transparent proxy runs on EC2 only",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
     explanation: "\
 For transparent proxy, mesh-init writes `iptables` rules, which requires the capability `NET_ADMIN`. Fargate does not \
 grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
 `transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: GIVEN,
-        at: "requiresCompatibilities",
-        fails: Some(r#"["FARGATE"]"#),
-        repaired: Some(r#"["EC2"]"#),
-    }),
-    check: Check::Task(check_transparent_proxy_launch_type),
+    sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
+    example: Some(Base::Dataplane.wrong("requiresCompatibilities", r#"["FARGATE"]"#, r#"["EC2"]"#).given(GIVEN)),
+    ..Rule::of_task(Applies::ConsulDataplane, check_transparent_proxy_launch_type)
 };
 
 const GIVEN: &[(&str, &str)] = &[
@@ -128,30 +109,19 @@ fn outside_of_ec2(definition: &TaskDefinition) -> Option<Span> {
 pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule {
     id: "consul-transparent-proxy-privileges",
     summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "mesh-init cannot write the iptables rules and fails, so that the task never starts",
     explanation: "\
 For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. \
 The image's own user may do neither: the container has to run as user `0` with the capability `NET_ADMIN`.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[
-            ("requiresCompatibilities", r#"["EC2"]"#),
-            ("config.transparentProxy.enabled", "true"),
-            ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
-            ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
-        ],
-        at: "containerDefinitions[consul-ecs-mesh-init].user",
-        fails: None,
-        repaired: Some(r#""0""#),
-    }),
-    check: Check::Task(check_transparent_proxy_privileges),
+    sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
+    example: Some(Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#).given(&[
+        ("requiresCompatibilities", r#"["EC2"]"#),
+        ("config.transparentProxy.enabled", "true"),
+        ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+        ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+    ])),
+    ..Rule::of_task(Applies::ConsulDataplane, check_transparent_proxy_privileges)
 };
 
 fn check_transparent_proxy_privileges(subject: &Subject<'_>, findings: &mut Findings) {
@@ -184,26 +154,14 @@ fn lacks_net_admin(mesh_init: &Container) -> bool {
 pub(super) static CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY: Rule = Rule {
     id: "consul-dns-without-transparent-proxy",
     summary: "Consul DNS is on only with transparent proxy",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "Consul DNS stays off, and the app cannot resolve the mesh's names",
     explanation: "\
 With `transparentProxy.consulDNS.enabled`, Consul Dataplane answers DNS requests in the task, and mesh-init redirects \
 them to it. Both require transparent proxy, which also makes the returned addresses reachable; without it, and in \
 gateways, the setting has no effect. The Terraform module refuses it.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
-        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
-    ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "config.transparentProxy.consulDNS",
-        fails: Some(r#"{ "enabled": true }"#),
-        repaired: None,
-    }),
-    check: Check::Task(check_dns_without_transparent_proxy),
+    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_TECH_SPECS],
+    example: Some(Base::Dataplane.needless("config.transparentProxy.consulDNS", r#"{ "enabled": true }"#)),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dns_without_transparent_proxy)
 };
 
 const DNS_SETTING: &str = "transparentProxy.consulDNS.enabled";
@@ -233,13 +191,9 @@ mod tests {
 
     #[test]
     fn no_privileges_are_added_where_transparent_proxy_does_not_work() {
-        let example = Example {
-            base: Base::Dataplane,
-            given: &[("config.transparentProxy", "null")],
-            at: "requiresCompatibilities",
-            fails: Some(r#"["FARGATE"]"#),
-            repaired: Some(r#"["EC2"]"#),
-        };
+        let example = Base::Dataplane
+            .wrong("requiresCompatibilities", r#"["FARGATE"]"#, r#"["EC2"]"#)
+            .given(&[("config.transparentProxy", "null")]);
         let fixes = |definition: serde_json::Value| {
             let mut material = Material::default();
             let file = Arc::new(SourceFile::new("task.json", definition.to_string()));
