@@ -198,13 +198,6 @@ mod tests {
         let refused = audit(Err(error), event).await.unwrap_err();
         assert_eq!((refused.error_type.as_str(), refused.error_message), ("refused_to_start", reason));
     }
-}
-
-#[cfg(test)]
-mod order_tests {
-    use serde_json::json;
-
-    use super::*;
 
     #[test]
     fn orders_are_parsed() {

@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 
 use crate::sdk::describe;
 
-/// The `source` of the controller's own events.
+/// The `source` of the controller's own events, and of its messages to itself.
 pub const OWN_SOURCE: &str = "ecs-mesh-controller";
 /// The most entries in one `PutEvents`.
 const MAX_ENTRIES: usize = 10;
@@ -70,18 +70,7 @@ impl DefaultBus {
     pub fn new(config: &SdkConfig) -> Self {
         Self { client: Client::new(config) }
     }
-}
 
-#[async_trait]
-impl EventPublisher for DefaultBus {
-    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
-        let calls: Vec<_> = batches(events).into_iter().map(|batch| self.put(batch)).collect();
-        let results: Vec<Result<(), EventsError>> = stream::iter(calls).buffer_unordered(CONCURRENCY).collect().await;
-        results.into_iter().collect()
-    }
-}
-
-impl DefaultBus {
     async fn put(&self, batch: &[OwnEvent]) -> Result<(), EventsError> {
         let entry = |event: &OwnEvent| {
             let entry = PutEventsRequestEntry::builder().source(OWN_SOURCE).detail_type(event.detail_type);
@@ -97,6 +86,15 @@ impl DefaultBus {
             }
             None => Ok(()),
         }
+    }
+}
+
+#[async_trait]
+impl EventPublisher for DefaultBus {
+    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
+        let calls: Vec<_> = batches(events).into_iter().map(|batch| self.put(batch)).collect();
+        let results: Vec<Result<(), EventsError>> = stream::iter(calls).buffer_unordered(CONCURRENCY).collect().await;
+        results.into_iter().collect()
     }
 }
 

@@ -148,7 +148,7 @@ impl AwsInstallation {
         Ok(all.iter().filter(is_of_the_template).map(read_stack).collect())
     }
 
-    /// The stack of this name; `None` if there is none.
+    /// The stack of this name; `None` if it does not exist.
     pub async fn stack(&self, name: &str) -> Result<Option<DeployedStack>, InstallationError> {
         let found = self.formation.describe_stacks().stack_name(name).send().await;
         match found.map_err(failed(&format!("stack {name}"))) {
@@ -236,7 +236,7 @@ impl AwsInstallation {
         Ok(Some(TopicKey { arn, policy: Some(policy.policy.ok_or_else(malformed(&subject))?) }))
     }
 
-    /// The trails that cover the region, those of other regions and of the organization included. Without one, `EventBridge`
+    /// The trails that cover the region, also trails of other regions and of the organization. Without one, `EventBridge`
     /// gets no event of an API call: <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-service-event-cloudtrail.html>
     pub async fn trails(&self) -> Result<Vec<Trail>, InstallationError> {
         let answer = self.trails.describe_trails().include_shadow_trails(true).send().await;

@@ -39,7 +39,7 @@ const REFUSALS: [&str; 8] = [
     "ResourceNotFoundException",
 ];
 
-/// An error of Secrets Manager. `name` is that of the secret.
+/// An error of Secrets Manager. `name` names the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
     /// The call failed, after retries.

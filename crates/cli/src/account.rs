@@ -32,7 +32,7 @@ pub(super) struct AwsArguments {
     /// A profile of AWS's configuration files [default: `AWS_PROFILE`, or the usual chain of credentials]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// The region [default: `AWS_REGION`, or that of the profile]
+    /// The region [default: `AWS_REGION`, or the profile's]
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
 }
@@ -157,7 +157,7 @@ impl Clients {
 /// The tokens in Consul; `None` if ACLs are off. An error says why they could not be read.
 pub(super) type ReadTokens = Result<Option<Tokens>, String>;
 
-/// The tokens, as far as they are known.
+/// The tokens, if they are known.
 pub(super) fn known(tokens: &ReadTokens) -> Option<&Tokens> {
     tokens.as_ref().ok().and_then(Option::as_ref)
 }
@@ -167,7 +167,7 @@ pub(super) async fn selected(ecs: &AwsEcs, named: &[String]) -> Result<Vec<Clust
     select(ecs, named).await.map_err(Failure::new)
 }
 
-/// The log groups in the template. That of the audit says nothing of a single task: its revision is audited again.
+/// The log groups in the template that have lines about tasks. The audit has none: `why` audits the revision again.
 const LOG_GROUPS: [&str; 2] = ["TaskEventsLogGroup", "ReconcileLogGroup"];
 
 /// Which history is read

@@ -17,7 +17,7 @@ use crate::{
     streams::{Exit, Failure, Streams},
 };
 
-/// Check whether the installation works, or can be made, and show the commands that mend it
+/// Check whether the installation works, or can be made, and show the commands that correct it
 #[derive(Debug, Args)]
 #[command(
     after_help = "It only reads. The function `reconcile` of the stack is asked what it reaches from where it runs. Consul is also asked \
@@ -100,7 +100,7 @@ fn exit(report: &DoctorReport) -> Exit {
 const OUTCOMES: [CheckOutcome; 4] =
     [CheckOutcome::Ok, CheckOutcome::Warning, CheckOutcome::Failed, CheckOutcome::Unknown];
 
-/// The checks, the commands that mend what is not ok, and how many there are of each kind.
+/// The checks, the commands that correct what is not ok, and the number of checks of each kind.
 fn text(report: &DoctorReport, medium: Medium) -> String {
     // One column for both, so that a narrow terminal has both above the sentence.
     let mut sheet = Sheet::new(&["result   check", "seen"]);
@@ -109,7 +109,7 @@ fn text(report: &DoctorReport, medium: Medium) -> String {
         sheet.add(vec![Cell::new(format!("{name:<7}  {}", check.check), tone), Cell::plain(&check.seen)]);
     }
     let mut out = sheet.text(medium);
-    let mended = report.checks.iter().filter(|check| check.outcome != CheckOutcome::Ok && !check.mend.is_empty());
+    let mended = report.checks.iter().filter(|check| check.outcome != CheckOutcome::Ok && !check.commands.is_empty());
     out.extend(mended.map(|check| commands(check, medium)));
     // Writing to a `String` cannot fail.
     let _ = write!(out, "\n{}", wrapped(&Cell::plain(summary(report)), medium));
@@ -120,7 +120,7 @@ fn text(report: &DoctorReport, medium: Medium) -> String {
 fn commands(check: &Check, medium: Medium) -> String {
     let (name, tone) = shown(check.outcome);
     let mut out = format!("\n{}", wrapped(&Cell::new(format!("{}: {name}", check.check), tone), medium));
-    for line in check.mend.iter().flat_map(|command| command.lines()) {
+    for line in check.commands.iter().flat_map(|command| command.lines()) {
         let _ = writeln!(out, "  {line}");
     }
     out
@@ -146,11 +146,11 @@ mod tests {
     use super::*;
 
     fn report() -> DoctorReport {
-        let check = |check, outcome, seen: &str, mend: &[&str]| Check {
+        let check = |check, outcome, seen: &str, commands: &[&str]| Check {
             check,
             outcome,
             seen: seen.to_owned(),
-            mend: mend.iter().map(|&command| command.to_owned()).collect(),
+            commands: commands.iter().map(|&command| command.to_owned()).collect(),
         };
         let long = "aws lambda update-event-source-mapping --uuid 0123-4567 --enabled --region us-east-1";
         DoctorReport {

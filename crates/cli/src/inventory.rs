@@ -170,7 +170,7 @@ async fn version(arguments: &Arguments, consul: &HttpConsul) -> Result<Option<St
 const COLUMNS: [&str; 8] =
     ["service", "generation", "consul-ecs", "dataplane", "Consul", "Envoy", "tasks", "revision and place"];
 
-/// The rows of each cluster, and how many services are of which generation.
+/// The rows of each cluster, and the number of services of each generation.
 fn text(report: &InventoryReport, medium: Medium) -> String {
     let mut out = String::new();
     for rows in report.rows.chunk_by(|a, b| a.cluster == b.cluster) {

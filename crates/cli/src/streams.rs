@@ -215,7 +215,7 @@ impl From<std::io::Error> for Failure {
 /// Whether to go on: `--yes` says so, or the answer to the question.
 ///
 /// # Errors
-/// Nobody can answer.
+/// There is no terminal to answer on.
 pub(super) fn confirm_unless(assume_yes: bool, question: &str, streams: &mut Streams<'_>) -> Result<bool, Failure> {
     if assume_yes {
         return Ok(true);

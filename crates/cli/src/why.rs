@@ -215,7 +215,7 @@ fn text(report: &WhyReport, medium: Medium) -> String {
     out + "\n" + &wrapped(&Cell::new(report.conclusion.as_str(), tone(report.condition)), medium)
 }
 
-/// The timeline. On a narrow terminal, who did something stands beside when it was.
+/// The timeline. On a narrow terminal, the actor shares the column of the time.
 fn timeline(events: &[Event], medium: Medium) -> Sheet {
     let is_narrow = medium.width.is_some_and(|width| width < NARROW);
     let mut sheet = Sheet::new(if is_narrow { &["time (UTC)", "what"] } else { &["time (UTC)", "who", "what"] });

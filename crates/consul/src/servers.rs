@@ -190,8 +190,8 @@ fn shown(text: &str) -> &str {
 
 #[async_trait]
 impl ServerSource for ConsulUrls {
-    /// Every address of every host. Each is tried separately, because one name may have several servers, some of which
-    /// are down.
+    /// Every address of every host. Each is tried separately, because one name may have several servers, and some may
+    /// be down.
     async fn servers(&self) -> Result<Vec<Server>, NoServers> {
         let (mut servers, mut reasons) = (Vec::new(), Vec::new());
         for url in self.urls() {

@@ -24,7 +24,7 @@ use tracing::warn;
 
 use crate::clock::Deadline;
 
-/// Something that was done, or that nobody but a person can decide.
+/// Something that was done, or that only a person can decide.
 pub(crate) enum Announcement {
     /// A task that was healed or drained, or that is broken, while it was meant to run.
     Healed(Healing),
@@ -123,7 +123,7 @@ fn service_of(holder: &TokenHolder) -> Option<&str> {
 /// An action for a task that is half dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HealingKind {
-    /// What Consul had forgotten of a running task was registered again.
+    /// What Consul lacked of a running task was registered again.
     Repair,
     /// Checks that contradicted ECS were corrected.
     Correction,
@@ -201,7 +201,7 @@ pub(crate) fn containers_of(containers: &[TaskContainer]) -> String {
     containers.iter().map(container).collect::<Vec<_>>().join(", ")
 }
 
-/// How long sending may take, as far as time is left.
+/// How long sending may take, if time is left.
 const TIME_TO_SEND: Duration = Duration::from_secs(5);
 /// How long it may take if none is left: a part of the deadline's reserve.
 const RESERVED: Duration = Duration::from_secs(1);

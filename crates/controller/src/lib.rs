@@ -10,7 +10,7 @@
 //!
 //! - `events`, `sweep`, `bootstrap`, `check`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`: reads. Only `tasks` classifies tasks.
-//! - `repair`: registers what Consul has forgotten of running tasks, corrects checks, and finds tasks that cannot be repaired.
+//! - `repair`: registers what Consul lacks of running tasks, corrects checks, and finds tasks that cannot be repaired.
 //! - `apply`, `tokens`: writes; `announcement`: what is logged, counted and announced of them.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
 

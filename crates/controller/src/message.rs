@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
+use aws::{
+    ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
+    events::OWN_SOURCE,
+};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     field::InvalidField,
@@ -22,8 +25,6 @@ use tracing::{debug, error, info};
 
 use crate::{error::ControllerError, outcome::Changes, scope::Scope};
 
-/// The `source` of messages that the controller sends to itself.
-const OWN_SOURCE: &str = "ecs-mesh-controller";
 /// The `detail-type` of an idle check.
 const IDLE_CHECK: &str = "Service Idle Check";
 /// The `detail-type` of a second look.
@@ -257,7 +258,7 @@ impl Sorted {
         sorted
     }
 
-    /// Keeps the newest version of a task: its work includes that of older versions.
+    /// Keeps the newest version of a task: its work includes the work of older ones.
     pub(super) fn keep_newest(&mut self, index: usize, change: TaskChange) {
         let known = self.changes.get(&change.arn).map(|known| known.version);
         if known.is_none_or(|known| known < change.version) {

@@ -47,7 +47,7 @@ macro_rules! observed {
     };
 }
 
-/// The different ones of some names, as one text.
+/// The distinct names, joined with commas.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: std::collections::BTreeSet<&str> = names.collect();
     names.into_iter().collect::<Vec<_>>().join(", ")

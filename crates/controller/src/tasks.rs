@@ -315,7 +315,7 @@ impl Definitions {
         self.get(arn).is_some_and(|definition| definition.needs_task_tags(default_tenancy, self.scope.tokens()))
     }
 
-    /// The identities that a task of the definition may have: by its tags, and by those of the definition alone, which
+    /// The identities that a task of the definition may have: by its tags, and by the definition's tags alone, which
     /// counted if its event came before ECS described the task. A task with invalid tags never had a token.
     fn possible_identities(
         &self,

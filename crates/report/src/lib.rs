@@ -12,20 +12,19 @@
 //! ```
 
 mod action;
-mod check;
 mod log;
 mod names;
-mod order;
+mod reconcile;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use self::{
     action::{Blocked, CheckStatus, PlannedAction, Waiting},
-    check::{CheckReport, SetUpReport, TokenReport},
     log::LogLine,
     names::{ErrorLabel, LogAction, LogOutcome},
-    order::{Envelope, ReconcileOrder},
+    reconcile::{CheckReport, ReconcileOrder, SetUpReport, TokenReport},
     sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
 };
 
@@ -39,4 +38,15 @@ pub struct Problem {
     pub label: ErrorLabel,
     /// The reason, in one sentence.
     pub reason: String,
+}
+
+/// An event of EventBridge, or a message of the controller in the form of one.
+#[derive(Debug, Deserialize)]
+pub struct Envelope {
+    pub source: Option<String>,
+    #[serde(rename = "detail-type")]
+    pub detail_type: Option<String>,
+    pub time: Option<String>,
+    #[serde(default)]
+    pub detail: Value,
 }

@@ -10,125 +10,86 @@ use serde::Deserialize;
 
 use crate::{ErrorLabel, LogAction, LogOutcome};
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct LogLine {
-    #[serde(rename = "timestamp")]
-    pub at: Timestamp,
-    /// `None` for a message whose work failed.
-    pub action: Option<LogAction>,
-    pub outcome: Option<LogOutcome>,
-    pub reason: Option<String>,
-    pub error: Option<ErrorLabel>,
-    pub cluster_arn: Option<String>,
-    /// In a line about a call that was not sent, several separated by commas.
-    pub task_id: Option<String>,
-    /// The service, or its sidecar proxy.
-    pub service: Option<String>,
-    pub service_id: Option<String>,
-    pub check_id: Option<String>,
-    /// A [`mesh::token::TokenHolder`]: `service web`.
-    pub holder: Option<String>,
-    pub secret: Option<String>,
-    pub accessor_id: Option<String>,
-    /// The ARN of the last task that used a token.
-    pub last_task: Option<String>,
-    pub trigger: Option<String>,
-    pub idle_since: Option<String>,
-    pub message: Option<String>,
-    /// A [`crate::SweepReport`] as JSON.
-    pub summary: Option<String>,
-    pub in_ecs: Option<String>,
-    pub in_consul: Option<String>,
-    pub message_id: Option<String>,
-    pub task_definition: Option<String>,
-    /// The invalid field of a message or a task definition.
-    pub field: Option<String>,
-    pub receives: Option<u32>,
-    pub returns_in_seconds: Option<u64>,
-    pub delay_seconds: Option<u64>,
-    pub stop_code: Option<String>,
-    /// As [`ContainerEnd::line`] writes them.
-    pub containers: Option<String>,
-    pub created_at: Option<Timestamp>,
-    pub started_at: Option<Timestamp>,
-    pub stopped_at: Option<Timestamp>,
+/// Declares each field of a line once: for the struct, and for the event of `tracing`, which has the fields that are set.
+macro_rules! log_line {
+    (
+        names { $($(#[$name_meta:meta])* $name:ident: $enum:ty,)+ }
+        texts { $($(#[$text_meta:meta])* $text:ident,)+ }
+        numbers { $($number:ident: $integer:ty,)+ }
+        times { $($time:ident,)+ }
+    ) => {
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+        #[serde(default)]
+        pub struct LogLine {
+            #[serde(rename = "timestamp")]
+            pub at: Timestamp,
+            $($(#[$name_meta])* pub $name: Option<$enum>,)+
+            $($(#[$text_meta])* pub $text: Option<String>,)+
+            $(pub $number: Option<$integer>,)+
+            $(pub $time: Option<Timestamp>,)+
+        }
+
+        /// Writes a line at a level of `tracing`.
+        macro_rules! emit {
+            ($line:expr, $level:ident) => {
+                tracing::$level!(
+                    $($name = $line.$name.as_ref().map(<$enum>::as_str),)+
+                    $($text = $line.$text.as_deref(),)+
+                    $($number = $line.$number,)+
+                    $($time = $line.$time.map(tracing::field::display)),+
+                )
+            };
+        }
+    };
 }
 
-/// Writes a line at a level of `tracing`, with the fields that it has.
-macro_rules! write {
-    ($line:expr, $level:ident) => {{
-        // Each field is named, so that a new one cannot be forgotten.
-        let LogLine {
-            at: _,
-            action,
-            outcome,
-            reason,
-            error,
-            cluster_arn,
-            task_id,
-            service,
-            service_id,
-            check_id,
-            holder,
-            secret,
-            accessor_id,
-            last_task,
-            trigger,
-            idle_since,
-            message,
-            summary,
-            in_ecs,
-            in_consul,
-            message_id,
-            task_definition,
-            field,
-            receives,
-            returns_in_seconds,
-            delay_seconds,
-            stop_code,
-            containers,
-            created_at,
-            started_at,
-            stopped_at,
-        } = $line;
-        let (action, outcome) = (action.as_ref().map(LogAction::as_str), outcome.as_ref().map(LogOutcome::as_str));
-        let error = error.as_ref().map(ErrorLabel::as_str);
-        let [created_at, started_at, stopped_at] =
-            [created_at, started_at, stopped_at].map(|at| at.map(tracing::field::display));
-        tracing::$level!(
-            message,
-            action,
-            outcome,
-            cluster_arn,
-            task_id,
-            service,
-            service_id,
-            check_id,
-            holder,
-            secret,
-            accessor_id,
-            last_task,
-            trigger,
-            idle_since,
-            error,
-            field,
-            reason,
-            summary,
-            in_ecs,
-            in_consul,
-            message_id,
-            task_definition,
-            receives,
-            returns_in_seconds,
-            delay_seconds,
-            stop_code,
-            containers,
-            created_at,
-            started_at,
-            stopped_at
-        );
-    }};
+log_line! {
+    names {
+        /// `None` for a message whose work failed.
+        action: LogAction,
+        outcome: LogOutcome,
+        error: ErrorLabel,
+    }
+    texts {
+        message,
+        reason,
+        cluster_arn,
+        /// In a line about a call that was not sent, several separated by commas.
+        task_id,
+        /// The service, or its sidecar proxy.
+        service,
+        service_id,
+        check_id,
+        /// A [`mesh::token::TokenHolder`]: `service web`.
+        holder,
+        secret,
+        accessor_id,
+        /// The ARN of the last task that used a token.
+        last_task,
+        trigger,
+        idle_since,
+        /// A [`crate::SweepReport`] as JSON.
+        summary,
+        in_ecs,
+        in_consul,
+        message_id,
+        task_definition,
+        /// The invalid field of a message or a task definition.
+        field,
+        stop_code,
+        /// As [`ContainerEnd::line`] writes them.
+        containers,
+    }
+    numbers {
+        receives: u32,
+        returns_in_seconds: u64,
+        delay_seconds: u64,
+    }
+    times {
+        created_at,
+        started_at,
+        stopped_at,
+    }
 }
 
 impl LogLine {
@@ -137,22 +98,22 @@ impl LogLine {
     }
 
     pub fn debug(&self) {
-        write!(self, debug);
+        emit!(self, debug);
     }
 
     pub fn info(&self) {
-        write!(self, info);
+        emit!(self, info);
     }
 
     pub fn warn(&self) {
-        write!(self, warn);
+        emit!(self, warn);
     }
 
     pub fn error(&self) {
-        write!(self, error);
+        emit!(self, error);
     }
 
-    /// Parses a line that was written at `at`; `None` for other lines of the log group, such as those of Lambda.
+    /// Parses a line that was written at `at`; `None` for other lines of the log group, such as Lambda's.
     pub fn parse(text: &str, at: Timestamp) -> Option<Self> {
         let mut parsed: Self = serde_json::from_str(text).ok()?;
         if parsed.at == Timestamp::default() {

@@ -53,7 +53,7 @@ pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChang
     Ok(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected, end })
 }
 
-/// How the task has stopped, as far as the event says. Nothing is decided by it.
+/// What the event says about how the task stopped. It decides nothing.
 fn end(detail: &Value) -> TaskEnd {
     let container = |container: &Value| {
         Some(ContainerEnd {

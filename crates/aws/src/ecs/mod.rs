@@ -75,8 +75,8 @@ pub enum EcsError {
     /// ECS lists a running task, but does not describe it: its answers are inconsistent.
     #[error("task {0}: ECS lists it as running, but does not describe it")]
     NotDescribed(TaskArn),
-    /// ECS describes no IP address of a running task: only in the network mode `awsvpc`, which external instances do not
-    /// have, does a task have a network interface. In `bridge` and `host`, its address is that of its container instance.
+    /// ECS describes no IP address of a running task. A task has a network interface only in the network mode `awsvpc`,
+    /// which external instances do not have. In `bridge` and `host`, it has the address of its container instance.
     #[error(
         "task {task} (launch type {launch_type}): ECS describes no IP address of it, because it has no network interface \
          (network mode bridge, host or none)"

@@ -33,7 +33,7 @@ pub trait Clusters: Send + Sync {
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError>;
 }
 
-/// An ECS service, as far as the controller reads it.
+/// What the controller reads of an ECS service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EcsService {
     pub name: String,

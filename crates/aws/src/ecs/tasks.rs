@@ -64,7 +64,7 @@ pub struct TaskState {
     pub history: TaskHistory,
 }
 
-/// When a task changed, as far as ECS says.
+/// When a task changed, where ECS says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskHistory {
     /// When the pull of its images began.
@@ -99,7 +99,7 @@ impl AwsEcs {
     /// one address, IPv6 only if it has no IPv4 address. Tasks without an address are left out if another one has one.
     ///
     /// # Errors
-    /// The cluster does not exist, or the call failed. [`EcsError::NoAddress`] if tasks are running, none of which has
+    /// The cluster does not exist, or the call failed. [`EcsError::NoAddress`] if tasks are running without
     /// an address. An unknown family or service has no tasks.
     pub async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
         let subject = format!("addresses of family or service {family_or_service:?} in cluster {cluster:?}");

@@ -217,7 +217,7 @@ impl Catalog for HttpConsul {
 
 impl HttpConsul {
     /// The instances of a service whose metadata names a task, on any node, and all checks that decide whether they get traffic,
-    /// those of their nodes included:
+    /// also the checks of their nodes:
     /// <https://developer.hashicorp.com/consul/api-docs/health#list-service-instances-for-service>
     pub async fn service_health(
         &self,

@@ -1,6 +1,6 @@
 //! Request bodies for writes to the catalog: <https://developer.hashicorp.com/consul/api-docs/catalog#register-entity>
 //!
-//! Fields that are not configured are left out: Consul 1.8 rejects those of later versions.
+//! Fields that are not configured are left out: Consul 1.8 rejects fields of later versions.
 
 use std::collections::BTreeMap;
 

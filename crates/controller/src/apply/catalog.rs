@@ -130,7 +130,7 @@ pub(super) fn announce(outcomes: &[Outcome], announcer: &Announcer) {
         tasks.entry((instance.task.to_string(), change)).or_default().push(instance);
     }
     for ((task_id, change), instances) in tasks {
-        // The name of a sidecar proxy is longer than that of its service.
+        // The name of a sidecar proxy is longer than its service's.
         let Some(named) = instances.iter().min_by_key(|instance| instance.name.len()) else { continue };
         let entries = |reason| TaskEntries {
             node: named.node.clone(),

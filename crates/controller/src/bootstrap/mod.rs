@@ -42,6 +42,8 @@ use crate::{
 
 /// How often an execution environment runs the bootstrap.
 const BOOTSTRAP_INTERVAL: Duration = Duration::from_hours(1);
+/// How long a node that was seen is not read again: the events of a deployment share a read.
+const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
 
 /// The last successful run of the bootstrap.
 struct LastRun {
@@ -124,7 +126,7 @@ impl Bootstrap {
     fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {
         let mut last = self.last_run.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_mut().is_some_and(|last| {
-            let is_recent = elapsed(last.at, self.tasks.clock.now()) < BOOTSTRAP_INTERVAL;
+            let is_recent = is_recent(Some(last.at), self.tasks.clock.now());
             let Ok(_) = statuses else { return is_recent };
             let active = active(statuses);
             // A deleted cluster may be created again, and then requires a node.
@@ -187,21 +189,7 @@ impl Bootstrap {
             }
         }
     }
-}
 
-/// The active clusters. A node of any other cluster would never be removed.
-fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
-    let statuses = statuses.iter().flatten();
-    statuses
-        .filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }))
-        .map(|(cluster, _)| cluster.clone())
-        .collect()
-}
-
-/// How long a node that was seen is not read again: the events of a deployment share a read.
-const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
-
-impl Bootstrap {
     /// Creates the missing namespaces that the tags of tasks name (Enterprise), before the tasks get tokens there or log
     /// in. Those that this execution environment has seen within [`BOOTSTRAP_INTERVAL`] are not read again.
     pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
@@ -274,7 +262,7 @@ impl Bootstrap {
         report
     }
 
-    /// Whether Consul has the auth methods, as far as they can be read.
+    /// Whether Consul has the auth methods that can be read.
     async fn has_auth_methods(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
         let scope = &self.tasks.scope;
         if !self.creates_nodes() {
@@ -302,6 +290,15 @@ impl Bootstrap {
         let read = deadline.run(self.consul.namespaces(partition)).await;
         read.map_err(|error| report.fail(format!("the namespaces of partition {partition}"), error.into())).ok()
     }
+}
+
+/// The active clusters. A node of any other cluster would never be removed.
+fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
+    let statuses = statuses.iter().flatten();
+    statuses
+        .filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }))
+        .map(|(cluster, _)| cluster.clone())
+        .collect()
 }
 
 /// Whether an object was seen within [`BOOTSTRAP_INTERVAL`].

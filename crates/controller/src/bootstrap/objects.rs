@@ -7,8 +7,8 @@
 //!
 //! Sources: <https://developer.hashicorp.com/consul/docs/security/acl/acl-rules>,
 //! <https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam> and
-//! <https://developer.hashicorp.com/consul/api-docs/namespaces>. Names: those of consul-ecs; the anonymous token's policy
-//! is shared with consul-k8s.
+//! <https://developer.hashicorp.com/consul/api-docs/namespaces>. The names are
+//! consul-ecs's; the anonymous token's policy is shared with consul-k8s.
 
 use consul::{Fields, Kind, Object, fields};
 use mesh::{

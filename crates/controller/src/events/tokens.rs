@@ -129,8 +129,7 @@ impl PreProvision {
         Ok(())
     }
 
-    /// The cluster that the tokens are marked with: that of the service, or the first one of the deployment if there is
-    /// no service yet.
+    /// The cluster that marks the tokens: the service's, or the deployment's first one if there is no service yet.
     async fn cluster_for_marks(
         &self,
         definition: &TaskDefinitionArn,

@@ -37,7 +37,7 @@ impl FirstLook {
         self.0.insert((check.node.clone(), check.id.clone(), check.tenancy.clone()), modify_index);
     }
 
-    /// Whether nobody has written the check since.
+    /// Whether the check was not written since.
     fn is_unchanged(&self, check: &HealthCheck) -> bool {
         self.0.get(&(check.node.clone(), check.id.clone(), check.tenancy.clone())) == Some(&check.modify_index)
     }
@@ -125,6 +125,37 @@ impl Repairs {
         }
         checks
     }
+
+    /// Corrects the checks of tasks. `read` are the checks of their nodes, read just now; `surveyed` are the checks of all
+    /// nodes, from the survey.
+    async fn correct(
+        &self,
+        mut wrong: Vec<Wrong>,
+        (read, surveyed): (&[HealthCheck], &[HealthCheck]),
+        corrections: &mut Corrections,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) {
+        let nodes: BTreeSet<&str> = read.iter().map(|check| check.node.as_str()).collect();
+        let now = surveyed.iter().filter(|check| !nodes.contains(check.node.as_str())).chain(read);
+        let tasks = wrong.iter_mut().map(|wrong| (&wrong.running, &mut wrong.checks)).collect();
+        report.hold_back(tasks, now, corrections);
+        let writes = wrong.into_iter().filter(|wrong| !wrong.checks.is_empty()).map(|wrong| async move {
+            let written = deadline.run(self.consul.set_checks(&wrong.checks)).await;
+            (wrong, written)
+        });
+        for (wrong, written) in concurrently(writes).await {
+            match written {
+                Ok(()) => {
+                    report.count_corrected(&wrong.running.cluster, wrong.checks.len());
+                    self.announcer.healed(healing(&wrong));
+                }
+                // The task was deregistered since.
+                Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
+                Err(error) => report.problems.push(Problem::new(Some(&wrong.running.cluster), error)),
+            }
+        }
+    }
 }
 
 /// What a correction waits for, unless nothing in the task writes its checks.
@@ -208,39 +239,6 @@ impl RepairReport {
                 None => {}
             }
             *checks = others;
-        }
-    }
-}
-
-impl Repairs {
-    /// Corrects the checks of tasks. `read` are the checks of their nodes as they were just read, `surveyed` those of all nodes
-    /// as the survey read them.
-    async fn correct(
-        &self,
-        mut wrong: Vec<Wrong>,
-        (read, surveyed): (&[HealthCheck], &[HealthCheck]),
-        corrections: &mut Corrections,
-        deadline: Deadline,
-        report: &mut RepairReport,
-    ) {
-        let nodes: BTreeSet<&str> = read.iter().map(|check| check.node.as_str()).collect();
-        let now = surveyed.iter().filter(|check| !nodes.contains(check.node.as_str())).chain(read);
-        let tasks = wrong.iter_mut().map(|wrong| (&wrong.running, &mut wrong.checks)).collect();
-        report.hold_back(tasks, now, corrections);
-        let writes = wrong.into_iter().filter(|wrong| !wrong.checks.is_empty()).map(|wrong| async move {
-            let written = deadline.run(self.consul.set_checks(&wrong.checks)).await;
-            (wrong, written)
-        });
-        for (wrong, written) in concurrently(writes).await {
-            match written {
-                Ok(()) => {
-                    report.count_corrected(&wrong.running.cluster, wrong.checks.len());
-                    self.announcer.healed(healing(&wrong));
-                }
-                // The task was deregistered since.
-                Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
-                Err(error) => report.problems.push(Problem::new(Some(&wrong.running.cluster), error)),
-            }
         }
     }
 }

@@ -136,7 +136,7 @@ impl Unrepaired {
 /// What was repaired in a cluster, in numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Repaired {
-    /// The tasks of which something was registered again.
+    /// The tasks whose instances or checks were registered again.
     pub(crate) tasks: usize,
     /// The checks whose status was corrected.
     pub(crate) checks: usize,
@@ -170,7 +170,7 @@ impl RepairReport {
     }
 }
 
-/// The broken ones among the running tasks of clusters of which everything was read. Each is announced, unless there is no
+/// The broken ones among the running tasks of clusters that were read completely. Each is announced, unless there is no
 /// `announcer`. A task that is `proven_by_role` uses this Consul, so its tokens are gone if Consul lists none.
 pub(crate) fn report_broken(
     survey: &Survey,

@@ -150,9 +150,7 @@ impl Repairs {
         }
         described
     }
-}
 
-impl Repairs {
     /// The tasks with their definitions as they are now: the content of a revision never changes, but its tags do. Leaves out
     /// those whose definition could not be read.
     async fn with_current_definitions(
@@ -176,7 +174,7 @@ impl Repairs {
         current
     }
 
-    /// Leaves out the tasks whose ECS service has a tag that says so, and those of which this is not known.
+    /// Leaves out the tasks whose ECS service has a tag that says so, or whose tags are not known.
     async fn without_opted_out(&self, found: Vec<Found>, deadline: Deadline, report: &mut RepairReport) -> Vec<Found> {
         let mut services: BTreeMap<ClusterArn, BTreeSet<String>> = BTreeMap::new();
         for Found { running, .. } in &found {
@@ -213,9 +211,7 @@ impl Repairs {
         }
         kept
     }
-}
 
-impl Repairs {
     /// Registers what is missing of each task, and deregisters it again if the task has stopped meanwhile: then its event
     /// may have been handled before the registration. Returns the repaired tasks that are meant to run.
     async fn register_missing(

@@ -1,10 +1,7 @@
 //! Reads the entries of whole clusters in Consul: tokens, nodes, failed agents, and the checks of stopping tasks. Finds the
 //! tasks behind entries that ECS does not list, and skips service tokens that may be another deployment's.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
@@ -22,19 +19,15 @@ use mesh::{
     token_mode::TokenMode,
 };
 
-use super::findings::{Clusters, Problem, Skipped, Survey, SweepOrder};
+use super::{
+    Surveyor,
+    findings::{Clusters, Problem, Skipped, Survey, SweepOrder},
+};
 use crate::{
-    clock::Deadline, edges::Consul, error::ControllerError, observe::client_agents, outcome::concurrently_in_order,
-    scope::Scope, tasks::TaskReader,
+    clock::Deadline, error::ControllerError, observe::client_agents, outcome::concurrently_in_order, scope::Scope,
 };
 
-/// Reads the entries of whole clusters in Consul.
-pub(super) struct ConsulReader {
-    pub(super) scope: Arc<Scope>,
-    pub(super) consul: Arc<dyn Consul>,
-}
-
-impl ConsulReader {
+impl Surveyor {
     /// Reads the tokens and failed agents of one partition, and the nodes of `clusters` in it.
     pub(super) async fn read_partition(
         &self,
@@ -87,7 +80,7 @@ impl ConsulReader {
 
     /// The clusters with a synthetic node, if a pattern selects clusters.
     async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<ClusterArn>, ControllerError> {
-        if !self.scope.clusters.has_wildcard() {
+        if !self.tasks.scope.clusters.has_wildcard() {
             return Ok(Vec::new());
         }
         let names = self.consul.synthetic_nodes(tenancy).await?;
@@ -100,7 +93,7 @@ impl ConsulReader {
         let failed = members.into_iter().filter(|member| member.status == AgentStatus::Failed).collect();
         let agents = client_agents(self.consul.as_ref(), failed, tenancy).await?;
         let is_of = |instance: &ServiceInstance| {
-            let cluster = instance.task_arn.as_ref().and_then(|arn| self.scope.clusters.cluster_of(arn));
+            let cluster = instance.task_arn.as_ref().and_then(|arn| self.tasks.scope.clusters.cluster_of(arn));
             cluster.is_some_and(|cluster| order.includes(&cluster) && names_cluster(instance, &cluster))
         };
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
@@ -108,11 +101,11 @@ impl ConsulReader {
 
     /// Whether a token's marks name a cluster of the sweep. Other tokens are ignored.
     fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
-        mark::cluster_of(token).is_some_and(|cluster| order.names(&cluster, &self.scope.clusters))
+        mark::cluster_of(token).is_some_and(|cluster| order.names(&cluster, &self.tasks.scope.clusters))
     }
 
-    /// The checks on the nodes that exist: those of stopping tasks, which have to be drained, and those of running tasks,
-    /// which have to say what ECS says. A node whose checks cannot be read counts as not read.
+    /// The checks on the nodes that exist: checks of stopping tasks have to be critical, and checks of running tasks have
+    /// to say what ECS says. A node whose checks cannot be read counts as not read.
     pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
         let (existing, mut nodes): (Vec<_>, Vec<_>) = survey.nodes.drain(..).partition(|node| node.exists);
         let reads = existing.into_iter().map(|node| async move {
@@ -130,48 +123,10 @@ impl ConsulReader {
         }
         survey.nodes = nodes;
     }
-}
 
-/// The nodes of clusters, or why one could not be read.
-type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
-
-fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
-    for (cluster, node) in nodes {
-        match node {
-            Ok(Some(node)) => {
-                survey.nodes.push(NodeReading {
-                    cluster: cluster.clone(),
-                    tenancy: tenancy.clone(),
-                    exists: true,
-                    others: node.others.clone(),
-                });
-                survey.observed.instances.extend(node.instances.iter().cloned());
-                let foreign = node.others.iter().map(|service| Skipped {
-                    cluster: cluster.clone(),
-                    what: format!("service {}", service.id),
-                    why: "its metadata has no task ID".to_owned(),
-                });
-                survey.skipped.extend(foreign);
-                if survey.is_deleted(&cluster) {
-                    let tenancy = tenancy.clone();
-                    survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
-                }
-            }
-            Ok(None) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
-            Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
-        }
-    }
-}
-
-/// Finds tasks with entries in Consul that ECS does not list.
-pub(super) struct GoneTasks {
-    pub(super) tasks: TaskReader,
-}
-
-impl GoneTasks {
     /// Describes each task with an entry in Consul that ECS does not list, and adds those that are stopped or unknown
     /// as stopped: ECS describes a stopped task for one hour. Which of the unknown ones are gone, the guard decides.
-    pub(super) async fn find(
+    pub(super) async fn find_gone_tasks(
         &self,
         wanted: &[ClusterArn],
         clusters: &Clusters,
@@ -245,6 +200,37 @@ impl GoneTasks {
     }
 }
 
+/// The nodes of clusters, or why one could not be read.
+type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
+
+fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
+    for (cluster, node) in nodes {
+        match node {
+            Ok(Some(node)) => {
+                survey.nodes.push(NodeReading {
+                    cluster: cluster.clone(),
+                    tenancy: tenancy.clone(),
+                    exists: true,
+                    others: node.others.clone(),
+                });
+                survey.observed.instances.extend(node.instances.iter().cloned());
+                let foreign = node.others.iter().map(|service| Skipped {
+                    cluster: cluster.clone(),
+                    what: format!("service {}", service.id),
+                    why: "its metadata has no task ID".to_owned(),
+                });
+                survey.skipped.extend(foreign);
+                if survey.is_deleted(&cluster) {
+                    let tenancy = tenancy.clone();
+                    survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
+                }
+            }
+            Ok(None) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
+            Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
+        }
+    }
+}
+
 /// The tasks with entries in Consul that ECS does not list, and whether they are certainly of `cluster`.
 fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> BTreeMap<TaskId, bool> {
     let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
@@ -269,8 +255,8 @@ fn names_cluster(instance: &ServiceInstance, cluster: &ClusterArn) -> bool {
     instance.task_arn.as_ref().is_some_and(|arn| *arn == TaskArn::in_cluster(cluster, &instance.task))
 }
 
-/// The tasks of `cluster` with entries in Consul, and whether the entry has the ARN of the cluster: a name alone may be
-/// that of another account's cluster.
+/// The tasks of `cluster` with entries in Consul, and whether the entry has the ARN of the cluster: another account's
+/// cluster may have the same name.
 fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool> {
     let mut mentioned = BTreeMap::new();
     let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;

@@ -25,12 +25,9 @@ use mesh::{
 };
 use tracing::warn;
 
+use self::findings::{Clusters, Skipped};
 pub(crate) use self::findings::{Problem, Reading, RunningTask, Survey};
 pub use self::findings::{SweepOrder, Waited};
-use self::{
-    consul::{ConsulReader, GoneTasks},
-    findings::{Clusters, Skipped},
-};
 use crate::{
     clock::Deadline,
     edges::{Consul, Edges},
@@ -45,20 +42,11 @@ pub(crate) struct Surveyor {
     tasks: TaskReader,
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
-    consul_reader: ConsulReader,
-    gone_tasks: GoneTasks,
 }
 
 impl Surveyor {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader, tokens: &Arc<Tokens>) -> Self {
-        let consul = Arc::clone(&edges.consul);
-        Self {
-            tasks: tasks.clone(),
-            tokens: Arc::clone(tokens),
-            consul_reader: ConsulReader { scope: Arc::clone(&tasks.scope), consul: Arc::clone(&consul) },
-            gone_tasks: GoneTasks { tasks: tasks.clone() },
-            consul,
-        }
+        Self { tasks: tasks.clone(), tokens: Arc::clone(tokens), consul: Arc::clone(&edges.consul) }
     }
 
     /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
@@ -80,25 +68,25 @@ impl Surveyor {
         }
         survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
         for tenancy in survey.partitions.clone() {
-            self.consul_reader.read_partition(&tenancy, order, &wanted, deadline, &mut survey).await;
+            self.read_partition(&tenancy, order, &wanted, deadline, &mut survey).await;
         }
         let unlisted = self.find_unlisted(order, &mut clusters, deadline, &mut survey).await;
         for cluster in &unlisted {
             self.add_tasks(cluster, &clusters, &definitions, &mut survey);
         }
         for tenancy in survey.partitions.clone() {
-            self.consul_reader.read_nodes(&tenancy, &unlisted, deadline, &mut survey).await;
+            self.read_nodes(&tenancy, &unlisted, deadline, &mut survey).await;
         }
         wanted.extend(unlisted);
         survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
-        self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
+        self.find_gone_tasks(&wanted, &clusters, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
         consul::skip_uncertain_tokens(&self.tasks.scope, &mut survey);
         let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
         survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
         survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
-        self.consul_reader.read_checks(deadline, &mut survey).await;
+        self.read_checks(deadline, &mut survey).await;
         survey
     }
 
@@ -272,9 +260,7 @@ impl Surveyor {
         let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
         by_name.into_iter().filter(|(name, _)| !(names_default && name.is_none())).map(|(_, t)| t.clone()).collect()
     }
-}
 
-impl Surveyor {
     /// The deleted clusters that tokens, synthetic nodes and failed agents name by ARN, and that ECS did not list. A cluster
     /// that exists nevertheless is left to the next sweep; until then no service counts as idle.
     async fn find_unlisted(

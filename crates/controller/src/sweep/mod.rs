@@ -1,6 +1,6 @@
 //! The sweep: observes, plans and applies as for events, but over whole clusters. It repairs what events missed.
 //!
-//! The second look is at tasks that ECS did not know, and of which nothing says how old they are. There is no state store: the
+//! The second look is at tasks that ECS did not know and whose age is not known. There is no state store: the
 //! memory is a delayed message to the functions' own queue, as for idle checks. It survives every execution environment, needs
 //! no further service or permission, and cannot become wrong, because it names tasks, and not what to delete. When it arrives,
 //! longer than ECS's answers may lag after the tasks were seen in Consul, the same clusters are surveyed, planned and judged
@@ -44,6 +44,8 @@ use crate::{
 /// How often the clusters are surveyed within one invocation, because another writer changed an object since it was
 /// read.
 const MAX_ATTEMPTS: usize = 2;
+/// The most tasks that one message names, of 256 KiB. The next sweep names the others.
+const MAX_TASKS: usize = 2_000;
 
 /// Sweeps whole clusters.
 pub(crate) struct Sweep {
@@ -192,33 +194,7 @@ impl Sweep {
             self.announcer.announce(&Announcement::GuardTripped { cluster, reason });
         }
     }
-}
 
-/// Logs what could not be read or done, and the summary.
-fn log(report: &SweepReport) {
-    for problem in &report.problems {
-        LogLine {
-            cluster_arn: problem.cluster_arn.clone(),
-            error: Some(problem.label.clone()),
-            reason: Some(problem.reason.clone()),
-            ..LogLine::of(LogAction::Sweep, LogOutcome::Failed)
-        }
-        .error();
-    }
-    let summary = serde_json::to_string(report).unwrap_or_default();
-    LogLine { summary: Some(summary), ..LogLine::of(LogAction::Sweep, report.outcome.as_str().to_owned()) }.info();
-}
-
-/// The tenancies of tasks that are not stopped.
-fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
-    let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
-    living.map(|task| task.tenancy.clone()).collect()
-}
-
-/// The most tasks that one message names, of 256 KiB. The next sweep names the others.
-const MAX_TASKS: usize = 2_000;
-
-impl Sweep {
     /// Asks for a second look, if a removal waits for one or an empty listing has to be proven.
     async fn ask_for_second_look(
         &self,
@@ -266,4 +242,25 @@ impl Sweep {
         let reasons: Vec<String> = problems.into_iter().map(|problem| problem.reason).collect();
         Err(Arc::new(ControllerError::NotLookedAgain(reasons.join("; "))))
     }
+}
+
+/// Logs what could not be read or done, and the summary.
+fn log(report: &SweepReport) {
+    for problem in &report.problems {
+        LogLine {
+            cluster_arn: problem.cluster_arn.clone(),
+            error: Some(problem.label.clone()),
+            reason: Some(problem.reason.clone()),
+            ..LogLine::of(LogAction::Sweep, LogOutcome::Failed)
+        }
+        .error();
+    }
+    let summary = serde_json::to_string(report).unwrap_or_default();
+    LogLine { summary: Some(summary), ..LogLine::of(LogAction::Sweep, report.outcome.as_str().to_owned()) }.info();
+}
+
+/// The tenancies of tasks that are not stopped.
+fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
+    let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
+    living.map(|task| task.tenancy.clone()).collect()
 }

@@ -44,6 +44,14 @@ pub(crate) enum Case<'a> {
     Ended(&'a Retirement),
 }
 
+/// An attempt at one holder's token.
+pub(super) struct Attempt<'a> {
+    pub(super) tokens: &'a Tokens,
+    pub(super) holder: &'a TokenHolder,
+    /// The name of the holder's secret.
+    pub(super) name: String,
+}
+
 impl Attempt<'_> {
     pub(super) async fn run(&self, case: &Case<'_>, mut seen: Option<StoredSecret>) -> Result<Effect, ControllerError> {
         let mut effect = Effect::Unchanged;
@@ -158,8 +166,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Replaces a token that is not this service's: the secret's name decides. Refused if the name is that of the token's
-    /// service too, in another namespace: the first one has precedence.
+    /// Replaces a token that is not this service's: the secret's name decides. Refused if the token's service, in another
+    /// namespace, has a secret of the same name: the first one has precedence.
     async fn replace(
         &self,
         token: &Token,
@@ -184,7 +192,7 @@ impl Attempt<'_> {
         self.create_and_show(secret, &cluster, demand).await
     }
 
-    /// Refuses the secret if its name is that of the token's service too, in another namespace.
+    /// Refuses the secret if the token's service, in another namespace, has a secret of the same name.
     fn check_precedence(&self, token: &Token, mark: &HolderMark) -> Result<(), InvalidField> {
         let other = mark.service_in(&token.tenancy).map(TokenHolder::Service).filter(|_| !mark.is_for(self.holder));
         match other.filter(|other| self.tokens.scope.names.of(other).eq_ignore_ascii_case(&self.name)) {
@@ -214,27 +222,7 @@ impl Attempt<'_> {
             differs: (!is_same).then(|| token.pair.clone()),
         }
     }
-}
 
-/// The result of one step.
-pub(super) enum Progress {
-    /// Nothing is left to do.
-    Done(Effect),
-    /// The step succeeded; another one may follow.
-    Again,
-    /// Another writer has replaced the version of the secret that was read. The new version, if it was read.
-    Conflict(Option<StoredSecret>),
-}
-
-/// An attempt at one holder's token.
-pub(super) struct Attempt<'a> {
-    pub(super) tokens: &'a Tokens,
-    pub(super) holder: &'a TokenHolder,
-    /// The name of the holder's secret.
-    pub(super) name: String,
-}
-
-impl Attempt<'_> {
     /// Runs the work, for at most the time bound of an attempt.
     pub(super) async fn bounded<T>(
         &self,
@@ -355,4 +343,14 @@ impl Attempt<'_> {
         self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
         Ok(())
     }
+}
+
+/// The result of one step.
+pub(super) enum Progress {
+    /// Nothing is left to do.
+    Done(Effect),
+    /// The step succeeded; another one may follow.
+    Again,
+    /// Another writer has replaced the version of the secret that was read. The new version, if it was read.
+    Conflict(Option<StoredSecret>),
 }

@@ -35,6 +35,20 @@ use crate::{
     tasks::TaskReader,
 };
 
+/// The tokens of services and client agents, in Consul and in Secrets Manager.
+pub(crate) struct Tokens {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) acl: Arc<dyn Acl>,
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) queue: Arc<dyn MessageSender>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) tasks: TaskReader,
+    /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
+    pub(crate) cached_until: TimestampCache<TokenHolder>,
+    pub(crate) announcer: Arc<Announcer>,
+}
+
 impl Tokens {
     /// Takes steps until nothing is left to do. `seen` is the secret, if it was read just before.
     ///
@@ -130,23 +144,7 @@ impl Tokens {
             _ => Ok(Attempt { tokens: self, holder, name }),
         }
     }
-}
 
-/// The tokens of services and client agents, in Consul and in Secrets Manager.
-pub(crate) struct Tokens {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) acl: Arc<dyn Acl>,
-    pub(crate) secrets: Arc<dyn SecretStore>,
-    pub(crate) queue: Arc<dyn MessageSender>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) tasks: TaskReader,
-    /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
-    pub(crate) cached_until: TimestampCache<TokenHolder>,
-    pub(crate) announcer: Arc<Announcer>,
-}
-
-impl Tokens {
     /// Whether the holder's token is cached as valid.
     pub(crate) fn is_cached(&self, holder: &TokenHolder) -> bool {
         self.cached_until.get(holder).is_some_and(|until| self.clock.now() < until)

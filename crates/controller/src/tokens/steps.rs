@@ -151,9 +151,7 @@ impl Attempt<'_> {
         self.revoke(self.holder.tenancy(), pair.accessor, retirement, reason).await?;
         Ok(Progress::Done(Effect::Done))
     }
-}
 
-impl Attempt<'_> {
     /// The token with this accessor ID. In Enterprise it may be in another namespace: the secret's name may be another
     /// service's too, and consul-ecs 0.4.1 creates all tokens in `default`.
     pub(super) async fn find(&self, accessor: AccessorId) -> Result<Option<Token>, ControllerError> {
@@ -273,7 +271,7 @@ impl Attempt<'_> {
         ((secret.is_ours || is_marked) && !is_current).then_some(description)
     }
 
-    /// The description with the mark of the secret, if it is that of a token of consul-ecs, which has none. Without the
+    /// The description with the mark of the secret, for a token of consul-ecs, which has no such mark. Without the
     /// mark, a token that its secret does not contain any more may be in another one.
     fn with_secret_mark(&self, description: &str) -> Option<String> {
         let is_unmarked = HolderMark::parse(description).is_some_and(|mark| mark.secret.is_none());
@@ -305,9 +303,7 @@ impl Attempt<'_> {
             }
         })
     }
-}
 
-impl Attempt<'_> {
     /// Deletes an orphan, unless its secret, which is read again, contains it by now.
     pub(super) async fn delete_orphan(
         &self,

@@ -36,7 +36,7 @@ pub enum Kind {
     TokensCreated,
     /// Tokens of idle services are hidden, and then deleted.
     TokensDeleted,
-    /// Running tasks that Consul has forgotten are registered again.
+    /// Running tasks that Consul lacks are registered again.
     TasksRepaired,
     /// Checks that contradict ECS are corrected.
     TasksCorrected,
@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// How long it took until somebody else had done something: the slowest of a kind, in seconds.
+/// How long it took until another controller had done it: the slowest of a kind, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -76,7 +76,7 @@ pub struct Slowest {
 pub struct KindReport {
     pub kind: Kind,
     pub planned: usize,
-    /// How many somebody else has done since, or are not needed any more.
+    /// How many another controller has done since, or are not needed any more.
     pub done_by_others: usize,
     pub still_to_do: usize,
     /// How many could not be compared.

@@ -15,7 +15,7 @@ const CREDENTIALS: &str = "aws";
 pub(super) fn check_credentials(caller: &Read<Caller>, commands: &Commands) -> Check {
     match caller {
         Ok(caller) => Check::ok(CREDENTIALS, format!("account {}, as {}", caller.account, caller.arn)),
-        Err(why) => Check::failed(CREDENTIALS, why).mended_by([commands.aws("sts get-caller-identity")]),
+        Err(why) => Check::failed(CREDENTIALS, why).with_commands([commands.aws("sts get-caller-identity")]),
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, c
                 "sns set-topic-attributes --topic-arn {} --attribute-name KmsMasterKeyId --attribute-value KEY",
                 word(topic)
             );
-            Check::failed(ALARM_TOPIC, seen).mended_by([commands.aws(&set)])
+            Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&set)])
         }
         Ok(Some(TopicKey { arn, policy: Some(policy) })) => {
             let missing = missing(&policy);
@@ -54,7 +54,7 @@ pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, c
             let key = word(&arn);
             let read = format!("kms get-key-policy --key-id {key} --policy-name default --query Policy --output text");
             let write = format!("kms put-key-policy --key-id {key} --policy-name default --policy file://FILE");
-            Check::failed(ALARM_TOPIC, seen).mended_by([commands.aws(&read), commands.aws(&write)])
+            Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&read), commands.aws(&write)])
         }
     }
 }
@@ -104,7 +104,7 @@ pub(super) fn check_trail(trails: &Read<Vec<Trail>>, commands: &Commands) -> Che
     }
     if let Some(trail) = trails.iter().find(|trail| trail.has_writes) {
         let start = commands.aws(&format!("cloudtrail start-logging --name {}", word(&trail.arn)));
-        return Check::warning(TRAIL, format!("{} has been stopped: {WITHOUT}", trail.arn)).mended_by([start]);
+        return Check::warning(TRAIL, format!("{} has been stopped: {WITHOUT}", trail.arn)).with_commands([start]);
     }
     let why = match trails.first() {
         Some(trail) => format!("{} does not log management events that change something", trail.arn),
@@ -112,7 +112,7 @@ pub(super) fn check_trail(trails: &Read<Vec<Trail>>, commands: &Commands) -> Che
     };
     let create = "cloudtrail create-trail --name ecs-mesh --is-multi-region-trail --s3-bucket-name BUCKET";
     let start = "cloudtrail start-logging --name ecs-mesh";
-    Check::warning(TRAIL, format!("{why}: {WITHOUT}")).mended_by([commands.aws(create), commands.aws(start)])
+    Check::warning(TRAIL, format!("{why}: {WITHOUT}")).with_commands([commands.aws(create), commands.aws(start)])
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     fn without_credentials_nothing_works() {
         let made = check_credentials(&Err("the AWS credentials: the call failed: expired".to_owned()), &of_tests());
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert_eq!(made.mend, ["aws sts get-caller-identity --region us-east-1"]);
+        assert_eq!(made.commands, ["aws sts get-caller-identity --region us-east-1"]);
     }
 }
 
@@ -169,7 +169,11 @@ mod alarm_topic_tests {
     fn key_of_aws_is_replaced() {
         let made = checked(Ok(Some(key(None))));
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert!(made.mend[0].starts_with("aws sns set-topic-attributes --topic-arn arn:topic "), "{:?}", made.mend);
+        assert!(
+            made.commands[0].starts_with("aws sns set-topic-attributes --topic-arn arn:topic "),
+            "{:?}",
+            made.commands
+        );
     }
 
     #[test]
@@ -217,7 +221,7 @@ mod trail_tests {
     fn stopped_trail_is_started() {
         let made = checked(&[(false, true)]);
         assert_eq!(made.outcome, CheckOutcome::Warning);
-        assert_eq!(made.mend, ["aws cloudtrail start-logging --name arn:trail --region us-east-1"]);
+        assert_eq!(made.commands, ["aws cloudtrail start-logging --name arn:trail --region us-east-1"]);
     }
 
     #[test]
@@ -225,7 +229,7 @@ mod trail_tests {
         assert!(checked(&[(true, false)]).seen.starts_with("arn:trail does not log management events"));
         let none = checked(&[]);
         assert!(none.seen.starts_with("there is no trail in the region: tokens are created"), "{}", none.seen);
-        assert!(none.mend[0].starts_with("aws cloudtrail create-trail "));
+        assert!(none.commands[0].starts_with("aws cloudtrail create-trail "));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn also_from_here(version: &Result<String, ConsulError>) -> Check {
         }
         Err(error) => {
             let seen = format!("{}; this is from here, not from where the functions run", of_consul(error));
-            Check::warning(REACH, seen).mended_by(leader())
+            Check::warning(REACH, seen).with_commands(leader())
         }
     }
 }
@@ -49,7 +49,7 @@ pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
         Err(ConsulError::PermissionDenied { .. } | ConsulError::CredentialRejected { .. }) => {
             return Check::warning(REACH, format!("Consul answers; its version takes agent:read; {elsewhere}"));
         }
-        Err(error) => return Check::failed(REACH, of_consul(error)).mended_by(leader()),
+        Err(error) => return Check::failed(REACH, of_consul(error)).with_commands(leader()),
     };
     let seen = format!("Consul {version} answers; {elsewhere}");
     match Version::parse(version).map(|version| (version.major, version.minor)) {
@@ -73,11 +73,11 @@ pub(super) fn acls(token: &Result<Option<OwnToken>, ConsulError>) -> Check {
         Ok(None) => {
             let seen = "ACLs are off: no tokens are created, and tasks cannot log in; to turn them on, set acl.enabled in the \
                         configuration of the servers";
-            Check::warning(ACLS, seen).mended_by(bootstrap)
+            Check::warning(ACLS, seen).with_commands(bootstrap)
         }
         Err(ConsulError::CredentialRejected { .. } | ConsulError::PermissionDenied { .. }) => {
             let seen = "Consul does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE: it is not set, is not valid, or ACLs are not bootstrapped";
-            Check::failed(ACLS, seen).mended_by(bootstrap)
+            Check::failed(ACLS, seen).with_commands(bootstrap)
         }
         Err(error) => Check::unknown(ACLS, of_consul(error)),
     }
@@ -93,7 +93,7 @@ pub(super) fn token(missing: &Read<Vec<Permission>>, required: &[Permission], st
         Ok(missing) => {
             let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
             let seen = format!("the token in {VARIABLES} lacks what the controller needs: {}", rules.join("; "));
-            Check::failed(TOKEN, seen).mended_by([
+            Check::failed(TOKEN, seen).with_commands([
                 commands::create_policy(stack, &commands::policy_rules(required)),
                 commands::create_token(stack),
             ])
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(acls(&Ok(None)).outcome, CheckOutcome::Warning);
         let unknown_token = acls(&Err(rejected()));
         assert_eq!(
-            (unknown_token.outcome, unknown_token.mend.as_slice()),
+            (unknown_token.outcome, unknown_token.commands.as_slice()),
             (CheckOutcome::Failed, &["consul acl bootstrap".to_owned()][..])
         );
         assert_eq!(acls(&Err(unavailable())).outcome, CheckOutcome::Unknown);
@@ -160,9 +160,9 @@ mod tests {
         let made = token(&Ok(required.clone()), &required, "mesh");
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(
-            made.mend[0].contains("|| consul acl policy create -name mesh -rules 'acl = \"read\""),
+            made.commands[0].contains("|| consul acl policy create -name mesh -rules 'acl = \"read\""),
             "{:?}",
-            made.mend
+            made.commands
         );
         assert_eq!(token(&Err("down".to_owned()), &required, "mesh").outcome, CheckOutcome::Unknown);
     }

@@ -27,7 +27,7 @@ pub(super) fn check_rules(rules: &Read<Vec<(String, bool)>>, commands: &Commands
         return Check::ok(RULES, format!("all {} rules of EventBridge are enabled", rules.len()));
     }
     let enable = disabled.iter().map(|name| commands.aws(&format!("events enable-rule --name {}", word(name))));
-    Check::failed(RULES, format!("disabled: {}", disabled.join(", "))).mended_by(enable)
+    Check::failed(RULES, format!("disabled: {}", disabled.join(", "))).with_commands(enable)
 }
 
 const QUEUE: &str = "queue";
@@ -63,25 +63,25 @@ pub(super) fn check_queue(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
     if queue.mapping.state != "Enabled" {
         let seen = format!("{waiting}, and nothing takes them: the event source mapping is {}", queue.mapping.state);
         let enable = commands.aws(&format!("lambda update-event-source-mapping --uuid {mapping} --enabled"));
-        return Check::failed(QUEUE, seen).mended_by([enable]);
+        return Check::failed(QUEUE, seen).with_commands([enable]);
     }
     if queue.concurrency == Some(0) {
         let seen = format!("{waiting}, and nothing takes them: the reserved concurrency of {function} is 0");
         let allow = commands.aws(&format!("lambda delete-function-concurrency --function-name {}", word(function)));
-        return Check::failed(QUEUE, seen).mended_by([allow]);
+        return Check::failed(QUEUE, seen).with_commands([allow]);
     }
     let result = queue.mapping.last_result.as_deref().unwrap_or_default();
     if is_problem(result) {
         let seen = format!("{waiting}; the last batch failed: {result}");
         let log = commands.aws(&format!("logs tail {} --since 1h", word(subject.id("TaskEventsLogGroup"))));
-        return Check::failed(QUEUE, seen).mended_by([log]);
+        return Check::failed(QUEUE, seen).with_commands([log]);
     }
     let concurrency = parameter(subject.stack, "MaximumConcurrency").parse().unwrap_or(CONCURRENCY);
     if queue.waiting > concurrency * BATCH {
         let seen = format!("{waiting}, more than {concurrency} invocations take at once: ask again in a minute");
         let more = (concurrency * 2).to_string();
         let more = commands.update(subject.stack, &[("MaximumConcurrency", &more)]);
-        return Check::warning(QUEUE, seen).mended_by([more]);
+        return Check::warning(QUEUE, seen).with_commands([more]);
     }
     Check::ok(QUEUE, format!("{waiting}, and the function {function} takes what arrives"))
 }
@@ -124,7 +124,7 @@ pub(super) fn failed(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
             let tasks: BTreeSet<TaskId> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
             let why = tasks.iter().take(SHOWN).map(|task| subject.commands.ecs_mesh(&format!("why {task}")));
             let redrive = subject.commands.ecs_mesh("redrive");
-            Check::failed(FAILED, letters.about()).mended_by(why.chain([redrive]))
+            Check::failed(FAILED, letters.about()).with_commands(why.chain([redrive]))
         }
     }
 }
@@ -147,12 +147,12 @@ pub(super) fn undelivered(letters: &Read<Letters>, subject: &Subject<'_>) -> Che
             let seen = letters.about() + &because;
             if has_audits(letters, subject) {
                 let seen = seen + "; do not purge the queue: no sweep does what events for the function audit ask for";
-                return Check::failed(UNDELIVERED, seen).mended_by([policy, sweep]);
+                return Check::failed(UNDELIVERED, seen).with_commands([policy, sweep]);
             }
             let purge = format!("sqs purge-queue --queue-url {}", word(subject.id("UndeliveredEventsQueue")));
             // Only after a sweep that has done all.
             let purge = format!("{sweep} && {}", commands.aws(&purge));
-            Check::failed(UNDELIVERED, seen).mended_by([policy, purge])
+            Check::failed(UNDELIVERED, seen).with_commands([policy, purge])
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(check_rules(&rules(true), &of_tests()).outcome, CheckOutcome::Ok);
         let made = check_rules(&rules(false), &of_tests());
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert_eq!(made.mend, ["aws events enable-rule --name mesh-sweep --region us-east-1"]);
+        assert_eq!(made.commands, ["aws events enable-rule --name mesh-sweep --region us-east-1"]);
     }
 
     #[test]
@@ -212,7 +212,11 @@ mod queue_tests {
     fn more_than_all_invocations_take_is_a_warning() {
         let made = checked(129, "Enabled", "OK", None);
         assert_eq!(made.outcome, CheckOutcome::Warning);
-        assert!(made.mend[0].contains("ParameterKey=MaximumConcurrency,ParameterValue=\"4\""), "{:?}", made.mend);
+        assert!(
+            made.commands[0].contains("ParameterKey=MaximumConcurrency,ParameterValue=\"4\""),
+            "{:?}",
+            made.commands
+        );
     }
 
     #[test]
@@ -220,14 +224,17 @@ mod queue_tests {
         let made = checked(3, "Disabled", "OK", None);
         let seen = "about 3 messages wait, and nothing takes them: the event source mapping is Disabled";
         assert_eq!((made.outcome, made.seen.as_str()), (CheckOutcome::Failed, seen));
-        assert_eq!(made.mend, ["aws lambda update-event-source-mapping --uuid uuid-1 --enabled --region us-east-1"]);
+        assert_eq!(
+            made.commands,
+            ["aws lambda update-event-source-mapping --uuid uuid-1 --enabled --region us-east-1"]
+        );
     }
 
     #[test]
     fn function_that_may_not_run_is_released() {
         let made = checked(1, "Enabled", "OK", Some(0));
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert!(made.mend[0].starts_with("aws lambda delete-function-concurrency --function-name mesh-events"));
+        assert!(made.commands[0].starts_with("aws lambda delete-function-concurrency --function-name mesh-events"));
         assert_eq!(checked(1, "Enabled", "OK", Some(5)).outcome, CheckOutcome::Ok);
     }
 
@@ -270,7 +277,7 @@ mod dead_letters_tests {
         let made = checked(failed, &Ok(letters()));
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(made.seen.starts_with("about 2 messages: ECS Task State Change: task "), "{}", made.seen);
-        let [why, redrive] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
+        let [why, redrive] = made.commands.as_slice() else { panic!("{:?}", made.commands) };
         assert!(why.starts_with("ecs-mesh why ") && !why.contains('/') && why.contains(" --stack mesh "), "{why}");
         assert_eq!(redrive, "ecs-mesh redrive --stack mesh --region us-east-1");
     }
@@ -280,20 +287,20 @@ mod dead_letters_tests {
         let made = checked(undelivered, &Ok(Letters { count: 1, ..letters() }));
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(made.seen.ends_with("(NO_PERMISSIONS: denied)"), "{}", made.seen);
-        let [policy, purge] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
+        let [policy, purge] = made.commands.as_slice() else { panic!("{:?}", made.commands) };
         assert!(policy.starts_with("aws sqs get-queue-attributes --queue-url "), "{policy}");
         // Only a sweep that has done everything is followed by the purge
         assert!(purge.starts_with("ecs-mesh sweep ") && purge.contains(" && aws sqs purge-queue "), "{purge}");
         // With messages that were not seen, some may be for the audit: then the queue is not purged
         let made = checked(undelivered, &Ok(letters()));
-        assert!(made.mend.iter().all(|command| !command.contains("purge")), "{:?}", made.mend);
+        assert!(made.commands.iter().all(|command| !command.contains("purge")), "{:?}", made.commands);
     }
 
     #[test]
     fn queue_is_purged_only_after_a_sweep_and_never_with_messages_for_audit() {
         let of = |bodies: &[&str], count| {
             let message = |body: &&str| FailedMessage { body: (*body).to_owned(), sent_at: None, undelivered: None };
-            checked(undelivered, &Ok(Letters { count, some: bodies.iter().map(message).collect() })).mend
+            checked(undelivered, &Ok(Letters { count, some: bodies.iter().map(message).collect() })).commands
         };
         let purge = "ecs-mesh sweep --stack mesh --region us-east-1 && \
                      aws sqs purge-queue --queue-url UndeliveredEventsQueue --region us-east-1";
@@ -309,6 +316,6 @@ mod dead_letters_tests {
         let body = r#"{ "detail-type": "ECS Task State Change", "detail": { "taskArn": "x;reboot" } }"#.to_owned();
         let some = vec![FailedMessage { body, sent_at: None, undelivered: None }];
         let made = checked(failed, &Ok(Letters { count: 1, some }));
-        assert_eq!(made.mend, ["ecs-mesh redrive --stack mesh --region us-east-1"]);
+        assert_eq!(made.commands, ["ecs-mesh redrive --stack mesh --region us-east-1"]);
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn checks(answer: &Result<CheckReport, NoAnswer>, subject: &Subject<'
                 NoAnswer::Failed(why) => Check::failed(REACH, why),
                 NoAnswer::Unasked(why) => Check::unknown(REACH, why),
             };
-            let first = first.mended_by([subject.log("ReconcileLogGroup")]);
+            let first = first.with_commands([subject.log("ReconcileLogGroup")]);
             let others = [TOKEN, SET_UP, ROLES, SWEEP];
             let unasked = "the function reconcile did not answer";
             return [first].into_iter().chain(others.map(|name| Check::unknown(name, unasked))).collect();
@@ -113,7 +113,7 @@ fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
             let changes =
                 [("ConsulHttpAddr", "ADDRESS"), ("VpcSubnetIds", "SUBNETS"), ("VpcSecurityGroupIds", "GROUPS")];
             let address = subject.commands.update(subject.stack, &changes);
-            Check::failed(REACH, &problem.reason).mended_by([subject.commands.aws(&vpc), address])
+            Check::failed(REACH, &problem.reason).with_commands([subject.commands.aws(&vpc), address])
         }
     }
 }
@@ -130,7 +130,7 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 word(secret)
             );
             let seen = format!("Consul does not know the token in the secret {secret}");
-            return Check::failed(TOKEN, seen).mended_by([
+            return Check::failed(TOKEN, seen).with_commands([
                 commands::create_policy(name, &subject.rules()),
                 commands::keep_token(name),
                 subject.commands.aws(&store),
@@ -140,7 +140,7 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
             let describe =
                 subject.commands.aws(&format!("secretsmanager describe-secret --secret-id {}", word(secret)));
             let commands = if is_denied(problem) { role_commands(subject).to_vec() } else { vec![describe] };
-            return Check::failed(TOKEN, &problem.reason).mended_by(commands);
+            return Check::failed(TOKEN, &problem.reason).with_commands(commands);
         }
         Some(_) => return Check::unknown(TOKEN, "the functions do not reach Consul"),
         None => {}
@@ -156,7 +156,7 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 }
                 let mend = has_own_policy(answer, subject)
                     .then(|| commands::update_policy(&subject.stack.name, &subject.rules()));
-                Check::warning(TOKEN, seen).mended_by(mend)
+                Check::warning(TOKEN, seen).with_commands(mend)
             }
             Some(named) => {
                 Check::ok(TOKEN, format!("{named} has every permission that Mode={} needs", mode_of(subject)))
@@ -177,7 +177,7 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
         named.unwrap_or_else(|| "the controller's token".to_owned()),
         answer.missing_permissions.join("; ")
     );
-    Check::failed(TOKEN, seen).mended_by(policy_update(answer, subject))
+    Check::failed(TOKEN, seen).with_commands(policy_update(answer, subject))
 }
 
 fn mode_of(subject: &Subject<'_>) -> &'static str {
@@ -211,7 +211,7 @@ fn set_up(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     }
     if !set_up.failed.is_empty() {
         let seen = format!("not all of it can be compared: {}", set_up.failed.join("; "));
-        return Check::failed(SET_UP, seen).mended_by([subject.log("ReconcileLogGroup")]);
+        return Check::failed(SET_UP, seen).with_commands([subject.log("ReconcileLogGroup")]);
     }
     let is_old = answer.version.as_deref().is_some_and(has_no_logins);
     let (impossible, wanted): (Vec<&str>, Vec<&str>) = set_up
@@ -234,7 +234,7 @@ fn set_up(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 "Consul lacks {}, or has less of it{skipped}; ecs-mesh sweep sets it up now, a scheduled sweep within an hour",
                 wanted.join(", ")
             );
-            Check::failed(SET_UP, seen).mended_by([subject.commands.ecs_mesh("sweep")])
+            Check::failed(SET_UP, seen).with_commands([subject.commands.ecs_mesh("sweep")])
         }
     }
 }
@@ -251,7 +251,7 @@ fn roles(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     if denied.is_empty() {
         return Check::ok(ROLES, "AWS has refused nothing that a sweep reads");
     }
-    Check::failed(ROLES, denied.join("; ")).mended_by(role_commands(subject))
+    Check::failed(ROLES, denied.join("; ")).with_commands(role_commands(subject))
 }
 
 /// The commands that give the role its policy back, and show what else was changed by hand.
@@ -274,14 +274,14 @@ fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let others: Vec<&str> = answer.problems.iter().filter(|it| !is_denied(it)).map(|it| it.reason.as_str()).collect();
     if !others.is_empty() {
         let seen = format!("a dry run could not read everything: {}", others.join("; "));
-        return Check::failed(SWEEP, seen).mended_by([subject.log("ReconcileLogGroup")]);
+        return Check::failed(SWEEP, seen).with_commands([subject.log("ReconcileLogGroup")]);
     }
     if answer.held_back.is_empty() {
         return Check::ok(SWEEP, "a dry run could read everything, and holds nothing back");
     }
     let look = subject.commands.ecs_mesh("sweep --dry-run");
     let force = subject.commands.ecs_mesh("sweep --force");
-    Check::warning(SWEEP, format!("held back: {}", answer.held_back.join("; "))).mended_by([look, force])
+    Check::warning(SWEEP, format!("held back: {}", answer.held_back.join("; "))).with_commands([look, force])
 }
 
 /// Why there is no answer.

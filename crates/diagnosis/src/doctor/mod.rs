@@ -51,13 +51,14 @@ pub struct Check {
     pub outcome: CheckOutcome,
     /// What was seen.
     pub seen: String,
-    /// The commands that mend it, or that show more.
-    pub mend: Vec<String>,
+    /// The commands that correct it, or that show more.
+    #[serde(rename = "mend")]
+    pub commands: Vec<String>,
 }
 
 impl Check {
     fn new(check: &'static str, outcome: CheckOutcome, seen: impl Into<String>) -> Self {
-        Self { check, outcome, seen: seen.into(), mend: Vec::new() }
+        Self { check, outcome, seen: seen.into(), commands: Vec::new() }
     }
 
     pub(super) fn ok(check: &'static str, seen: impl Into<String>) -> Self {
@@ -77,9 +78,9 @@ impl Check {
         Self::new(check, CheckOutcome::Unknown, why)
     }
 
-    /// The commands that mend it.
-    pub(super) fn mended_by(self, commands: impl IntoIterator<Item = String>) -> Self {
-        Self { mend: commands.into_iter().collect(), ..self }
+    /// The commands that correct it.
+    pub(super) fn with_commands(self, commands: impl IntoIterator<Item = String>) -> Self {
+        Self { commands: commands.into_iter().collect(), ..self }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::observed::{Observed, OtherController, RunsAs};
 
 const CONTROLLERS: &str = "other-controllers";
 
-/// Whether a controller of consul-ecs runs. Beside one that acts it is a failure: both would delete what the other one makes. `mode` is
+/// Whether a controller of consul-ecs runs. With `Mode=act` it is a failure: each would delete what the other one creates. `mode` is
 /// `None` before the installation.
 pub(super) fn check_controllers(observed: &Read<Observed>, mode: Option<Mode>, commands: &Commands) -> Check {
     let observed = match observed {
@@ -32,10 +32,10 @@ pub(super) fn check_controllers(observed: &Read<Observed>, mode: Option<Mode>, c
     let stop = found.iter().map(|(cluster, other)| stop(cluster, other, commands));
     match mode {
         Some(Mode::Observe) => Check::ok(CONTROLLERS, format!("{seen}; beside Mode=observe it is meant to")),
-        Some(Mode::Act) => Check::failed(CONTROLLERS, seen).mended_by(stop),
+        Some(Mode::Act) => Check::failed(CONTROLLERS, seen).with_commands(stop),
         // It is not stopped: nothing would manage the mesh until the installation acts.
         None => Check::warning(CONTROLLERS, format!("{seen}; install with Mode=observe, and stop it before Mode=act"))
-            .mended_by([commands.first_deploy()]),
+            .with_commands([commands.first_deploy()]),
     }
 }
 
@@ -100,13 +100,13 @@ pub(super) fn check_other_stacks(
         [] => Check::ok(OTHER_STACKS, format!("{}, each with clusters of its own", names(others))),
         seen if mode(stack).acts() => {
             let seen = format!("{}; give each its own, or let one of them observe", seen.join("; "));
-            Check::failed(OTHER_STACKS, seen).mended_by([commands.update(stack, &[("Mode", "observe")])])
+            Check::failed(OTHER_STACKS, seen).with_commands([commands.update(stack, &[("Mode", "observe")])])
         }
         seen => Check::ok(OTHER_STACKS, format!("{}; this one only observes", seen.join("; "))),
     }
 }
 
-/// The same before an installation, when there is nothing to mend yet.
+/// The same before an installation, when there is nothing to correct yet.
 pub(super) fn check_before(
     planned: &DeployedStack,
     others: &[&DeployedStack],
@@ -121,7 +121,7 @@ pub(super) fn check_before(
         }
         _ => made.seen,
     };
-    Check { seen, mend: Vec::new(), ..made }
+    Check { seen, commands: Vec::new(), ..made }
 }
 
 fn names(stacks: &[&DeployedStack]) -> String {
@@ -136,7 +136,7 @@ fn shared(own: &ClusterSelection, theirs: Option<&ClusterSelection>, known: &[Cl
     both.map(|cluster| cluster.name().to_owned()).collect()
 }
 
-/// Whether the secrets of one stack may be those of the other: the same prefix, or one that begins with the other and a hyphen.
+/// Whether two stacks may share secrets: the same prefix, or one that begins with the other and a hyphen.
 fn shares_secrets(stack: &DeployedStack, other: &DeployedStack) -> bool {
     let [own, theirs] = [stack, other].map(|stack| parameter(stack, "SecretNamePrefix"));
     let begins =
@@ -183,10 +183,10 @@ mod tests {
         assert_eq!(made.seen, seen);
         let stop =
             "aws ecs update-service --cluster prod --service consul-controller --desired-count 0 --region us-east-1";
-        assert_eq!(made.mend, [stop]);
+        assert_eq!(made.commands, [stop]);
         let task = RunsAs::Task("0123456789abcdef0123456789abcdef".parse().unwrap());
         let made = check_controllers(&Ok(observed(&[task])), Some(Mode::Act), &of_tests());
-        assert!(made.mend[0].starts_with("aws ecs stop-task --cluster prod --task 0123456789abcdef"));
+        assert!(made.commands[0].starts_with("aws ecs stop-task --cluster prod --task 0123456789abcdef"));
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         let made = check_controllers(&Ok(observed(&[service()])), None, &of_tests());
         assert_eq!(made.outcome, CheckOutcome::Warning);
         assert!(made.seen.contains("install with Mode=observe"), "{}", made.seen);
-        assert_eq!(made.mend, ["sam build && sam deploy --guided --stack-name mesh --region us-east-1"]);
+        assert_eq!(made.commands, ["sam build && sam deploy --guided --stack-name mesh --region us-east-1"]);
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod other_stacks_tests {
         let made = checked(&stack("mesh", "prod-*", "act"), &stack("second", "*", "act"));
         let seen = "the stack second also manages the clusters prod-1; give each its own, or let one of them observe";
         assert_eq!((made.outcome, made.seen.as_str()), (CheckOutcome::Failed, seen));
-        let [command] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
+        let [command] = made.commands.as_slice() else { panic!("{:?}", made.commands) };
         let start = "aws cloudformation update-stack --stack-name mesh --use-previous-template --parameters \
                      'ParameterKey=Mode,ParameterValue=\"observe\"' ";
         assert!(command.starts_with(start), "{command}");
@@ -266,7 +266,7 @@ mod other_stacks_tests {
             check_before(&planned, &[&other], &Ok(known.to_vec()), PREFIX, &commands::of_tests())
         };
         let shared = checked("prod-1", "second");
-        assert_eq!((shared.outcome, shared.mend.as_slice()), (CheckOutcome::Failed, &[][..]));
+        assert_eq!((shared.outcome, shared.commands.as_slice()), (CheckOutcome::Failed, &[][..]));
         assert!(shared.seen.contains("--secret-name-prefix"), "{}", shared.seen);
         assert_eq!(checked("test", "second").outcome, CheckOutcome::Ok);
     }

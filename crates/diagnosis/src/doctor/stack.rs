@@ -36,7 +36,7 @@ pub(super) fn planned(name: &str, clusters: &str, secret_prefix: &str) -> Deploy
 pub(super) fn check(stack: Option<&DeployedStack>, commands: &Commands) -> Check {
     let Some(stack) = stack else {
         let seen = format!("there is no stack {} in {}; --stack names another one", commands.stack, commands.region);
-        return Check::failed(NAME, seen).mended_by([commands.first_deploy()]);
+        return Check::failed(NAME, seen).with_commands([commands.first_deploy()]);
     };
     let events = commands.aws(&format!(
         "cloudformation describe-stack-events --stack-name {} --query \"StackEvents[?contains(ResourceStatus,'FAILED')].\
@@ -54,9 +54,11 @@ pub(super) fn check(stack: Option<&DeployedStack>, commands: &Commands) -> Check
             NAME,
             format!("{seen}: the last update failed, and the one before is in use, {}", said(stack)),
         )
-        .mended_by([events]),
-        "UPDATE_ROLLBACK_FAILED" => Check::failed(NAME, seen).mended_by([events, rollback]),
-        "DELETE_IN_PROGRESS" => Check::failed(NAME, seen).mended_by([wait(stack, "stack-delete-complete", commands)]),
+        .with_commands([events]),
+        "UPDATE_ROLLBACK_FAILED" => Check::failed(NAME, seen).with_commands([events, rollback]),
+        "DELETE_IN_PROGRESS" => {
+            Check::failed(NAME, seen).with_commands([wait(stack, "stack-delete-complete", commands)])
+        }
         running if running.ends_with("_IN_PROGRESS") => {
             let end = match running {
                 rolled_back if rolled_back.contains("ROLLBACK") => "stack-rollback-complete",
@@ -64,9 +66,10 @@ pub(super) fn check(stack: Option<&DeployedStack>, commands: &Commands) -> Check
                 imported if imported.starts_with("IMPORT") => "stack-import-complete",
                 _ => "stack-update-complete",
             };
-            Check::warning(NAME, format!("{seen}: ask again when it has ended")).mended_by([wait(stack, end, commands)])
+            Check::warning(NAME, format!("{seen}: ask again when it has ended"))
+                .with_commands([wait(stack, end, commands)])
         }
-        _ => Check::failed(NAME, seen).mended_by([events]),
+        _ => Check::failed(NAME, seen).with_commands([events]),
     }
 }
 
@@ -88,7 +91,7 @@ pub(super) fn check_before(stack: Option<&DeployedStack>, commands: &Commands) -
         None => Check::ok(NAME, format!("there is no stack {} in {} yet", commands.stack, commands.region)),
         Some(stack) => {
             let seen = format!("the stack {} is there already ({}): a deployment updates it", stack.name, stack.status);
-            Check::warning(NAME, seen).mended_by([commands.ecs_mesh("doctor")])
+            Check::warning(NAME, seen).with_commands([commands.ecs_mesh("doctor")])
         }
     }
 }
@@ -126,25 +129,25 @@ mod tests {
     fn each_other_status_says_how_it_goes_on() {
         let rolled_back = checked("UPDATE_ROLLBACK_COMPLETE");
         assert_eq!(rolled_back.outcome, CheckOutcome::Warning);
-        assert!(rolled_back.mend[0].starts_with("aws cloudformation describe-stack-events --stack-name mesh "));
+        assert!(rolled_back.commands[0].starts_with("aws cloudformation describe-stack-events --stack-name mesh "));
         let stuck = checked("UPDATE_ROLLBACK_FAILED");
         assert_eq!(stuck.outcome, CheckOutcome::Failed);
-        assert!(stuck.mend[1].starts_with("aws cloudformation continue-update-rollback --stack-name mesh "));
+        assert!(stuck.commands[1].starts_with("aws cloudformation continue-update-rollback --stack-name mesh "));
         assert_eq!(checked("ROLLBACK_COMPLETE").outcome, CheckOutcome::Failed);
         let running = checked("UPDATE_IN_PROGRESS");
         assert_eq!(running.outcome, CheckOutcome::Warning);
-        assert!(running.mend[0].contains("wait stack-update-complete"));
-        assert!(checked("UPDATE_ROLLBACK_IN_PROGRESS").mend[0].contains("wait stack-rollback-complete"));
+        assert!(running.commands[0].contains("wait stack-update-complete"));
+        assert!(checked("UPDATE_ROLLBACK_IN_PROGRESS").commands[0].contains("wait stack-rollback-complete"));
         let deleted = checked("DELETE_IN_PROGRESS");
         assert_eq!(deleted.outcome, CheckOutcome::Failed);
-        assert!(deleted.mend[0].contains("wait stack-delete-complete"));
+        assert!(deleted.commands[0].contains("wait stack-delete-complete"));
     }
 
     #[test]
     fn missing_stack_is_deployed() {
         let made = check(None, &commands::of_tests());
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert_eq!(made.mend, ["sam build && sam deploy --guided --stack-name mesh --region us-east-1"]);
+        assert_eq!(made.commands, ["sam build && sam deploy --guided --stack-name mesh --region us-east-1"]);
         assert_eq!(check_before(None, &commands::of_tests()).outcome, CheckOutcome::Ok);
         let there = check_before(Some(&of_tests("mesh", &[])), &commands::of_tests());
         assert_eq!(there.outcome, CheckOutcome::Warning);

@@ -234,13 +234,13 @@ pub struct InventoryReport {
     pub read_at: Timestamp,
     /// The version of Consul's servers; null if Consul was not asked, or did not say.
     pub consul: Option<String>,
-    /// By cluster, service and revision; then those of files.
+    /// By cluster, service and revision; then the rows of files.
     pub rows: Vec<InventoryRow>,
     /// What could not be read, and why.
     pub problems: Vec<String>,
 }
 
-/// A row for each task definition, and for each service that runs it as far as the input has services.
+/// A row for each task definition, or for each service that runs it, if the input has services.
 pub fn rows_of_files(material: &Material) -> Vec<InventoryRow> {
     material.definitions.iter().flat_map(rows_of).collect()
 }

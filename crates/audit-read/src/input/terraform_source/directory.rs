@@ -263,7 +263,7 @@ pub(super) struct Tree {
     roots: Vec<PathBuf>,
 }
 
-/// Why something beside a module is not read.
+/// Why a file next to a module is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// It does not exist or cannot be read.

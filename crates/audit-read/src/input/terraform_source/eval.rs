@@ -1,4 +1,4 @@
-//! Evaluates expressions as far as the sources determine them. Source:
+//! Evaluates expressions whose values the sources determine. Source:
 //! <https://developer.hashicorp.com/terraform/language/expressions>
 //!
 //! A value that only a plan or the state knows is unknown. An expression that Terraform would refuse has no value.

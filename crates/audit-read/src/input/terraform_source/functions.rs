@@ -24,7 +24,7 @@ const COST_OF_CALLS: usize = 4;
 /// <https://developer.hashicorp.com/terraform/language/functions/range>
 const MAX_RANGE: usize = 1024;
 
-/// What a function takes. If the arguments are not known as far as it needs them, its result is unknown.
+/// What a function takes. If an argument is not known well enough, the result is unknown.
 enum Function {
     /// Strings without unknown parts.
     Text(fn(&str) -> Value),
@@ -217,7 +217,7 @@ impl Module<'_> {
         if name == "file" {
             return Some(text(content, span));
         }
-        // The places in a template are those of the call, because it is another file.
+        // A template is another file, so its values have the place of the call.
         let template = hcl_edit::parser::parse_template(&content).ok();
         match &arguments.get(1)?.value {
             Value::Map(variables) => self.rendered(&template?, variables, None, span, frame),

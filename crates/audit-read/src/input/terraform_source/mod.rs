@@ -7,7 +7,7 @@
 //!  places                         as far as they are known      services that run them
 //! ```
 //!
-//! Every value has its place in the file of the task definition: one from another file has that of the reference to it.
+//! Every value has its place in the file of the task definition. A value from another file has the place of the reference to it.
 
 mod blocks;
 mod consul_ecs;

@@ -94,7 +94,7 @@ pub(super) struct Module<'w> {
     pub(super) location: Location,
     /// Its address: empty for the root module.
     pub(super) address: String,
-    /// What its caller passes; `None` for the root module, whose values are defaults and those of tfvars files.
+    /// What its caller passes; `None` for the root module, which takes defaults and tfvars files.
     pub(super) inputs: Option<BTreeMap<String, Input>>,
     /// The tags that the provider adds to every resource.
     pub(super) default_tags: Option<Node>,
@@ -292,7 +292,7 @@ impl Module<'_> {
         Some(value.unwrap_or_else(|| unknown(span)))
     }
 
-    /// The arguments of a resource with the tags of the provider, which it adds to those of the resource.
+    /// The arguments of a resource. Its tags include the provider's.
     pub(super) fn tagged(&self, mut values: Node) -> Node {
         let Some(defaults) = &self.default_tags else { return values };
         let own = values.get("tags").cloned().unwrap_or_else(|| map(Vec::new(), values.place.span));

@@ -200,7 +200,7 @@ impl Module<'_> {
         value.map(|value| value.placed(span))
     }
 
-    /// A value that is evaluated once. In its own file it keeps its places; in others it has that of the reference.
+    /// A value that is evaluated once. In its own file it keeps its places; in others it has the place of the reference.
     fn remembered(
         &self,
         name: &str,
@@ -418,7 +418,7 @@ fn of_collection(module: &Module<'_>, mut value: Node, call: &FuncCall) -> Node 
     value
 }
 
-/// Whether a type is that of the values: `any`.
+/// Whether a type is `any`, so that values keep their own.
 fn is_any(kind: &Native) -> bool {
     kind.as_variable().is_some_and(|name| name.as_str() == "any")
 }

@@ -252,7 +252,7 @@ pub(super) fn sorted(value: &Node) -> Vec<&Entry> {
     entries
 }
 
-/// The items of a list, or the values of a map, with one type: beside a string, numbers and booleans become strings.
+/// The items of a list, or the values of a map, with one type: next to a string, numbers and booleans become strings.
 /// Those that may become strings are unknown.
 pub(super) fn of_one_type(mut values: Vec<Node>) -> Vec<Node> {
     if are_of_one_type(&values.iter().collect::<Vec<_>>()) {

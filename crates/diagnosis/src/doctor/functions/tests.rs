@@ -60,7 +60,7 @@ fn consul_that_the_functions_do_not_reach_says_which_address() {
     let checks = made(&json!({ "consul": problem }), &[]);
     assert_eq!(outcomes(&checks), [Failed, Unknown, Unknown, Unknown, Unknown]);
     assert!(
-        checks[0].mend[1].starts_with("aws cloudformation update-stack --stack-name mesh --use-previous-template ")
+        checks[0].commands[1].starts_with("aws cloudformation update-stack --stack-name mesh --use-previous-template ")
     );
 }
 
@@ -69,7 +69,7 @@ fn token_that_consul_does_not_know_is_replaced() {
     let problem = json!({ "label": "consul_credential_rejected", "reason": "…" });
     let checks = made(&json!({ "consul": problem }), &[]);
     assert_eq!(outcomes(&checks), [Fine, Failed, Unknown, Unknown, Unknown]);
-    let [policy, token, store] = of(&checks, TOKEN).mend.as_slice() else { panic!("{checks:?}") };
+    let [policy, token, store] = of(&checks, TOKEN).commands.as_slice() else { panic!("{checks:?}") };
     assert!(
         policy.starts_with("consul acl policy read -name mesh || consul acl policy create -name mesh "),
         "{policy}"
@@ -84,11 +84,11 @@ fn secret_that_the_functions_cannot_read_is_named() {
     let denied =
         json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: AccessDeniedException" });
     let checks = made(&json!({ "consul": denied }), &[]);
-    assert!(of(&checks, TOKEN).mend[0].starts_with("aws iam attach-role-policy --role-name mesh-role "));
+    assert!(of(&checks, TOKEN).commands[0].starts_with("aws iam attach-role-policy --role-name mesh-role "));
     let problem = json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: it holds no token" });
     let checks = made(&json!({ "consul": problem }), &[]);
     assert_eq!(outcomes(&checks)[..2], [Unknown, Failed]);
-    assert!(of(&checks, TOKEN).mend[0].starts_with("aws secretsmanager describe-secret --secret-id arn:secret "));
+    assert!(of(&checks, TOKEN).commands[0].starts_with("aws secretsmanager describe-secret --secret-id arn:secret "));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn missing_permission_is_added_to_the_policy_of_the_stack() {
     assert_eq!(token.outcome, Failed);
     assert!(token.seen.starts_with("the token 1-2 lacks: operator = \"write\""), "{}", token.seen);
     assert!(token.seen.ends_with("the rules of the policy mesh, for each token that has it"), "{}", token.seen);
-    let [command] = token.mend.as_slice() else { panic!("{:?}", token.mend) };
+    let [command] = token.commands.as_slice() else { panic!("{:?}", token.commands) };
     assert!(command.starts_with("consul acl policy update -name mesh -rules 'acl = \"write\"\noperator = \"write\"\n"));
     assert!(command.contains("node \"arn:aws:ecs:us-east-1:123456789012:cluster/prod\" { policy = \"write\" }"));
 }
@@ -111,7 +111,7 @@ fn policies_of_others_are_not_replaced() {
         let fields = json!({ "missingPermissions": ["x"], "token": { "accessorId": "1-2", "policies": policies } });
         for (parameters, rules) in [(&[][..], "'acl = "), (&[("ConsulPartition", "team")][..], "@policy.hcl")] {
             let checks = made(&fields, parameters);
-            let [create, attach] = of(&checks, TOKEN).mend.as_slice() else { panic!("{checks:?}") };
+            let [create, attach] = of(&checks, TOKEN).commands.as_slice() else { panic!("{checks:?}") };
             let start = "consul acl policy read -name mesh || consul acl policy create -name mesh -rules ";
             assert!(create.starts_with(&format!("{start}{rules}")), "{create}");
             let merged = "consul acl token update -id 1-2 -merge-policies -merge-roles -merge-service-identities \
@@ -128,8 +128,8 @@ fn rules_beyond_what_is_needed_are_listed() {
     let made_of_ours = of(&checks, TOKEN);
     assert_eq!(made_of_ours.outcome, Warning);
     assert!(made_of_ours.seen.ends_with("needs: keyring = \"read\"; mesh = \"write\""), "{}", made_of_ours.seen);
-    assert!(made_of_ours.mend[0].starts_with("consul acl policy update -name mesh -rules "));
-    assert!(of(&made(&json!({ "token": token("theirs") }), &[]), TOKEN).mend.is_empty());
+    assert!(made_of_ours.commands[0].starts_with("consul acl policy update -name mesh -rules "));
+    assert!(of(&made(&json!({ "token": token("theirs") }), &[]), TOKEN).commands.is_empty());
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn operator_is_too_much_unless_there_are_client_agents() {
     let token = of(&checks, TOKEN);
     assert_eq!(token.outcome, Warning);
     assert!(token.seen.contains("Keep operator = \"write\" if tasks run client agents"), "{}", token.seen);
-    assert!(!token.mend[0].contains("operator"), "{}", token.mend[0]);
+    assert!(!token.commands[0].contains("operator"), "{}", token.commands[0]);
     // Given a stack that requires it, then a command for another rule has it
     for setting in [("Bootstrap", "full"), ("TokenMode", "secrets-manager")] {
         let checks = made(&fields(&[], &["acl = \"write\""]), &[setting]);
-        assert!(of(&checks, TOKEN).mend[0].contains("\noperator = \"write\"\n"), "{setting:?}");
+        assert!(of(&checks, TOKEN).commands[0].contains("\noperator = \"write\"\n"), "{setting:?}");
     }
 }
 
@@ -165,7 +165,7 @@ fn missing_auth_method_is_set_up_by_the_next_sweep_unless_the_mode_is_observe() 
     let checks = made(&json!({ "setUp": set_up }), &[]);
     let made_of_act = of(&checks, SET_UP);
     assert_eq!(
-        (made_of_act.outcome, made_of_act.mend.as_slice()),
+        (made_of_act.outcome, made_of_act.commands.as_slice()),
         (Failed, &["ecs-mesh sweep --stack mesh --region us-east-1".to_owned()][..])
     );
     assert!(made_of_act.seen.contains("auth method iam-ecs-service-token"));
@@ -189,7 +189,7 @@ fn role_without_a_permission_is_named_with_its_policy() {
     let checks = made(&json!({ "problems": [{ "label": "ecs", "reason": why }] }), &[]);
     assert_eq!((of(&checks, ROLES).outcome, of(&checks, SWEEP).outcome), (Failed, Fine));
     let attach = "aws iam attach-role-policy --role-name mesh-role --policy-arn arn:policy --region us-east-1";
-    assert_eq!(of(&checks, ROLES).mend[0], attach);
+    assert_eq!(of(&checks, ROLES).commands[0], attach);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
     assert_eq!((of(&checks, ROLES).outcome, of(&checks, SWEEP).outcome), (Fine, Failed));
     let held = of(&made(&json!({ "heldBack": ["prod: 9 of 10 services"] }), &[]), SWEEP).clone();
     assert_eq!(
-        (held.outcome, held.mend[1].as_str()),
+        (held.outcome, held.commands[1].as_str()),
         (Warning, "ecs-mesh sweep --force --stack mesh --region us-east-1")
     );
 }
