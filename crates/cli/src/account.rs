@@ -16,7 +16,7 @@ use aws::{
 };
 use clap::Args;
 use consul::{ConsulAddresses, HttpConsul};
-use diagnosis::{History, Reader, Scope, Tokens, Wanted, clusters::select};
+use diagnosis::{History, Reader, Scope, Tokens, Wanted, select_clusters};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, secret_name::SecretNamePrefix,
@@ -164,7 +164,7 @@ pub(super) fn known(tokens: &ReadTokens) -> Option<&Tokens> {
 
 /// The clusters with these names or ARNs; every cluster, without any.
 pub(super) async fn selected(ecs: &AwsEcs, named: &[String]) -> Result<Vec<ClusterArn>, Failure> {
-    select(ecs, named).await.map_err(Failure::new)
+    select_clusters(ecs, named).await.map_err(Failure::new)
 }
 
 /// The log groups in the template that have lines about tasks. The audit has none: `why` audits the revision again.

@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 use crate::{CatalogReading, Member, MemberService, ObservedCluster, Outside, TokenSource, Tokens};
 
-pub(crate) const CONFIG: &str =
+const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
 pub(crate) const INIT: &str = "consul-ecs-mesh-init";
 

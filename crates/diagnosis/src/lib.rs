@@ -1,7 +1,7 @@
 //! What is wrong with the services of the mesh: what ECS runs, compared with what Consul has registered.
 //!
 //! ```text
-//!  clusters::select ─▶ Reader::read ─▶ Observed ─┬▶ status ─▶ StatusReport
+//!  select_clusters ─▶ Reader::read ─▶ Observed ─┬▶ status ─▶ StatusReport
 //!     which clusters     ECS, Consul     values  │   pure       rows and verdicts
 //!                                                ├▶ inventory ─▶ InventoryReport
 //!                        History::read ──────────┼▶ why ────▶ WhyReport
@@ -14,8 +14,6 @@
 //!
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
-mod admission;
-pub mod clusters;
 mod compare;
 pub mod doctor;
 #[cfg(test)]
@@ -26,16 +24,13 @@ mod inventory;
 mod observed;
 mod problem;
 mod reader;
-mod scope;
-mod sorter;
 mod status;
-mod token_source;
+mod tokens;
 mod upgrade;
 mod versions;
 mod why;
 
 pub use self::{
-    admission::Tokens,
     compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
     history::{History, Wanted},
     inventory::{Generation, Images, InventoryReport, InventoryRow, inventory, rows_of_files},
@@ -44,10 +39,9 @@ pub use self::{
         OutsideTask, RunsAs,
     },
     problem::of_consul as consul_problem,
-    reader::Reader,
-    scope::Scope,
+    reader::{Reader, Scope, select_clusters},
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
-    token_source::TokenSource,
+    tokens::{TokenSource, Tokens},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
     versions::Versions,
     why::{

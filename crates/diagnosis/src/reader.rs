@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use aws::ecs::{AwsEcs, DefinitionState, EcsError, Tasks as _};
+use aws::ecs::{AwsEcs, Clusters as _, DefinitionState, EcsError, Tasks as _};
 use consul::{Acl as _, Catalog as _, ConsulError, HttpConsul, Logins as _, Permissions as _};
 use futures::{StreamExt, stream};
 use mesh::{
@@ -18,17 +18,15 @@ use mesh::{
     mark::HolderMark,
     permission::{Permission, Segment},
     repair::NodeReading,
-    secret_name::SecretNames,
+    secret_name::{SecretNamePrefix, SecretNames},
     tenancy::Tenancy,
     token::ListedToken,
 };
 
 use crate::{
-    admission::Tokens,
-    observed::{CatalogReading, Observed, ObservedCluster, Outside},
+    observed::{CatalogReading, Observed, ObservedCluster, Outside, Sorted, Sorter, controllers},
     problem,
-    scope::Scope,
-    sorter::{Sorted, Sorter, controllers},
+    tokens::Tokens,
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
@@ -294,4 +292,59 @@ fn without_repetitions(mut problems: Vec<String>) -> Vec<String> {
     let mut said = BTreeSet::new();
     problems.retain(|problem| said.insert(problem.clone()));
     problems
+}
+
+/// Why the clusters are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    /// ECS could not list its clusters.
+    #[error(transparent)]
+    Ecs(#[from] EcsError),
+    /// There is no cluster of this name.
+    #[error("there is no cluster {name:?} in this account and region; there is {}", list(.known))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names of all clusters.
+        known: Vec<String>,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The clusters of these ARNs and names; without any, all clusters. ECS lists its clusters only if one is not given by its ARN.
+///
+/// # Errors
+/// ECS could not list its clusters, or a name is not among them.
+pub async fn select_clusters(ecs: &AwsEcs, wanted: &[String]) -> Result<Vec<ClusterArn>, SelectError> {
+    let by_arn: Result<Vec<ClusterArn>, _> = wanted.iter().map(|text| text.parse()).collect();
+    if let (Ok(clusters), false) = (by_arn, wanted.is_empty()) {
+        return Ok(clusters);
+    }
+    let mut all = ecs.list_clusters().await?;
+    all.sort();
+    if wanted.is_empty() {
+        return Ok(all);
+    }
+    let find = |text: &String| {
+        let found = all.iter().find(|cluster| cluster.is_named_by(text)).cloned();
+        found.or_else(|| text.parse().ok()).ok_or_else(|| SelectError::Unknown {
+            name: text.clone(),
+            known: all.iter().map(|cluster| cluster.name().to_owned()).collect(),
+        })
+    };
+    wanted.iter().map(find).collect()
+}
+
+/// How the deployment is configured, as far as it matters here.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The prefix of the names of secrets.
+    pub secret_prefix: SecretNamePrefix,
+    /// The tenancy of tasks without Enterprise tags.
+    pub default_tenancy: Tenancy,
+    /// The hosts of this Consul, as the controller and this reading address it, in lower case.
+    pub consul_hosts: BTreeSet<String>,
 }

@@ -5,9 +5,9 @@ use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName};
 
 use super::{Kind, past::Planned};
 use crate::{
-    admission::Tokens,
     observed::{CatalogReading, Member, Observed, ObservedCluster},
     status::{MAINTENANCE, OnNode, TaskVerdict, facts, verdict},
+    tokens::Tokens,
 };
 
 /// What ECS runs and what Consul has.

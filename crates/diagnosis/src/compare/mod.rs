@@ -21,7 +21,7 @@ use self::{
     end_state::EndState,
     past::{Planned, Sweeps, planned},
 };
-use crate::{admission::Tokens, history::History, observed::Observed};
+use crate::{history::History, observed::Observed, tokens::Tokens};
 
 /// A kind of thing that the controller does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -18,7 +18,7 @@ use mesh::{
 use super::*;
 use crate::{
     observed::{Member, MemberService, Outside, OutsideService, OutsideTask},
-    token_source::TokenSource,
+    tokens::TokenSource,
 };
 
 fn now() -> Timestamp {

@@ -1,26 +1,24 @@
 //! The status of the services of the mesh: a row for each service and cluster, with a verdict.
 
-mod on_node;
 mod report;
-mod service;
 mod task;
 #[cfg(test)]
 mod tests;
 
+use std::{collections::BTreeSet, time::Duration};
+
 use jiff::Timestamp;
-use mesh::identity::MeshService;
-use std::collections::BTreeSet;
+use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed};
 
 pub use self::report::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus};
-use self::service::Row;
-pub(crate) use self::{
-    on_node::{OnNode, TIME_TO_DEREGISTER},
-    service::TIME_TO_RESTART,
-    task::{MAINTENANCE, TaskVerdict, facts, is_service_token_gone, login_tokens, remedy, verdict},
+use self::task::{Leftover, gap};
+pub(crate) use self::task::{
+    MAINTENANCE, OnNode, TIME_TO_DEREGISTER, TaskVerdict, facts, is_service_token_gone, login_tokens, remedy, verdict,
 };
 use crate::{
-    admission::Tokens,
-    observed::{Observed, ObservedCluster},
+    observed::{Member, MemberService, Observed, ObservedCluster},
+    tokens::{ClusterTokens, Tokens},
+    versions::Versions,
 };
 
 /// The status of what was read, at `now`. Consul has these `tokens`; `None` if that is not known.
@@ -42,4 +40,233 @@ fn of_cluster(cluster: &ObservedCluster, tokens: Option<&Tokens>, now: Timestamp
     let rows = all.into_iter().map(|service| Row::new(cluster, service, on_node.as_ref(), &leftovers));
     let tokens = tokens.map(|tokens| tokens.of_cluster(cluster));
     rows.filter_map(|row| row.status(tokens.as_ref(), now)).collect()
+}
+
+/// ECS starts tasks again that fail repeatedly after at most 27 minutes:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/service-throttle-logic.html>
+pub(crate) const TIME_TO_RESTART: Duration = Duration::from_mins(30);
+
+/// What belongs to a service in a cluster.
+struct Row<'a> {
+    cluster: &'a ObservedCluster,
+    service: MeshService,
+    on_node: Option<&'a OnNode<'a>>,
+    ecs_services: Vec<&'a MemberService>,
+    tasks: Vec<&'a Member>,
+    leftovers: Vec<&'a Leftover>,
+}
+
+impl<'a> Row<'a> {
+    fn new(
+        cluster: &'a ObservedCluster,
+        service: MeshService,
+        on_node: Option<&'a OnNode<'a>>,
+        leftovers: &'a [Leftover],
+    ) -> Self {
+        let is_its = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
+        Self {
+            ecs_services: cluster.services.iter().filter(|it| is_its(&it.service)).collect(),
+            tasks: cluster.tasks.iter().filter(|it| is_its(&it.service)).collect(),
+            leftovers: leftovers.iter().filter(|it| is_its(&it.service)).collect(),
+            cluster,
+            service,
+            on_node,
+        }
+    }
+
+    /// The status; `None` if only tasks are left that were run by hand and have stopped.
+    fn status(&self, tokens: Option<&ClusterTokens<'_>>, now: Timestamp) -> Option<ServiceStatus> {
+        let living: Vec<&Member> = self.tasks.iter().copied().filter(|it| it.state.task.phase.is_living()).collect();
+        if living.is_empty() && self.ecs_services.is_empty() && self.leftovers.is_empty() {
+            return None;
+        }
+        let verdicts: Vec<(&Member, TaskVerdict)> =
+            living.iter().map(|it| (*it, verdict(it, self.cluster, self.on_node, tokens, now))).collect();
+        let running = living.iter().filter(|it| is_running(it)).count();
+        let faults = self.faults(&verdicts, running, now);
+        let (state, text) = self.verdict(&verdicts, running, &faults);
+        let registered = self.on_node.map(|on_node| self.registered(on_node, &living));
+        let tenancy = &self.service.tenancy;
+        Some(ServiceStatus {
+            cluster: self.cluster.arn.to_string(),
+            service: self.service.name.to_string(),
+            partition: tenancy.partition().map(TenancyName::to_string),
+            namespace: tenancy.namespace().map(TenancyName::to_string),
+            ecs_services: self.ecs_services.iter().map(|it| it.state.name.clone()).collect(),
+            desired_tasks: self.desired(),
+            running_tasks: running,
+            instances: registered.map(|(all, _)| all),
+            passing_instances: registered.map(|(_, passing)| passing),
+            versions: self.versions(&living),
+            tokens: self.tokens(&living),
+            last_change: self.last_change(),
+            state,
+            verdict: text,
+            faults,
+            tasks: self.task_rows(&verdicts, tokens),
+        })
+    }
+
+    fn desired(&self) -> Option<usize> {
+        let all = self.ecs_services.iter().map(|it| it.state.desired);
+        (!self.ecs_services.is_empty()).then(|| all.sum())
+    }
+
+    /// How many instances Consul has, and how many of them pass.
+    fn registered(&self, on_node: &OnNode<'_>, living: &[&Member]) -> (usize, usize) {
+        let registered = living.iter().filter(|member| on_node.is_registered(&facts(member, self.cluster)));
+        let ids = registered.map(|member| member.state.task.arn.id());
+        let ids: Vec<_> = ids.chain(self.leftovers.iter().map(|it| &it.task)).collect();
+        (ids.len(), ids.iter().filter(|id| on_node.failing(id).is_empty()).count())
+    }
+
+    fn versions(&self, living: &[&Member]) -> Versions {
+        let mut versions = Versions::default();
+        let of_tasks = living.iter().map(|member| &member.definition);
+        let of_services = self.ecs_services.iter().filter_map(|it| it.definition.as_ref());
+        let all = of_tasks.chain(of_services.filter(|_| living.is_empty()));
+        all.for_each(|definition| versions.add(definition));
+        versions
+    }
+
+    fn tokens(&self, living: &[&Member]) -> Vec<crate::tokens::TokenSource> {
+        let of_tasks = living.iter().map(|member| &member.token);
+        let of_services = self.ecs_services.iter().map(|it| &it.token).filter(|_| living.is_empty());
+        of_tasks.chain(of_services).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn last_change(&self) -> Option<Change> {
+        let deployed = self.ecs_services.iter().filter_map(|it| it.state.deployed_at);
+        let deployed = deployed.map(|at| Change { at, what: ChangeKind::Deployment });
+        let tasks = || self.tasks.iter().map(|member| &member.state.task);
+        let started = tasks().filter_map(|task| task.placement.started_at.or(task.placement.created_at));
+        let started = started.map(|at| Change { at, what: ChangeKind::TaskStarted });
+        let stopped = tasks().filter_map(|task| task.stopped_at);
+        let stopped = stopped.map(|at| Change { at, what: ChangeKind::TaskStopped });
+        deployed.chain(started).chain(stopped).max()
+    }
+
+    /// All that is wrong, worst first.
+    fn faults(&self, verdicts: &[(&Member, TaskVerdict)], running: usize, now: Timestamp) -> Vec<String> {
+        let total = verdicts.len();
+        let of = |is_kind: fn(&TaskVerdict) -> bool, what: &str| -> Option<String> {
+            let mut found = verdicts.iter().map(|(_, verdict)| verdict).filter(|verdict| is_kind(verdict));
+            let first = found.next()?;
+            let why = first.to_string();
+            let why = why.split_once(": ").map_or("", |(_, why)| why).to_owned();
+            let count = found.count() + 1;
+            let subject = if count == total { all_of(total) } else { format!("{count} of {total} tasks") };
+            let verb = if count == 1 { "is" } else { "are" };
+            Some(if why.is_empty() {
+                format!("{subject} {verb} {what}")
+            } else {
+                format!("{subject} {verb} {what}: {why}")
+            })
+        };
+        let mut faults = Vec::new();
+        if running == 0 {
+            faults.extend(self.too_few(running, now));
+        }
+        faults.extend(of(|it| matches!(it, TaskVerdict::NotRegistered(_)), "not registered"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Broken(_)), "to be replaced"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Drained(_)), "drained"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::NotPassing(_)), "not passing"));
+        if running > 0 {
+            faults.extend(self.too_few(running, now));
+        }
+        faults.extend(of(|it| matches!(it, TaskVerdict::Disconnected), "without contact to ECS"));
+        match self.leftovers.len() {
+            0 => {}
+            1 => faults.push("1 instance in Consul has no running task".to_owned()),
+            count => faults.push(format!("{count} instances in Consul have no running task")),
+        }
+        faults
+    }
+
+    /// Fewer tasks run than are wanted, and one has failed, or cannot be started.
+    fn too_few(&self, running: usize, now: Timestamp) -> Option<String> {
+        let desired = self.desired().filter(|desired| running < *desired)?;
+        // An older failure is not why a task is missing now: ECS has started others since.
+        let is_recent = |at: &Timestamp| elapsed(*at, now) < TIME_TO_RESTART;
+        let failures = self.tasks.iter().filter_map(|it| Some((it.state.task.stopped_at?, it.state.failure.as_ref()?)));
+        let failures = failures.filter(|(at, _)| is_recent(at));
+        let newest = failures.max().map(|(_, failure)| format!("the last one to stop: {failure}"));
+        let trouble = || self.ecs_services.iter().find_map(|it| it.state.trouble.clone());
+        let why = newest.or_else(|| trouble().map(|trouble| format!("ECS {trouble}")));
+        let is_coming = self.tasks.iter().any(|it| it.state.task.phase == TaskPhase::Active && !is_running(it));
+        match why {
+            Some(why) => Some(format!("{running} of {desired} desired tasks {} running: {why}", verb(running))),
+            None if is_coming => None,
+            None => Some(format!("{running} of {desired} desired tasks {} running", verb(running))),
+        }
+    }
+
+    fn verdict(&self, verdicts: &[(&Member, TaskVerdict)], running: usize, faults: &[String]) -> (State, String) {
+        if let Some(worst) = faults.first() {
+            let more = faults.len() - 1;
+            return (State::Faulty, if more == 0 { worst.clone() } else { format!("{worst} (and {more} more)") });
+        }
+        let worst = verdicts.iter().map(|(_, verdict)| verdict).min();
+        match worst {
+            Some(TaskVerdict::Unknown) => (State::Unknown, "unknown: Consul could not be read".to_owned()),
+            Some(TaskVerdict::Starting(_)) => {
+                let ready = verdicts.iter().filter(|(_, verdict)| *verdict == TaskVerdict::Healthy).count();
+                let wanted = self.desired().unwrap_or(verdicts.len());
+                (State::Starting, format!("starting: {ready} of {wanted} tasks {} ready", verb(ready)))
+            }
+            None if self.desired() == Some(0) => (State::ScaledToZero, "scaled to zero".to_owned()),
+            _ if self.desired().is_some_and(|desired| running < desired) => (State::Starting, "starting".to_owned()),
+            Some(TaskVerdict::Stopping) if running == 0 => (State::Stopping, "stopping".to_owned()),
+            _ => (State::Healthy, "healthy".to_owned()),
+        }
+    }
+
+    fn task_rows(&self, verdicts: &[(&Member, TaskVerdict)], tokens: Option<&ClusterTokens<'_>>) -> Vec<TaskStatus> {
+        let of_tasks = verdicts.iter().map(|(member, verdict)| {
+            let task = &member.state.task;
+            let gap = self.on_node.zip(tokens).and_then(|(on_node, it)| gap(member, self.cluster, on_node, it.all));
+            TaskStatus {
+                id: task.arn.id().to_string(),
+                revision: Some(revision(&task.definition)),
+                last_status: Some(member.state.last_status.clone()),
+                started_at: task.placement.started_at,
+                is_registered: self.on_node.map(|on_node| on_node.is_registered(&facts(member, self.cluster))),
+                unproven: gap.map(|gap| gap.to_string()),
+                state: verdict.state(),
+                verdict: verdict.to_string(),
+            }
+        });
+        let of_leftovers = self.leftovers.iter().map(|leftover| TaskStatus {
+            id: leftover.task.to_string(),
+            revision: None,
+            last_status: None,
+            started_at: None,
+            is_registered: Some(true),
+            unproven: None,
+            state: State::Faulty,
+            verdict: "its instance in Consul has no running task".to_owned(),
+        });
+        of_tasks.chain(of_leftovers).collect()
+    }
+}
+
+fn is_running(member: &Member) -> bool {
+    member.state.task.phase == TaskPhase::Active && member.state.task.placement.is_running
+}
+
+fn verb(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+fn all_of(total: usize) -> String {
+    match total {
+        1 => "the task".to_owned(),
+        2 => "both tasks".to_owned(),
+        total => format!("all {total} tasks"),
+    }
+}
+
+/// `family:revision`.
+fn revision(definition: &TaskDefinitionArn) -> String {
+    format!("{}:{}", definition.family(), definition.revision())
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{token_source::TokenSource, versions::Versions};
+use crate::{tokens::TokenSource, versions::Versions};
 
 /// Whether something is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

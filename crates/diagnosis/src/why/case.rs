@@ -15,9 +15,9 @@ use report::{LogAction, LogLine, LogOutcome};
 
 use super::further::Further;
 use crate::{
-    admission::ClusterTokens,
     observed::{Member, MemberService, ObservedCluster},
     status::{OnNode, TaskVerdict, facts, verdict},
+    tokens::ClusterTokens,
 };
 
 /// How long a failure or a guard explains what is wrong: the messages of an event are retried, and each sweep meets the guard again.

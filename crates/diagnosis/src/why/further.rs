@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::moment::moment;
 use crate::{
-    admission::Tokens,
     history::History,
     observed::{Observed, ObservedCluster},
+    tokens::Tokens,
 };
 
 /// An error that the audit finds in a revision.

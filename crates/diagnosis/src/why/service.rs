@@ -17,9 +17,9 @@ use super::{
     timeline::{Timeline, stopped, task_in_ecs},
 };
 use crate::{
-    admission::Tokens,
     observed::{Member, Observed, ObservedCluster},
     status::{ServiceStatus, State, TIME_TO_RESTART, status},
+    tokens::Tokens,
 };
 
 /// The services with a name.

@@ -6,7 +6,7 @@ use report::{LogAction, LogLine, LogOutcome};
 use super::{Case, Cause, Conclusion, moment};
 use crate::{
     status::{is_service_token_gone, login_tokens},
-    token_source::TokenSource,
+    tokens::TokenSource,
 };
 
 /// Who deleted a token, by the controller's log.

@@ -1,0 +1,116 @@
+//! How tasks get their ACL tokens, the tokens in Consul, and what they prove of admission ([`mesh::admission`]). The second
+//! proof, the IAM role of a task, is read and judged by the sweep alone.
+
+use std::collections::BTreeSet;
+
+use aws::ecs::DefinitionState;
+use mesh::{
+    admission::{Claim, TokenFacts, TokenGap},
+    broken::LoginTokens,
+    identity::MeshIdentity,
+    phase::TaskPhase,
+    repair::TaskFacts,
+    required::TokenRules,
+    token::ListedToken,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::observed::ObservedCluster;
+
+/// The tokens of tasks and services in Consul, without their secret IDs.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    /// As Consul lists them.
+    pub listed: Vec<ListedToken>,
+    /// What decides what they grant; `None` with the default policy `allow`, where nothing has to be proven. An error says why
+    /// it could not be read, in one sentence.
+    pub facts: Result<Option<TokenFacts>, String>,
+    /// The hosts of this Consul, with which global tokens of another datacenter are told from those of this one.
+    pub consul_hosts: BTreeSet<String>,
+}
+
+impl Tokens {
+    /// Why no login token proves that Consul has admitted a task as what it claims to be; `None` if one does, if nothing has to be
+    /// proven, or if it is not known.
+    pub(crate) fn gap(&self, task: &TaskFacts<'_>, claim: &Claim<'_>) -> Option<TokenGap> {
+        let facts = self.facts.as_ref().ok()?.as_ref()?;
+        let login = task.config().ok().and_then(|config| config.login().cloned());
+        let uses_this_consul = login.is_some_and(|login| login.uses(&self.consul_hosts));
+        claim.proven_by_token(&self.listed, facts, uses_this_consul).err()
+    }
+
+    /// The tokens, with the login tokens of the tasks of a cluster.
+    pub(crate) fn of_cluster<'a>(&'a self, cluster: &'a ObservedCluster) -> ClusterTokens<'a> {
+        let tasks = cluster.tasks.iter().map(|member| &member.state.task);
+        let running = tasks.filter(|task| task.phase == TaskPhase::Active).map(|task| (&cluster.arn, task.arn.id()));
+        ClusterTokens { all: self, logins: LoginTokens::new(&self.listed, running) }
+    }
+}
+
+/// The tokens in Consul, as far as the tasks of one cluster are concerned.
+pub(crate) struct ClusterTokens<'a> {
+    pub(crate) all: &'a Tokens,
+    pub(crate) logins: LoginTokens<'a>,
+}
+
+/// How a task gets its ACL token.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "source", rename_all = "kebab-case")]
+pub enum TokenSource {
+    /// It logs in.
+    AuthMethod {
+        /// The auth method, if its configuration names one.
+        method: Option<String>,
+    },
+    /// It reads secrets.
+    SecretsManager {
+        /// Their names.
+        secrets: Vec<String>,
+    },
+    /// It has none: its configuration neither has a login nor does it read a secret of the controller.
+    None,
+    /// Its configuration is not known.
+    Unknown,
+}
+
+/// The login in `CONSUL_ECS_CONFIG_JSON`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    consul_login: Option<Login>,
+}
+
+#[derive(Deserialize)]
+struct Login {
+    #[serde(default)]
+    enabled: bool,
+    method: Option<String>,
+}
+
+impl TokenSource {
+    /// How the tasks of a definition get their tokens. A secret that is read counts even if the task is configured to log
+    /// in: consul-ecs skips the login then.
+    pub(crate) fn of(state: &DefinitionState, identity: &MeshIdentity, rules: TokenRules<'_>) -> Self {
+        let read = rules.read(identity);
+        if !read.is_empty() {
+            return Self::SecretsManager { secrets: read.iter().map(|holder| rules.names.of(holder)).collect() };
+        }
+        let config = state.definition.config_json.as_deref().and_then(|json| serde_json::from_str::<Config>(json).ok());
+        match config.map(|config| config.consul_login) {
+            Some(Some(login)) if login.enabled => Self::AuthMethod { method: login.method },
+            Some(_) => Self::None,
+            None => Self::Unknown,
+        }
+    }
+
+    /// It, in one or two words.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::AuthMethod { .. } => "auth method",
+            Self::SecretsManager { .. } => "Secrets Manager",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
