@@ -81,7 +81,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPo
     let ecs = Arc::new(AwsEcs::new(aws));
     let servers = discovery::servers(&settings.consul_addresses, ecs.clone());
     let consul = HttpConsul::new(servers, &tls, credential, retry_policy)?;
-    let consul = Arc::new(if settings.scope.operation.acts() { consul } else { consul.accepting_hidden_secrets() });
+    let consul = Arc::new(if settings.scope.mode.acts() { consul } else { consul.accepting_hidden_secrets() });
     Ok(Edges {
         bootstrap: consul.clone(),
         consul,

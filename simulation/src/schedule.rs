@@ -208,7 +208,7 @@ impl Schedule {
         let is_promised = self.with(|world| {
             let scenario = &world.scenario;
             let is_read_in_time = scenario.lag == 0 && scenario.late_answers == 1 && scenario.late_effects == 1;
-            world.scope.operation.acts() && world.scope.repair == RepairMode::On && is_read_in_time
+            world.scope.mode.acts() && world.scope.repair == RepairMode::On && is_read_in_time
         });
         if !is_promised || self.is_broken() || !self.shared.pending.lock().unwrap().is_empty() {
             return;

@@ -209,21 +209,21 @@ const RESERVED: Duration = Duration::from_secs(1);
 /// Collects and sends the controller's own events.
 pub(crate) struct Announcer {
     bus: Arc<dyn EventPublisher>,
-    operation: Mode,
+    mode: Mode,
     /// Whether the events that belong to the end of every task are sent too.
     sends_routine: bool,
     pending: Mutex<Vec<OwnEvent>>,
 }
 
 impl Announcer {
-    pub(crate) fn new(bus: &Arc<dyn EventPublisher>, operation: Mode, sends_routine: bool) -> Self {
-        Self { bus: Arc::clone(bus), operation, sends_routine, pending: Mutex::default() }
+    pub(crate) fn new(bus: &Arc<dyn EventPublisher>, mode: Mode, sends_routine: bool) -> Self {
+        Self { bus: Arc::clone(bus), mode, sends_routine, pending: Mutex::default() }
     }
 
     /// Counts, logs and announces that a task was healed, or only logs and announces that it would have been: as a warning,
     /// because something was wrong.
     pub(crate) fn healed(&self, healing: Healing) {
-        count(self.operation, healing.kind.counted(), 1);
+        count(self.mode, healing.kind.counted(), 1);
         let Healing { kind, cluster, task_id, service, reason, in_ecs, in_consul } = healing.clone();
         LogLine {
             cluster_arn: Some(cluster.to_string()),
@@ -232,7 +232,7 @@ impl Announcer {
             reason: Some(reason),
             in_ecs: Some(in_ecs),
             in_consul: Some(in_consul),
-            ..LogLine::of(kind.action(), self.operation)
+            ..LogLine::of(kind.action(), self.mode)
         }
         .warn();
         self.announce(&Announcement::Healed(healing));
@@ -244,7 +244,7 @@ impl Announcer {
             return;
         }
         let mut detail = announcement.detail();
-        detail.insert("mode".to_owned(), json!(self.operation.as_str()));
+        detail.insert("mode".to_owned(), json!(self.mode.as_str()));
         let detail = serde_json::Value::Object(detail).to_string();
         let event = OwnEvent { detail_type: announcement.detail_type(), resource: None, detail };
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).push(event);
@@ -269,8 +269,8 @@ impl Announcer {
 }
 
 /// Counts what was done: in mode `observe`, nothing was.
-pub(crate) fn count(operation: Mode, counted: Counted, number: usize) {
-    if operation.acts() {
+pub(crate) fn count(mode: Mode, counted: Counted, number: usize) {
+    if mode.acts() {
         counted.add(number);
     }
 }

@@ -54,10 +54,10 @@ pub(crate) struct InstallationCheck {
 impl InstallationCheck {
     pub(crate) fn new(scope: &Scope, edges: &Edges, tasks: &TaskReader) -> Self {
         let observing = observing::in_mode(Mode::Observe, edges.clone());
-        let scope_of_reads = Arc::new(Scope { operation: Mode::Observe, ..scope.clone() });
+        let scope_of_reads = Arc::new(Scope { mode: Mode::Observe, ..scope.clone() });
         let tasks = TaskReader { scope: scope_of_reads, ..tasks.clone() };
         Self {
-            mode: scope.operation,
+            mode: scope.mode,
             needs_operator: scope.needs_operator(),
             consul: edges.bootstrap.clone(),
             bootstrap: Bootstrap::new(&observing, &tasks),
@@ -157,7 +157,7 @@ impl Preflight {
         let mut tenancies = self.scope.tenancies();
         let required = |patterns: &[ClusterPattern]| {
             let scope = &self.scope;
-            match scope.operation {
+            match scope.mode {
                 Mode::Act => required(&scope.clusters, patterns, scope.needs_operator()),
                 Mode::Observe => required_to_observe(),
             }

@@ -28,10 +28,10 @@ use crate::{
     bootstrap::client_agent_policy,
     clock::Deadline,
     error::ControllerError,
-    outcome::{Basis, Effect, Outcome},
+    outcome::{Effect, Outcome, PlanSource},
     survey::{Survey, Surveyor, SweepOrder},
     tasks::TaskReader,
-    tokens::{Case, Tokens},
+    tokens::{TokenUsage, Tokens},
 };
 
 /// The most rounds: each removes what was created during the previous one.
@@ -64,9 +64,9 @@ impl Cleanup {
     /// Removes every token, service, check and node that the controller owns.
     pub(crate) async fn run(&self, deadline: Deadline) -> CleanupReport {
         let mut report = CleanupReport::default();
-        let operation = self.tasks.scope.operation;
+        let mode = self.tasks.scope.mode;
         // What was not removed would be found again.
-        let rounds = if operation.acts() { ROUNDS } else { 1 };
+        let rounds = if mode.acts() { ROUNDS } else { 1 };
         for _ in 0..rounds {
             report.problems.clear();
             if self.round(&mut report, deadline).await == Effect::Unchanged {
@@ -78,7 +78,7 @@ impl Cleanup {
         }
         info!(
             action = "clean_up",
-            outcome = operation.done(),
+            outcome = mode.done(),
             tokens = report.tokens,
             services = report.services,
             nodes = report.nodes
@@ -98,12 +98,12 @@ impl Cleanup {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
-        if living > 0 && self.tasks.scope.operation.acts() {
+        if living > 0 && self.tasks.scope.mode.acts() {
             warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        let basis = Basis::Survey(&survey.observed.secrets);
-        for Outcome { planned, result } in self.applier.apply(self.leftovers(&survey), basis, deadline).await {
+        let source = PlanSource::Survey(&survey.observed.secrets);
+        for Outcome { planned, result } in self.applier.apply(self.leftovers(&survey), source, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
                 (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
@@ -189,7 +189,7 @@ impl Cleanup {
                 warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
             }
         }
-        let named = self.tokens.reconcile(holder, Case::Ended(&retirement), None).await?;
+        let named = self.tokens.reconcile(holder, TokenUsage::Ended(&retirement), None).await?;
         Ok(removed + usize::from(named == Effect::Done))
     }
 
@@ -200,7 +200,7 @@ impl Cleanup {
         let using =
             self.acl.tokens(partition, &|token| token.grants.policies.contains(&name)).await?.unwrap_or_default();
         if using.is_empty() && self.acl.delete_policy(&client_agent_policy(partition, &name)).await? {
-            info!(action = "delete_policy", outcome = self.tasks.scope.operation.done(), policy = name);
+            info!(action = "delete_policy", outcome = self.tasks.scope.mode.done(), policy = name);
         }
         Ok(())
     }

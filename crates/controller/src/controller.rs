@@ -43,7 +43,7 @@ pub struct Controller {
 impl Controller {
     /// A controller with empty caches. In mode `observe` it sends no write, except to its own queue and the event bus.
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        let edges = observing::in_mode(scope.operation, edges);
+        let edges = observing::in_mode(scope.mode, edges);
         let scope = Arc::new(scope);
         let tasks = TaskReader {
             scope: Arc::clone(&scope),
@@ -51,7 +51,7 @@ impl Controller {
             clock: Arc::clone(&edges.clock),
             contradictions: Arc::new(TimestampCache::new()),
         };
-        let announcer = Arc::new(Announcer::new(&edges.events, scope.operation, scope.announces_routine));
+        let announcer = Arc::new(Announcer::new(&edges.events, scope.mode, scope.announces_routine));
         let tokens = Arc::new(Tokens {
             scope: Arc::clone(&scope),
             acl: edges.consul.clone(),
@@ -66,7 +66,8 @@ impl Controller {
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
         let observer =
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
-        let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
+        let surveyor =
+            Arc::new(Surveyor { tasks: tasks.clone(), tokens: Arc::clone(&tokens), consul: Arc::clone(&edges.consul) });
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
         let sweep = Arc::new(Sweep {
             tasks: tasks.clone(),
@@ -98,7 +99,7 @@ impl Controller {
 
     /// Whether it acts.
     pub fn mode(&self) -> Mode {
-        self.scope.operation
+        self.scope.mode
     }
 
     /// How often sweeps are scheduled.

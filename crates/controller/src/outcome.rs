@@ -15,7 +15,7 @@ pub(crate) type Changes = BTreeMap<TaskArn, TaskChange>;
 
 /// The source of a plan.
 #[derive(Clone, Copy)]
-pub(crate) enum Basis<'a> {
+pub(crate) enum PlanSource<'a> {
     /// Events, which may be stale.
     Events(&'a Changes),
     /// A survey of whole clusters, with the secrets as they were read.

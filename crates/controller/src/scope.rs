@@ -32,9 +32,9 @@ pub struct Scope {
     /// The clusters.
     pub clusters: ClusterSelection,
     /// Whether anything outside of the stack is changed.
-    pub operation: Mode,
+    pub mode: Mode,
     /// How tasks get their tokens.
-    pub mode: TokenMode,
+    pub token_mode: TokenMode,
     /// How secrets are named.
     pub names: SecretNames,
     /// How long an idle service keeps its token.
@@ -65,7 +65,7 @@ impl Scope {
     /// Whether the controller's token requires [`mesh::permission::OPERATOR`]: Consul has partitions, or there are client
     /// agents for certain.
     pub fn needs_operator(&self) -> bool {
-        let has_agents = self.bootstrap.extent == BootstrapExtent::Full || self.mode == TokenMode::SecretsManager;
+        let has_agents = self.bootstrap.extent == BootstrapExtent::Full || self.token_mode == TokenMode::SecretsManager;
         has_agents || self.tenancies().keys().any(|tenancy| tenancy.partition().is_some())
     }
 
@@ -122,13 +122,13 @@ impl Scope {
 
     /// What decides which tokens a task requires.
     pub fn tokens(&self) -> TokenRules<'_> {
-        TokenRules { mode: self.mode, names: &self.names }
+        TokenRules { mode: self.token_mode, names: &self.names }
     }
 
     /// The rules of a plan for events, at `now`.
     pub fn rules(&self, now: Timestamp) -> Rules<'_> {
         Rules {
-            mode: self.mode,
+            mode: self.token_mode,
             clusters: &self.clusters,
             names: &self.names,
             grace: self.grace,

@@ -177,8 +177,8 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
     let names = SecretNames::new(prefix, client_token.clone(), default_tenancy.clone(), &clusters);
     let scope = Scope {
         names,
-        operation: variables.optional("MODE")?.unwrap_or_default(),
-        mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
+        mode: variables.optional("MODE")?.unwrap_or_default(),
+        token_mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
         bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),
         unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,

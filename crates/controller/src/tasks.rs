@@ -70,8 +70,8 @@ impl TaskReader {
     /// Why the client agent of a task cannot log in: consul-ecs 0.5 and 0.6 need the auth method of client agents.
     fn unsupported_agent(&self, runs_client_agent: bool, identity: &MeshIdentity) -> Option<&'static str> {
         let logs_in = runs_client_agent && self.scope.tokens().read(identity).is_empty();
-        let is_missing =
-            self.scope.mode != TokenMode::SecretsManager && self.scope.bootstrap.extent == BootstrapExtent::Dataplane;
+        let is_missing = self.scope.token_mode != TokenMode::SecretsManager
+            && self.scope.bootstrap.extent == BootstrapExtent::Dataplane;
         (logs_in && is_missing).then_some("its Consul client agent logs in, which needs Bootstrap full")
     }
 

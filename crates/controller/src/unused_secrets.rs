@@ -71,7 +71,7 @@ impl UnusedSecrets {
     /// depends on it is deleted.
     pub(crate) async fn run(&self, order: UnusedSecretsOrder, deadline: Deadline) -> UnusedSecretsReport {
         let mut report = UnusedSecretsReport::default();
-        if self.tasks.scope.mode == TokenMode::SecretsManager {
+        if self.tasks.scope.token_mode == TokenMode::SecretsManager {
             report.left = Some("in mode secrets-manager, tasks may read secrets that no definition names".to_owned());
             return report;
         }
@@ -190,7 +190,7 @@ impl UnusedSecrets {
         let is_deleted = self.secrets.confirm_deletion(&secret.name, &secret.version).await?;
         marked?;
         if is_deleted {
-            info!(action = "delete_secret", outcome = self.tasks.scope.operation.done(), secret = secret.name);
+            info!(action = "delete_secret", outcome = self.tasks.scope.mode.done(), secret = secret.name);
         }
         Ok(is_deleted)
     }

@@ -77,10 +77,10 @@ fn all() -> Vec<Announcement> {
 }
 
 /// The events that are sent for all announcements, as they are on the bus.
-async fn sent(operation: Mode, sends_routine: bool) -> Vec<Value> {
+async fn sent(mode: Mode, sends_routine: bool) -> Vec<Value> {
     let bus = Arc::new(Bus::default());
     let shared: Arc<dyn EventPublisher> = bus.clone();
-    let announcer = Announcer::new(&shared, operation, sends_routine);
+    let announcer = Announcer::new(&shared, mode, sends_routine);
     for announcement in all() {
         announcer.announce(&announcement);
     }

@@ -22,7 +22,7 @@ use crate::{
     clock::{Clock, Deadline},
     edges::Consul,
     error::ControllerError,
-    outcome::{Basis, Effect, Outcome, concurrently},
+    outcome::{Effect, Outcome, PlanSource, concurrently},
 };
 
 /// How long Consul may take to report the agent of a stopped task as failed. After that, the sweep removes it.
@@ -40,21 +40,21 @@ pub(super) struct Nodes {
     pub(super) consul: Arc<dyn Consul>,
     pub(super) permissions: Arc<dyn Permissions>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) operation: Mode,
+    pub(super) mode: Mode,
 }
 
 impl Nodes {
     pub(super) async fn force_leave_all(
         &self,
         agents: Group<ClientAgent>,
-        basis: Basis<'_>,
+        source: PlanSource<'_>,
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let work = agents.into_iter().map(|(agent, planned)| async move {
             let name = &agent.member.name;
             let result = match planned.action {
                 Action::ForceLeave(_) => deadline.run(self.force_leave_failed(&agent)).await,
-                _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
+                _ if self.is_fresh(&planned, source) => Err(ControllerError::AgentStillAlive(name.clone())),
                 _ => Ok(Effect::Unchanged),
             };
             Outcome { planned, result: result.map_err(Arc::new) }
@@ -79,7 +79,7 @@ impl Nodes {
             }
             left => left?,
         }
-        info!(action = "force_leave", outcome = self.operation.done(), node = name);
+        info!(action = "force_leave", outcome = self.mode.done(), node = name);
         Ok(Effect::Done)
     }
 
@@ -90,8 +90,8 @@ impl Nodes {
     }
 
     /// Whether the events of an action are so recent that Consul may not have reported the agent as failed yet.
-    fn is_fresh(&self, planned: &Planned, basis: Basis<'_>) -> bool {
-        let Basis::Events(changes) = basis else { return false };
+    fn is_fresh(&self, planned: &Planned, source: PlanSource<'_>) -> bool {
+        let PlanSource::Events(changes) = source else { return false };
         let now = self.clock.now();
         let mut times = planned.tasks.iter().filter_map(|task| changes.get(task)).map(|change| change.time);
         times.any(|time| elapsed(time, now) < AGENT_LAG)
@@ -113,7 +113,7 @@ impl Nodes {
             return Ok(Effect::Unchanged);
         }
         self.consul.deregister_node(name, &node.tenancy).await?;
-        info!(action = "deregister_node", outcome = self.operation.done(), cluster_arn = name);
+        info!(action = "deregister_node", outcome = self.mode.done(), cluster_arn = name);
         Ok(Effect::Done)
     }
 }
@@ -175,27 +175,27 @@ fn without_proxy(instance: &ServiceInstance, reason: DrainReason) -> Option<Heal
     })
 }
 
-pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], operation: Mode) {
-    count(operation, Counted::InstancesDrained, 1);
+pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], mode: Mode) {
+    count(mode, Counted::InstancesDrained, 1);
     LogLine {
         task_id: tasks.first().map(|task| task.id().to_string()),
         cluster_arn: Some(check.node.clone()),
         service: Some(check.service_name.clone()),
         check_id: Some(check.id.clone()),
         reason: Some(check.output.clone()),
-        ..LogLine::of(LogAction::MarkCritical, operation)
+        ..LogLine::of(LogAction::MarkCritical, mode)
     }
     .info();
 }
 
-pub(super) fn log_deregistration(instance: &ServiceInstance, operation: Mode) {
-    count(operation, Counted::InstancesDeregistered, 1);
+pub(super) fn log_deregistration(instance: &ServiceInstance, mode: Mode) {
+    count(mode, Counted::InstancesDeregistered, 1);
     LogLine {
         task_id: Some(instance.task.to_string()),
         cluster_arn: Some(instance.node.clone()),
         service: Some(instance.name.clone()),
         service_id: Some(instance.id.clone()),
-        ..LogLine::of(LogAction::Deregister, operation)
+        ..LogLine::of(LogAction::Deregister, mode)
     }
     .info();
 }

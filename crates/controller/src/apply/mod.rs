@@ -29,9 +29,9 @@ use crate::{
     edges::{Consul, Edges},
     error::ControllerError,
     message::Message,
-    outcome::{Basis, Effect, Outcome, concurrently, concurrently_in_order},
+    outcome::{Effect, Outcome, PlanSource, concurrently, concurrently_in_order},
     scope::Scope,
-    tokens::{Case, Demand, Tokens},
+    tokens::{NeededBy, TokenUsage, Tokens},
 };
 
 /// The longest delay of a message in SQS. If the grace period is longer, the sweep finds the idle service.
@@ -61,7 +61,7 @@ impl Applier {
                 consul: Arc::clone(&consul),
                 permissions: edges.bootstrap.clone(),
                 clock: Arc::clone(&clock),
-                operation: scope.operation,
+                mode: scope.mode,
             },
             consul,
             announcer: Arc::clone(announcer),
@@ -72,7 +72,12 @@ impl Applier {
     }
 
     /// Applies the actions, as far as time allows.
-    pub(crate) async fn apply(&self, planned: Vec<Planned>, basis: Basis<'_>, deadline: Deadline) -> Vec<Outcome> {
+    pub(crate) async fn apply(
+        &self,
+        planned: Vec<Planned>,
+        source: PlanSource<'_>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
         let work = Work::sort(planned);
         let deregister = async {
             let mut outcomes = self.deregister_all(work.instances.into_values(), deadline).await;
@@ -81,12 +86,12 @@ impl Applier {
             outcomes
         };
         let (provisioned, deleted, deregistered, drained, asked, left, revoked) = futures::join!(
-            self.provision_all(work.provisions, basis, deadline),
+            self.provision_all(work.provisions, source, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
             deregister,
             self.mark_all_critical(work.drains.into_values(), deadline),
             self.request_idle_checks(work.idle_checks, deadline),
-            self.nodes.force_leave_all(work.agents, basis, deadline),
+            self.nodes.force_leave_all(work.agents, source, deadline),
             self.reconcile_tokens(work.tokens, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
@@ -111,18 +116,18 @@ impl Applier {
         let work = planned.into_iter().map(|planned| {
             let removal = removal.clone();
             async move {
-                let would_change = async |holder, case| {
+                let would_change = async |holder, usage| {
                     let seen = secrets.get(holder).cloned();
-                    deadline.run(self.tokens.would_change(holder, case, seen)).await.map_err(Arc::new)
+                    deadline.run(self.tokens.would_change(holder, usage, seen)).await.map_err(Arc::new)
                 };
                 let result = match &planned.action {
                     Action::ForceLeave(_) => removal,
                     Action::Provision(holder) => match self.cluster_of(&planned.tasks) {
-                        Ok(cluster) => would_change(holder, Case::Needed(&Demand::Listed(&cluster))).await,
+                        Ok(cluster) => would_change(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster))).await,
                         Err(invalid) => Err(Arc::new(invalid.into())),
                     },
                     Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
-                        would_change(holder, Case::Idle { idle, hops: 0 }).await
+                        would_change(holder, TokenUsage::Idle { idle, hops: 0 }).await
                     }
                     _ => Ok(Effect::Done),
                 };
@@ -135,16 +140,18 @@ impl Applier {
     async fn provision_all(
         &self,
         provisions: Vec<(TokenHolder, Planned)>,
-        basis: Basis<'_>,
+        source: PlanSource<'_>,
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let work = provisions.into_iter().map(|(holder, planned)| async move {
-            let result = match basis {
-                Basis::Events(changes) => {
+            let result = match source {
+                PlanSource::Events(changes) => {
                     let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline.run(self.tokens.reconcile(&holder, Case::Needed(&Demand::Events(&changes)), None)).await
+                    deadline
+                        .run(self.tokens.reconcile(&holder, TokenUsage::Needed(&NeededBy::Events(&changes)), None))
+                        .await
                 }
-                Basis::Survey(secrets) => {
+                PlanSource::Survey(secrets) => {
                     let seen = secrets.get(&holder).cloned();
                     self.provision_surveyed(&holder, &planned.tasks, seen, deadline).await
                 }
@@ -171,7 +178,7 @@ impl Applier {
         deadline: Deadline,
     ) -> Result<Effect, ControllerError> {
         let cluster = self.cluster_of(tasks)?;
-        deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), seen)).await
+        deadline.run(self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), seen)).await
     }
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {
@@ -179,12 +186,12 @@ impl Applier {
             let result = deadline.run(self.consul.delete_token(&token.tenancy, token.accessor)).await;
             if result.is_ok() {
                 let task_id = planned.tasks.first().map(|task| task.id().as_str());
-                let operation = self.scope.operation;
-                count(operation, Counted::LoginTokensDeleted, 1);
+                let mode = self.scope.mode;
+                count(mode, Counted::LoginTokensDeleted, 1);
                 LogLine {
                     task_id: task_id.map(str::to_owned),
                     accessor_id: Some(token.accessor.to_string()),
-                    ..LogLine::of(LogAction::DeleteLoginToken, operation)
+                    ..LogLine::of(LogAction::DeleteLoginToken, mode)
                 }
                 .info();
                 let task_id = task_id.unwrap_or_default().to_owned();
@@ -202,7 +209,7 @@ impl Applier {
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let write = async |instances: &[ServiceInstance]| self.consul.deregister(instances).await;
-        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance, self.scope.operation);
+        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance, self.scope.mode);
         let outcomes = write_in_chunks(groups, deadline, write, log).await;
         announce(&outcomes, &self.announcer);
         outcomes
@@ -214,7 +221,7 @@ impl Applier {
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let write = async |checks: &[HealthCheck]| self.consul.set_checks(checks).await;
-        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_drain(check, tasks, self.scope.operation);
+        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_drain(check, tasks, self.scope.mode);
         let outcomes = write_in_chunks(groups, deadline, write, log).await;
         announce(&outcomes, &self.announcer);
         outcomes
@@ -254,7 +261,7 @@ impl Applier {
         let work = tokens.into_iter().map(|(work, planned)| async move {
             let result = match work {
                 TokenWork::Retire(holder, idle) => {
-                    deadline.run(self.tokens.reconcile(&holder, Case::Idle { idle: &idle, hops: 0 }, None)).await
+                    deadline.run(self.tokens.reconcile(&holder, TokenUsage::Idle { idle: &idle, hops: 0 }, None)).await
                 }
                 TokenWork::DeleteOrphan(holder, token, retirement) => {
                     deadline.run(self.tokens.delete_orphan(&holder, &token, &retirement)).await

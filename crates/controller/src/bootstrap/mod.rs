@@ -69,7 +69,7 @@ impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
         let upserter =
-            Upserter { consul: Arc::clone(&consul), mode: tasks.scope.mode, operation: tasks.scope.operation };
+            Upserter { consul: Arc::clone(&consul), token_mode: tasks.scope.token_mode, mode: tasks.scope.mode };
         Self {
             tasks: tasks.clone(),
             consul,
@@ -99,7 +99,7 @@ impl Bootstrap {
             report.fail("the clusters' nodes".to_owned(), ControllerError::from(Arc::clone(error)).into());
         }
         let active = active(statuses);
-        let is_primary = scope.mode != TokenMode::SecretsManager && self.is_primary(deadline, &mut report).await;
+        let is_primary = scope.token_mode != TokenMode::SecretsManager && self.is_primary(deadline, &mut report).await;
         for tenancy in scope.tenancies().into_keys() {
             let nodes = active.iter().filter(|cluster| scope.tenancies_of(cluster).contains(tenancy));
             let nodes: Vec<&ClusterArn> = nodes.collect();
@@ -137,7 +137,8 @@ impl Bootstrap {
 
     /// Whether clusters get synthetic nodes: tasks that log in register on them.
     pub(crate) fn creates_nodes(&self) -> bool {
-        self.tasks.scope.mode != TokenMode::SecretsManager && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
+        self.tasks.scope.token_mode != TokenMode::SecretsManager
+            && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 
     async fn bootstrap_partition(
@@ -159,7 +160,7 @@ impl Bootstrap {
         let desired = BootstrapTarget {
             extent: scope.bootstrap.extent,
             principals: &principals,
-            mode: scope.mode,
+            token_mode: scope.token_mode,
             nodes,
             tenancy,
             is_primary,

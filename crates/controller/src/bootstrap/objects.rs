@@ -29,7 +29,7 @@ pub(super) struct BootstrapTarget<'a> {
     /// The ARN pattern of the IAM roles that may log in.
     pub principals: &'a str,
     /// How tasks get their tokens: logins require auth methods.
-    pub mode: TokenMode,
+    pub token_mode: TokenMode,
     /// The active clusters, which get a synthetic node.
     pub nodes: &'a [&'a ClusterArn],
     /// The default namespace of the deployment's partition, or Community.
@@ -50,7 +50,7 @@ pub(super) fn desired(target: &BootstrapTarget<'_>) -> Vec<Object> {
         // Namespaces of other creators stay as they are.
         objects.push(namespace_object(partition, namespace));
     }
-    if target.mode != TokenMode::SecretsManager {
+    if target.token_mode != TokenMode::SecretsManager {
         objects.extend(for_logins(target));
     }
     objects

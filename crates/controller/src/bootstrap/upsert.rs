@@ -31,8 +31,8 @@ enum Change {
 /// Creates and extends objects in Consul.
 pub(super) struct Upserter {
     pub(super) consul: Arc<dyn ConsulBootstrap>,
-    pub(super) mode: TokenMode,
-    pub(super) operation: Mode,
+    pub(super) token_mode: TokenMode,
+    pub(super) mode: Mode,
 }
 
 impl Upserter {
@@ -53,7 +53,7 @@ impl Upserter {
                 }
                 match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
-                        if change != Change::Unchanged && self.operation.acts() {
+                        if change != Change::Unchanged && self.mode.acts() {
                             written_objects.push(object);
                         }
                         if !changes.iter().any(|(known, _)| *known == object) {
@@ -64,7 +64,7 @@ impl Upserter {
                     Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
                         written_objects.push(object);
                     }
-                    Err(error) if error.is_acceptable(self.mode) => report.skip(object.to_string(), &error),
+                    Err(error) if error.is_acceptable(self.token_mode) => report.skip(object.to_string(), &error),
                     Err(error) => report.fail(object.to_string(), error),
                 }
             }
@@ -76,7 +76,7 @@ impl Upserter {
         for object in pending {
             report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
-        record(&changes, self.operation, report);
+        record(&changes, self.mode, report);
     }
 
     /// Reads, merges and writes one object.
@@ -118,7 +118,7 @@ fn explain(object: &Object, error: ControllerError) -> BootstrapError {
     }
 }
 
-fn record(changes: &[(&Object, Change)], operation: Mode, report: &mut BootstrapReport) {
+fn record(changes: &[(&Object, Change)], mode: Mode, report: &mut BootstrapReport) {
     for (object, change) in changes {
         let object = object.to_string();
         let (list, outcome) = match change {
@@ -126,8 +126,8 @@ fn record(changes: &[(&Object, Change)], operation: Mode, report: &mut Bootstrap
             Change::Updated => (&mut report.updated, "updated"),
             Change::Unchanged => (&mut report.unchanged, "unchanged"),
         };
-        let is_observed = *change != Change::Unchanged && !operation.acts();
-        info!(action = "bootstrap", outcome = if is_observed { operation.done() } else { outcome }, object);
+        let is_observed = *change != Change::Unchanged && !mode.acts();
+        info!(action = "bootstrap", outcome = if is_observed { mode.done() } else { outcome }, object);
         list.push(object);
     }
 }

@@ -33,7 +33,7 @@ use crate::{
     error::{ControllerError, Failures},
     message::{Delivery, SecondLook, Sorted},
     observe::Observer,
-    outcome::{self, Basis, Changes, concurrently},
+    outcome::{self, Changes, PlanSource, concurrently},
     scope::Scope,
     sweep::Sweep,
     tasks::TaskReader,
@@ -203,7 +203,7 @@ impl TaskEvents {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
                 .applier
-                .apply(plan(&observed, self.scope.rules(self.clock.now())), Basis::Events(changes), deadline)
+                .apply(plan(&observed, self.scope.rules(self.clock.now())), PlanSource::Events(changes), deadline)
                 .await;
             let (conflicts, failed): (Failures, Failures) =
                 outcome::failures(outcomes).into_iter().partition(|(_, error)| error.is_conflict());

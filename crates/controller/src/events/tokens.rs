@@ -19,7 +19,7 @@ use crate::{
     message::RequestedCheck,
     outcome::concurrently,
     tasks::TaskReader,
-    tokens::{Case, Demand, Tokens},
+    tokens::{NeededBy, TokenUsage, Tokens},
 };
 
 /// The error of each check that failed.
@@ -69,7 +69,7 @@ impl IdleChecks {
                 let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);
                 let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
                 if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.clusters.cluster_of(task)) {
-                    self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), None).await?;
+                    self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), None).await?;
                 }
             }
             // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
@@ -77,7 +77,9 @@ impl IdleChecks {
             Idleness::RecentlyStopped(task) => {
                 kept(Some(holder), Some(&task), "a task stopped within the grace period").info();
             }
-            Idleness::Idle(idle) => drop(self.tokens.reconcile(holder, Case::Idle { idle: &idle, hops }, None).await?),
+            Idleness::Idle(idle) => {
+                self.tokens.reconcile(holder, TokenUsage::Idle { idle: &idle, hops }, None).await?;
+            }
         }
         Ok(())
     }
@@ -123,8 +125,8 @@ impl PreProvision {
             }
         };
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
-            let case = Case::Needed(&Demand::Registered(&cluster));
-            deadline.run(self.tokens.reconcile(&holder, case, None)).await.map_err(Arc::new)?;
+            let usage = TokenUsage::Needed(&NeededBy::Registered(&cluster));
+            deadline.run(self.tokens.reconcile(&holder, usage, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use report::Blocked;
 
 use super::{
     Repairs,
-    found::{Found, RepairReport, Unrepaired, facts},
+    found::{Found, RepairReport, facts},
 };
 use crate::{
     clock::Deadline,
@@ -74,9 +74,9 @@ impl Candidate {
     /// Reports what is missing of its instances, with what would prove it. The checks of its registered instances need no proof.
     fn refuse(mut self, token: TokenGap, role: RoleGap, report: &mut RepairReport) -> Option<Found> {
         let why = Unproven { service: self.found.service(), token, role };
-        report.unrepaired.push(Unrepaired::of(&self.found.running, &why));
+        report.leave(&self.found.running, &why);
         let refused = |action| Blocked { action, reason: why.to_string() };
-        report.blocked.extend(self.found.repair().map(|(cluster, repair)| (cluster, refused(repair))));
+        report.of(&self.found.running.cluster).blocked.extend(self.found.repair().map(refused));
         self.found.difference.instances.clear();
         Some(self.found).filter(|found| !found.difference.is_empty() || !found.wrong.is_empty())
     }
@@ -207,10 +207,8 @@ impl Repairs {
         });
         let mut facts = TokenFacts { datacenter, roles: BTreeMap::new() };
         for (role, read) in concurrently(reads).await {
-            match read {
-                Ok(grants) => drop(facts.roles.insert(role, grants.unwrap_or_default())),
-                Err(error) => report.problems.push(Problem::new(None, error)),
-            }
+            let grants = Problem::record(read, None, &mut report.problems);
+            facts.roles.extend(grants.map(|grants| (role, grants.unwrap_or_default())));
         }
         facts
     }
@@ -227,10 +225,8 @@ impl Repairs {
         });
         let mut methods = Methods::new();
         for (name, read) in concurrently(reads).await {
-            match read {
-                Ok(method) => methods.extend(method.map(|method| (name, method))),
-                Err(error) => report.problems.push(Problem::new(None, error)),
-            }
+            let method = Problem::record(read, None, &mut report.problems).flatten();
+            methods.extend(method.map(|method| (name, method)));
         }
         methods
     }
@@ -244,13 +240,8 @@ impl Repairs {
         let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_ROLES);
         let mut roles = Roles::new();
         while let Some((arn, read)) = reads.next().await {
-            match read {
-                Ok(role) => drop(roles.insert(arn, role)),
-                Err(error) => {
-                    report.problems.push(Problem::new(None, error));
-                    break;
-                }
-            }
+            let Some(role) = Problem::record(read, None, &mut report.problems) else { break };
+            roles.insert(arn, role);
         }
         roles
     }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Repairs, SecondLook,
-    found::{Found, RepairReport, Unrepaired, correction, facts},
+    found::{Found, RepairReport, correction, facts},
 };
 use crate::{
     announcement::{Healing, HealingKind, containers_of},
@@ -118,10 +118,7 @@ impl Repairs {
         });
         let mut checks = Vec::new();
         for (cluster, read) in concurrently(reads).await {
-            match read {
-                Ok(read) => checks.extend(read),
-                Err(error) => report.problems.push(Problem::new(Some(cluster), error)),
-            }
+            checks.extend(Problem::record(read, Some(cluster), &mut report.problems).into_iter().flatten());
         }
         checks
     }
@@ -147,7 +144,7 @@ impl Repairs {
         for (wrong, written) in concurrently(writes).await {
             match written {
                 Ok(()) => {
-                    report.count_corrected(&wrong.running.cluster, wrong.checks.len());
+                    report.of(&wrong.running.cluster).corrected += wrong.checks.len();
                     self.announcer.healed(healing(&wrong));
                 }
                 // The task was deregistered since.
@@ -203,13 +200,13 @@ impl RepairReport {
         self.hold_back(tasks, now.iter(), &mut corrections);
         for found in &found {
             let (running, correction) = (&found.running, correction(&found.running, &found.wrong));
-            self.planned.extend(found.repair());
+            let report = self.of(&running.cluster);
+            report.planned.extend(found.repair());
             if scope.losses(&running.task, &running.definition).health_sync {
-                self.planned.extend(correction);
+                report.planned.extend(correction);
             } else {
                 let waits_for = Some(SECOND_LOOK.to_owned());
-                let waiting = |action| Waiting { action, until: None, waits_for };
-                self.waiting.extend(correction.map(|(cluster, action)| (cluster, waiting(action))));
+                report.waiting.extend(correction.map(|action| Waiting { action, until: None, waits_for }));
             }
         }
     }
@@ -231,11 +228,10 @@ impl RepairReport {
             match held.first().and_then(why_held) {
                 Some(why @ HeldBack::TooMany { .. }) => {
                     self.alarms.insert((running.cluster.clone(), why.to_string()));
-                    let held = correction(running, &held);
-                    self.blocked
-                        .extend(held.map(|(cluster, action)| (cluster, Blocked { action, reason: why.to_string() })));
+                    let held = correction(running, &held).map(|action| Blocked { action, reason: why.to_string() });
+                    self.of(&running.cluster).blocked.extend(held);
                 }
-                Some(why @ HeldBack::LastPassing { .. }) => self.unrepaired.push(Unrepaired::of(running, why)),
+                Some(why @ HeldBack::LastPassing { .. }) => self.leave(running, why),
                 None => {}
             }
             *checks = others;

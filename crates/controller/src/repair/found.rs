@@ -12,7 +12,7 @@ use mesh::{
     registration::Registration,
     repair::{Catalog, Difference, NotRepaired, Statuses, TaskFacts},
 };
-use report::{Blocked, CheckStatus, PlannedAction, Waiting};
+use report::{CheckStatus, ClusterReport, PlannedAction, Skipped};
 
 use crate::{
     announcement::{Announcer, Healing, HealingKind, containers_of},
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     /// Its checks with another status than in ECS, as they should be.
     pub(crate) wrong: Vec<HealthCheck>,
     /// A check that passes in Consul, and of which ECS does not tell that it should: in words.
-    unconfirmed: Option<String>,
+    pub(super) unconfirmed: Option<String>,
 }
 
 impl Found {
@@ -44,19 +44,14 @@ impl Found {
     }
 
     /// The registration of what is missing, if something is.
-    pub(super) fn repair(&self) -> Option<(ClusterArn, PlannedAction)> {
+    pub(super) fn repair(&self) -> Option<PlannedAction> {
         let difference = &self.difference;
         let repair = || PlannedAction::Repair {
             task_id: self.running.task.arn.id().to_string(),
             instances: difference.instances.iter().map(|it| it.id.clone()).collect(),
             checks: difference.checks.iter().map(|check| check.id.clone()).collect(),
         };
-        (!difference.is_empty()).then(|| (self.running.cluster.clone(), repair()))
-    }
-
-    /// The report of a check that is left as it is.
-    pub(super) fn unconfirmed(&self) -> Option<Unrepaired> {
-        Some(Unrepaired::of(&self.running, self.unconfirmed.as_ref()?))
+        (!difference.is_empty()).then(repair)
     }
 
     /// What is missing in Consul.
@@ -68,37 +63,36 @@ impl Found {
 }
 
 /// The planned correction of checks of a task.
-pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Option<(ClusterArn, PlannedAction)> {
+pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Option<PlannedAction> {
     let check =
         |check: &HealthCheck| CheckStatus { check_id: check.id.clone(), status: check.status.as_str().to_owned() };
     let task_id = running.task.arn.id().to_string();
     let planned = PlannedAction::CorrectHealth { task_id, checks: checks.iter().map(check).collect() };
-    (!checks.is_empty()).then(|| (running.cluster.clone(), planned))
+    (!checks.is_empty()).then_some(planned)
 }
 
-/// The comparison of tasks with the catalog.
-#[derive(Default)]
-pub(super) struct Compared {
-    pub(super) found: Vec<Found>,
-    pub(super) unrepaired: Vec<Unrepaired>,
-}
-
-/// Compares tasks with the catalog, at `now`.
-pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Scope, now: Timestamp) -> Compared {
-    let mut compared = Compared::default();
+/// Compares tasks with the catalog, at `now`. Reports those that are left as they are.
+pub(super) fn compare(
+    tasks: Vec<RunningTask>,
+    catalog: &Catalog<'_>,
+    scope: &Scope,
+    now: Timestamp,
+    report: &mut RepairReport,
+) -> Vec<Found> {
+    let mut found = Vec::new();
     for running in tasks {
         match facts(&running, scope.is_enterprise()).expected() {
             Ok(expected) => {
                 let Some(difference) = catalog.difference(&expected) else {
-                    compared.unrepaired.push(Unrepaired::of(&running, &NotRepaired::NodeUnread));
+                    report.leave(&running, &NotRepaired::NodeUnread);
                     continue;
                 };
                 let Statuses { wrong, unconfirmed } =
                     facts(&running, scope.is_enterprise()).statuses(&expected, catalog);
                 if !difference.is_empty() || !wrong.is_empty() {
-                    compared.found.push(Found { running, expected, difference, wrong, unconfirmed });
+                    found.push(Found { running, expected, difference, wrong, unconfirmed });
                 } else if let Some(why) = unconfirmed {
-                    compared.unrepaired.push(Unrepaired::of(&running, &why));
+                    report.leave(&running, &why);
                 }
             }
             Err(why) if why.is_normal(&running.task.placement, now) => {}
@@ -107,10 +101,10 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Sc
                 if why != NotRepaired::Disconnected
                     && catalog.has_task(running.task.arn.id())
                     && !scope.losses(&running.task, &running.definition).health_sync => {}
-            Err(why) => compared.unrepaired.push(Unrepaired::of(&running, &why)),
+            Err(why) => report.leave(&running, &why),
         }
     }
-    compared
+    found
 }
 
 pub(super) fn facts(running: &RunningTask, is_enterprise: bool) -> TaskFacts<'_> {
@@ -118,82 +112,46 @@ pub(super) fn facts(running: &RunningTask, is_enterprise: bool) -> TaskFacts<'_>
     TaskFacts { cluster, task, definition, is_enterprise }
 }
 
-/// A task whose entries are left as they are, and why.
-#[derive(Debug, Clone)]
-pub(crate) struct Unrepaired {
-    pub(crate) cluster: ClusterArn,
-    pub(crate) task_id: String,
-    pub(crate) why: String,
-}
-
-impl Unrepaired {
-    pub(crate) fn of(running: &RunningTask, why: &impl ToString) -> Self {
-        let task_id = running.task.arn.id().to_string();
-        Self { cluster: running.cluster.clone(), task_id, why: why.to_string() }
-    }
-}
-
-/// What was repaired in a cluster, in numbers.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Repaired {
-    /// The tasks whose instances or checks were registered again.
-    pub(crate) tasks: usize,
-    /// The checks whose status was corrected.
-    pub(crate) checks: usize,
-}
-
 /// The result of the repairs of a sweep.
 #[derive(Default)]
 pub(crate) struct RepairReport {
-    pub(crate) repaired: BTreeMap<ClusterArn, Repaired>,
-    /// What would be written now.
-    pub(crate) planned: Vec<(ClusterArn, PlannedAction)>,
-    /// What waits for a time or a second look.
-    pub(crate) waiting: Vec<(ClusterArn, Waiting)>,
-    /// What is refused, with its `reason`.
-    pub(crate) blocked: Vec<(ClusterArn, Blocked)>,
-    pub(crate) unrepaired: Vec<Unrepaired>,
+    /// What was done in each cluster, what would be, and which tasks are left as they are.
+    pub(crate) clusters: BTreeMap<ClusterArn, ClusterReport>,
     /// The tasks without a proof among the login tokens whose IAM role proves them.
     pub(crate) proven_by_role: BTreeSet<TaskArn>,
     pub(crate) problems: Vec<Problem>,
-    /// Why the guard holds corrections of a cluster back.
+    /// Why the guard held corrections back.
     pub(crate) alarms: BTreeSet<(ClusterArn, String)>,
 }
 
 impl RepairReport {
-    pub(super) fn count_repaired(&mut self, cluster: &ClusterArn) {
-        self.repaired.entry(cluster.clone()).or_default().tasks += 1;
+    pub(crate) fn of(&mut self, cluster: &ClusterArn) -> &mut ClusterReport {
+        self.clusters.entry(cluster.clone()).or_default()
     }
 
-    pub(super) fn count_corrected(&mut self, cluster: &ClusterArn, checks: usize) {
-        self.repaired.entry(cluster.clone()).or_default().checks += checks;
+    /// Reports a task whose entries are left as they are.
+    pub(super) fn leave(&mut self, running: &RunningTask, why: &impl ToString) {
+        let what = format!("task {}", running.task.arn.id());
+        self.of(&running.cluster).skipped.push(Skipped { what, why: why.to_string() });
     }
 }
 
-/// The broken ones among the running tasks of clusters that were read completely. Each is announced, unless there is no
-/// `announcer`. A task that is `proven_by_role` uses this Consul, so its tokens are gone if Consul lists none.
-pub(crate) fn report_broken(
-    survey: &Survey,
-    scope: &Scope,
-    proven_by_role: &BTreeSet<TaskArn>,
-    announcer: Option<&Announcer>,
-) -> Vec<Unrepaired> {
+/// Reports the broken ones among the running tasks of clusters that were read completely. Each is announced, unless there is no
+/// `announcer`. A task that is proven by its role uses this Consul, so its tokens are gone if Consul lists none.
+pub(crate) fn report_broken(survey: &Survey, scope: &Scope, announcer: Option<&Announcer>, report: &mut RepairReport) {
     let running = survey.running.iter().map(|running| (&running.cluster, running.task.arn.id()));
     let logins = LoginTokens::new(&survey.observed.tokens, running);
-    let read = survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster));
-    let broken = read.filter_map(|running| {
-        let RunningTask { cluster, task, definition } = running;
-        let facts = TaskFacts { cluster, task, definition, is_enterprise: scope.is_enterprise() };
-        let is_known = proven_by_role.contains(&task.arn);
-        let tokens = logins.of_running(cluster, task.arn.id()).or_else(|| is_known.then_some(0));
-        let broken = facts.broken(tokens, survey.began)?;
+    for running in survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)) {
+        let facts = facts(running, scope.is_enterprise());
+        let is_known = report.proven_by_role.contains(&running.task.arn);
+        let tokens = logins.of_running(&running.cluster, running.task.arn.id()).or_else(|| is_known.then_some(0));
+        let Some(broken) = facts.broken(tokens, survey.began) else { continue };
         let why = format!("{broken}; {}", facts.replacement());
         if let Some(announcer) = announcer {
             announcer.healed(healing(running, broken, &why, &survey.observed));
         }
-        Some(Unrepaired::of(running, &why))
-    });
-    broken.collect()
+        report.leave(running, &why);
+    }
 }
 
 fn healing(running: &RunningTask, broken: Broken, why: &str, observed: &Observed) -> Healing {

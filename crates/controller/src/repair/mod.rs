@@ -29,7 +29,7 @@ use mesh::{
 use report::{LogAction, LogLine};
 use tokio::time::Instant;
 
-use self::found::{Found, Unrepaired, compare};
+use self::found::{Found, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
 use crate::{
     announcement::{Announcer, Healing, HealingKind, containers_of},
@@ -86,19 +86,21 @@ impl Repairs {
         let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
         let running: Vec<RunningTask> =
             survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned().collect();
-        let first = compare(running, &catalog, scope, survey.began);
-        report.unrepaired.extend(first.unrepaired);
-        if first.found.is_empty() {
+        let first = compare(running, &catalog, scope, survey.began, &mut report);
+        if first.is_empty() {
             return (report, SecondLook::default());
         }
         // Tasks that were told to stop since they were listed are left alone.
-        let running = self.still_running(first.found, deadline, &mut report).await;
+        let running = self.still_running(first, deadline, &mut report).await;
         let running = self.with_current_definitions(running, deadline, &mut report).await;
         let looked_at = Instant::now();
-        let again = compare(running, &catalog, scope, survey.began);
-        report.unrepaired.extend(again.found.iter().filter_map(Found::unconfirmed));
-        report.unrepaired.extend(again.unrepaired);
-        let found = self.without_opted_out(again.found, deadline, &mut report).await;
+        let found = compare(running, &catalog, scope, survey.began, &mut report);
+        for found in &found {
+            if let Some(why) = &found.unconfirmed {
+                report.leave(&found.running, why);
+            }
+        }
+        let found = self.without_opted_out(found, deadline, &mut report).await;
         let found = self.admitted(found, survey, deadline, &mut report).await;
         let corrections = Corrections::new((!order.force).then_some(scope.max_delete));
         if order.dry_run || scope.repair == RepairMode::Report {
@@ -106,7 +108,7 @@ impl Repairs {
             return (report, SecondLook::default());
         }
         let mut repaired = self.register_missing(&found, deadline, &mut report).await;
-        if !scope.operation.acts() {
+        if !scope.mode.acts() {
             // Nothing was registered, so that there is nothing more to look at.
             repaired.clear();
         }
@@ -140,12 +142,9 @@ impl Repairs {
         });
         let mut described = Described::default();
         for (cluster, read) in concurrently(reads).await {
-            match read {
-                Ok(tasks) => described.tasks.extend(tasks.into_iter().map(|task| (task.arn.clone(), task))),
-                Err(error) => {
-                    described.unread.insert(cluster.clone());
-                    report.problems.push(Problem::new(Some(cluster), error));
-                }
+            match Problem::record(read, Some(cluster), &mut report.problems) {
+                Some(tasks) => described.tasks.extend(tasks.into_iter().map(|task| (task.arn.clone(), task))),
+                None => drop(described.unread.insert(cluster.clone())),
             }
         }
         described
@@ -168,7 +167,7 @@ impl Repairs {
         for running in tasks {
             match definitions.get(&running.definition.arn).cloned() {
                 Some(definition) => current.push(RunningTask { definition, ..running }),
-                None => report.unrepaired.push(Unrepaired::of(&running, &NotRepaired::DefinitionUnread)),
+                None => report.leave(&running, &NotRepaired::DefinitionUnread),
             }
         }
         current
@@ -205,7 +204,7 @@ impl Repairs {
         for found in found {
             let service = found.running.task.placement.service.clone();
             match service.and_then(|name| left_out.get(&(found.running.cluster.clone(), name))) {
-                Some(why) => report.unrepaired.push(Unrepaired::of(&found.running, why)),
+                Some(why) => report.leave(&found.running, why),
                 None => kept.push(found),
             }
         }
@@ -237,14 +236,12 @@ impl Repairs {
         let undone = missing.into_iter().filter(|found| ended.contains(&found.running.task.arn));
         let writes = undone.map(|found| async move { (found, deadline.run(self.deregister(found)).await) });
         for (found, result) in concurrently(writes).await {
-            if let Err(error) = result {
-                report.problems.push(Problem::new(Some(&found.running.cluster), error));
-            }
+            Problem::record(result, Some(&found.running.cluster), &mut report.problems);
         }
         repaired.retain(|found| !ended.contains(&found.running.task.arn));
         for found in &repaired {
             self.announcer.healed(healing(found));
-            report.count_repaired(&found.running.cluster);
+            report.of(&found.running.cluster).repaired += 1;
         }
         repaired.into_iter().map(|found| found.running.task.arn.clone()).collect()
     }
@@ -291,7 +288,7 @@ impl Repairs {
                 service: Some(registration.name.clone()),
                 service_id: Some(id.clone()),
                 reason: Some("the task has stopped while it was repaired".to_owned()),
-                ..LogLine::of(LogAction::Deregister, self.tasks.scope.operation)
+                ..LogLine::of(LogAction::Deregister, self.tasks.scope.mode)
             }
             .info();
         }

@@ -20,8 +20,8 @@ fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
 #[test]
 fn required_settings_alone_get_defaults() {
     let settings = environment(&[]).unwrap();
-    assert_eq!(settings.scope.operation, Mode::Act);
-    assert_eq!(settings.scope.mode, TokenMode::Auto);
+    assert_eq!(settings.scope.mode, Mode::Act);
+    assert_eq!(settings.scope.token_mode, TokenMode::Auto);
     assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
     assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
     assert_eq!(settings.scope.bootstrap.extent, BootstrapExtent::Dataplane);

@@ -113,12 +113,9 @@ impl Surveyor {
             (node, read)
         });
         for (node, checks) in concurrently_in_order(reads).await {
-            match checks {
-                Ok(checks) => {
-                    survey.observed.checks.extend(checks);
-                    nodes.push(node);
-                }
-                Err(error) => survey.problems.push(Problem::new(Some(&node.cluster), error)),
+            if let Some(checks) = Problem::record(checks, Some(&node.cluster), &mut survey.problems) {
+                survey.observed.checks.extend(checks);
+                nodes.push(node);
             }
         }
         survey.nodes = nodes;
@@ -143,13 +140,7 @@ impl Surveyor {
             });
         let reads: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, unlisted, described) in reads {
-            let described = match described {
-                Ok(described) => described,
-                Err(error) => {
-                    survey.problems.push(Problem::new(Some(cluster), error));
-                    continue;
-                }
-            };
+            let Some(described) = Problem::record(described, Some(cluster), &mut survey.problems) else { continue };
             let mut uncertain = BTreeSet::new();
             for (id, is_certain) in unlisted {
                 match (described.get(&id), is_certain) {
@@ -338,7 +329,7 @@ fn certainty(
     }
     // A token of consul-ecs's controller, whose secret may have another prefix, so that a task may read it.
     let is_elsewhere = mark.secret.is_none() && !secret.names(token.accessor);
-    if scope.mode == TokenMode::Auto && is_elsewhere {
+    if scope.token_mode == TokenMode::Auto && is_elsewhere {
         let name = scope.names.of(holder);
         let why = format!("the secret {name} does not contain it, and another one may; delete it if no task reads it");
         return Certainty::Uncertain(why);

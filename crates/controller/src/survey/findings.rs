@@ -110,6 +110,15 @@ impl Problem {
     pub(crate) fn new(cluster: Option<&ClusterArn>, error: impl Into<Arc<ControllerError>>) -> Self {
         Self { cluster: cluster.cloned(), error: error.into() }
     }
+
+    /// The value of a read or write. A failure is added to `problems`.
+    pub(crate) fn record<T>(
+        result: Result<T, impl Into<Arc<ControllerError>>>,
+        cluster: Option<&ClusterArn>,
+        problems: &mut Vec<Self>,
+    ) -> Option<T> {
+        result.map_err(|error| problems.push(Self::new(cluster, error))).ok()
+    }
 }
 
 /// An object that was skipped, and why.

@@ -30,7 +30,7 @@ pub(crate) use self::findings::{Problem, Reading, RunningTask, Survey};
 pub use self::findings::{SweepOrder, Waited};
 use crate::{
     clock::Deadline,
-    edges::{Consul, Edges},
+    edges::Consul,
     error::ControllerError,
     outcome::{concurrently, concurrently_in_order},
     tasks::{Classification, ClusterStatuses, Definitions, TaskReader},
@@ -39,16 +39,12 @@ use crate::{
 
 /// Surveys whole clusters.
 pub(crate) struct Surveyor {
-    tasks: TaskReader,
-    tokens: Arc<Tokens>,
-    consul: Arc<dyn Consul>,
+    pub(crate) tasks: TaskReader,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) consul: Arc<dyn Consul>,
 }
 
 impl Surveyor {
-    pub(crate) fn new(edges: &Edges, tasks: &TaskReader, tokens: &Arc<Tokens>) -> Self {
-        Self { tasks: tasks.clone(), tokens: Arc::clone(tokens), consul: Arc::clone(&edges.consul) }
-    }
-
     /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
     pub(crate) async fn survey(
         &self,
@@ -131,10 +127,7 @@ impl Surveyor {
             .map(|cluster| async move { (cluster, deadline.run(self.tasks.tasks_of(cluster)).await) });
         let read: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, tasks) in read {
-            match tasks {
-                Ok(tasks) => clusters.read.push(tasks),
-                Err(error) => survey.problems.push(Problem::new(Some(cluster), error)),
-            }
+            clusters.read.extend(Problem::record(tasks, Some(cluster), &mut survey.problems));
         }
         clusters
     }

@@ -21,12 +21,12 @@ use mesh::{
     secret::Trigger,
     tenancy::Tenancy,
 };
-use report::{LogAction, LogLine, LogOutcome, SweepReport};
+use report::{LogAction, LogLine, LogOutcome, PlannedAction, SweepReport};
 use telemetry::Counted;
 use tokio::time::Instant;
 use tracing::info;
 
-use self::summary::{Swept, missing_node};
+use self::summary::Swept;
 use crate::{
     announcement::{Announcement, Announcer, count},
     apply::Applier,
@@ -35,7 +35,7 @@ use crate::{
     edges::Entropy,
     error::ControllerError,
     message::{Message, SecondLook},
-    outcome::{Basis, Outcome},
+    outcome::{Outcome, PlanSource},
     repair::{RepairReport, Repairs, report_broken},
     survey::{Problem, Survey, Surveyor, SweepOrder, Waited},
     tasks::TaskReader,
@@ -87,14 +87,17 @@ impl Sweep {
                 let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
                 let mut repairs = self.repair(&survey, order, deadline).await;
                 let nodes = self.forgotten_nodes(&survey).into_iter();
-                repairs.planned.extend(nodes.map(|(cluster, _)| missing_node(cluster)));
+                for (cluster, _) in nodes {
+                    let node = cluster.to_string();
+                    repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
+                }
                 swept.plan(outcomes, &waiting_tokens(&survey.observed, self.rules(&survey, order)), &survey);
                 swept.repair(repairs);
                 swept.end(survey, divided);
                 break;
             }
-            let basis = Basis::Survey(&survey.observed.secrets);
-            let outcomes = self.applier.apply(std::mem::take(&mut divided.allowed), basis, deadline).await;
+            let source = PlanSource::Survey(&survey.observed.secrets);
+            let outcomes = self.applier.apply(std::mem::take(&mut divided.allowed), source, deadline).await;
             let (conflicts, finished): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
             swept.add(finished, &survey);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
@@ -109,11 +112,11 @@ impl Sweep {
                 break;
             }
         }
-        let operation = self.tasks.scope.operation;
-        count(operation, Counted::Drift, swept.drift());
+        let mode = self.tasks.scope.mode;
+        count(mode, Counted::Drift, swept.drift());
         let is_second_look = order.waited.is_some();
         if order.trigger() == Trigger::Sweep && !is_second_look {
-            count(operation, Counted::EventsMissed, swept.missed_events(self.tasks.scope.sweep_interval));
+            count(mode, Counted::EventsMissed, swept.missed_events(self.tasks.scope.sweep_interval));
         }
         let is_full = swept.is_full();
         let report = swept.report(order, &self.tasks.scope);
@@ -135,8 +138,7 @@ impl Sweep {
         let (mut report, look) = self.repairs.register(survey, order, deadline).await;
         self.repairs.look_again(look, survey, deadline, &mut report).await;
         let announcer = (!order.dry_run).then_some(self.announcer.as_ref());
-        let broken = report_broken(survey, &self.tasks.scope, &report.proven_by_role, announcer);
-        report.unrepaired.extend(broken);
+        report_broken(survey, &self.tasks.scope, announcer, &mut report);
         report
     }
 
@@ -213,7 +215,7 @@ impl Sweep {
         }
         let scope = &self.tasks.scope;
         let is_needed = !tasks.is_empty() || survey.is_emptiness_unproven;
-        if !is_needed || order.waited.is_some() || !scope.operation.acts() {
+        if !is_needed || order.waited.is_some() || !scope.mode.acts() {
             return Ok(());
         }
         let delay = scope.bounds.described_after();

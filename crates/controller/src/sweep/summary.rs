@@ -98,7 +98,7 @@ impl Swept {
             ) && matches!(outcome.result, Ok(Effect::Done))
         };
         let changed = self.outcomes.iter().map(|(_, outcome)| outcome).filter(is_drift).count();
-        let repaired = self.repairs.repaired.values().map(|repaired| repaired.tasks + repaired.checks).sum::<usize>();
+        let repaired = self.repairs.clusters.values().map(|it| it.repaired + it.corrected).sum::<usize>();
         changed + repaired
     }
 
@@ -122,30 +122,38 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
-        let Self { set_up, outcomes, last, planned, waiting: waiting_tokens, repairs } = self;
+        let Self { set_up, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
         let (survey, Divided { waiting, held_back, alarms, .. }) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
-        let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
-        for report in &mut clusters {
-            let arn = report.cluster_arn.clone();
-            let belongs = |cluster: &ClusterArn| cluster.as_str() == arn;
-            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs)) {
-                count(outcome, report);
+        let mut clusters = Vec::new();
+        for reading in &survey.readings {
+            let mut report = found(reading, &survey);
+            let belongs = |cluster: &ClusterArn| *cluster == reading.cluster;
+            let is_its = |cluster: &Option<ClusterArn>| cluster.as_ref() == Some(&reading.cluster);
+            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| is_its(cluster)) {
+                count(outcome, &mut report);
             }
             let of_deletions =
                 alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string());
             let of_corrections = repairs.alarms.iter().filter(|(cluster, _)| belongs(cluster));
             let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
             report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
-            let is_its = |planned: &&Planned| owners.owner(planned).as_ref().is_some_and(belongs);
-            report.planned = of_cluster(&planned, |cluster| cluster.as_ref().is_some_and(belongs));
-            report.waiting = of_cluster(&waiting_tokens, |cluster| cluster.as_ref().is_some_and(belongs));
-            let waiting = waiting.iter().filter(|(planned, _)| is_its(&planned));
+            report.planned = of_cluster(&planned, is_its);
+            report.waiting = of_cluster(&waiting_tokens, is_its);
+            let waiting = waiting.iter().filter(|(planned, _)| is_its(&owners.owner(planned)));
             report.waiting.extend(waiting.filter_map(|(planned, wait)| awaiting(&planned.action, *wait)));
-            let held_back = held_back.iter().filter(is_its);
+            let held_back = held_back.iter().filter(|planned| is_its(&owners.owner(planned)));
             let held_back = held_back.filter_map(|planned| describe(&planned.action));
             report.blocked.extend(held_back.map(|action| Blocked { action, reason: HELD_BACK.to_owned() }));
-            add_repairs(&repairs, report);
+            if let Some(of_repairs) = repairs.clusters.remove(&reading.cluster) {
+                let ClusterReport { repaired, corrected, planned, waiting, blocked, skipped, .. } = of_repairs;
+                (report.repaired, report.corrected) = (repaired, corrected);
+                report.planned.extend(planned);
+                report.waiting.extend(waiting);
+                report.blocked.extend(blocked);
+                report.skipped.extend(skipped);
+            }
+            clusters.push(report);
         }
         let problems =
             problems(survey.problems.iter().chain(&repairs.problems), &set_up, &outcomes, order, &scope.clusters);
@@ -153,10 +161,10 @@ impl Swept {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
             () if !alarms.is_empty() || !repairs.alarms.is_empty() => SweepOutcome::GuardTripped,
-            () if !scope.operation.acts() => SweepOutcome::Observed,
+            () if !scope.mode.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
-        SweepReport { mode: scope.operation, outcome, clusters, problems }
+        SweepReport { mode: scope.mode, outcome, clusters, problems }
     }
 }
 
@@ -218,23 +226,6 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
 
 fn of_cluster<C, T: Clone>(all: &[(C, T)], is_its: impl Fn(&C) -> bool) -> Vec<T> {
     all.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, value)| value.clone()).collect()
-}
-
-/// Adds what was repaired in the report's cluster, and what was not.
-fn add_repairs(repairs: &RepairReport, report: &mut ClusterReport) {
-    let is_its = |cluster: &ClusterArn| cluster.as_str() == report.cluster_arn;
-    if let Some((_, repaired)) = repairs.repaired.iter().find(|(cluster, _)| is_its(cluster)) {
-        (report.repaired, report.corrected) = (repaired.tasks, repaired.checks);
-    }
-    let planned = of_cluster(&repairs.planned, is_its);
-    report.planned.extend(planned);
-    let waiting = of_cluster(&repairs.waiting, is_its);
-    report.waiting.extend(waiting);
-    let blocked = of_cluster(&repairs.blocked, is_its);
-    report.blocked.extend(blocked);
-    let unrepaired = repairs.unrepaired.iter().filter(|task| is_its(&task.cluster));
-    let skipped = unrepaired.map(|task| Skipped { what: format!("task {}", task.task_id), why: task.why.clone() });
-    report.skipped.extend(skipped);
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
@@ -306,12 +297,6 @@ impl<'a> Owners<'a> {
         let found = self.clusters.iter().find(|cluster| named.iter().any(|name| cluster.is_named_by(name)));
         found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
     }
-}
-
-/// A node that the set-up of a sweep would create.
-pub(super) fn missing_node(cluster: ClusterArn) -> (ClusterArn, PlannedAction) {
-    let node = cluster.to_string();
-    (cluster, PlannedAction::CreateNode { node })
 }
 
 /// What a token of an idle service waits for: to be hidden, or to be deleted.

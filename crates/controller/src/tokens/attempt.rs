@@ -22,7 +22,7 @@ use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{Demand, Tokens};
+use super::{NeededBy, Tokens};
 use crate::{
     announcement::{Announcement, count},
     error::ControllerError,
@@ -30,9 +30,9 @@ use crate::{
 };
 
 /// Why a token is reconciled.
-pub(crate) enum Case<'a> {
+pub(crate) enum TokenUsage<'a> {
     /// A task requires it, or will soon.
-    Needed(&'a Demand<'a>),
+    Needed(&'a NeededBy<'a>),
     /// No task uses it.
     Idle {
         /// Since when.
@@ -45,83 +45,88 @@ pub(crate) enum Case<'a> {
 }
 
 /// An attempt at one holder's token.
-pub(super) struct Attempt<'a> {
+pub(super) struct Reconciliation<'a> {
     pub(super) tokens: &'a Tokens,
     pub(super) holder: &'a TokenHolder,
     /// The name of the holder's secret.
     pub(super) name: String,
 }
 
-impl Attempt<'_> {
-    pub(super) async fn run(&self, case: &Case<'_>, mut seen: Option<StoredSecret>) -> Result<Effect, ControllerError> {
+impl Reconciliation<'_> {
+    pub(super) async fn run(
+        &self,
+        usage: &TokenUsage<'_>,
+        mut seen: Option<StoredSecret>,
+    ) -> Result<Effect, ControllerError> {
         let mut effect = Effect::Unchanged;
         loop {
             let secret = match seen.take() {
                 Some(secret) => secret,
                 None => self.read().await?,
             };
-            match self.take_step(&secret, case).await? {
+            match self.take_step(&secret, usage).await? {
                 Progress::Done(done) => return Ok(done.max(effect)),
                 // A further step would find the secret and Consul as they were.
-                Progress::Again if !self.tokens.scope.operation.acts() => return Ok(Effect::Done),
+                Progress::Again if !self.tokens.scope.mode.acts() => return Ok(Effect::Done),
                 Progress::Again => effect = Effect::Done,
                 Progress::Conflict(read) => seen = Some(self.read_after(&secret, read).await?),
             }
         }
     }
 
-    async fn take_step(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Progress, ControllerError> {
-        let token = self.named_token(secret, case).await?;
-        if let Some((token, mark)) = token.as_ref().and_then(|token| self.foreign(token, case)) {
-            return self.replace(token, &mark, secret, case).await;
+    async fn take_step(&self, secret: &StoredSecret, usage: &TokenUsage<'_>) -> Result<Progress, ControllerError> {
+        let token = self.named_token(secret, usage).await?;
+        if let Some((token, mark)) = token.as_ref().and_then(|token| self.foreign(token, usage)) {
+            return self.replace(token, &mark, secret, usage).await;
         }
         let held = token.as_ref().map(|token| self.held(secret, token));
         let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
-        let step = next_step(secret, held.as_ref(), &self.usage(case), bounds, now);
-        match (case, step) {
-            (Case::Needed(demand), Step::Nothing) => self.update_in_use(secret, token, demand).await,
-            (Case::Needed(demand), step) => {
-                let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
+        let step = next_step(secret, held.as_ref(), &self.for_lifecycle(usage), bounds, now);
+        match (usage, step) {
+            (TokenUsage::Needed(needed_by), Step::Nothing) => self.update_in_use(secret, token, needed_by).await,
+            (TokenUsage::Needed(needed_by), step) => {
+                let Some(cluster) = self.tokens.cluster_of_need(needed_by).await? else {
                     self.log_gone();
                     return Ok(Progress::Done(Effect::Unchanged));
                 };
                 match step {
-                    Step::Create => self.create_and_show(secret, &cluster, demand).await,
-                    Step::Restore(pair) => self.restore(secret, &pair, &cluster, demand).await,
-                    Step::Show(pair) => self.show(secret, pair, token, demand).await,
+                    Step::Create => self.create_and_show(secret, &cluster, needed_by).await,
+                    Step::Restore(pair) => self.restore(secret, &pair, &cluster, needed_by).await,
+                    Step::Show(pair) => self.show(secret, pair, token, needed_by).await,
                     Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Progress::Done(Effect::Unchanged)),
                 }
             }
-            (Case::Idle { hops, .. }, Step::Hide(pair, why)) => {
+            (TokenUsage::Idle { hops, .. }, Step::Hide(pair, why)) => {
                 self.mark_for_secret(token.as_ref()).await?;
                 self.hide(secret, pair, why, *hops).await
             }
-            (Case::Ended(_), Step::Remove(pair, why)) => {
+            (TokenUsage::Ended(_), Step::Remove(pair, why)) => {
                 self.mark_for_secret(token.as_ref()).await?;
                 self.remove(secret, &pair, &why, "the stack is deleted").await
             }
-            (Case::Idle { .. }, Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
-            (Case::Ended(_), Step::Hide(..))
-            | (Case::Idle { .. } | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
-                Ok(Progress::Done(Effect::Unchanged))
-            }
+            (TokenUsage::Idle { .. }, Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
+            (TokenUsage::Ended(_), Step::Hide(..))
+            | (
+                TokenUsage::Idle { .. } | TokenUsage::Ended(_),
+                Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_),
+            ) => Ok(Progress::Done(Effect::Unchanged)),
         }
     }
 
     /// Whether the first step would write something.
     pub(super) async fn would_change(
         &self,
-        case: &Case<'_>,
+        usage: &TokenUsage<'_>,
         seen: Option<StoredSecret>,
     ) -> Result<Effect, ControllerError> {
         let secret = match seen {
             Some(secret) => secret,
             None => self.read().await?,
         };
-        let token = self.named_token(&secret, case).await?;
-        let foreign = token.as_ref().and_then(|token| self.foreign(token, case));
+        let token = self.named_token(&secret, usage).await?;
+        let foreign = token.as_ref().and_then(|token| self.foreign(token, usage));
         let is_due = if let Some((token, mark)) = foreign {
-            let is_needed = matches!(case, Case::Needed(_));
+            let is_needed = matches!(usage, TokenUsage::Needed(_));
             if is_needed {
                 self.check_precedence(token, &mark)?;
             }
@@ -129,12 +134,12 @@ impl Attempt<'_> {
         } else {
             let held = token.as_ref().map(|token| self.held(&secret, token));
             let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
-            match (case, next_step(&secret, held.as_ref(), &self.usage(case), bounds, now)) {
-                (Case::Needed(demand), Step::Nothing) => {
-                    token.is_some_and(|token| self.update_of(&secret, &token, demand).is_some())
+            match (usage, next_step(&secret, held.as_ref(), &self.for_lifecycle(usage), bounds, now)) {
+                (TokenUsage::Needed(needed_by), Step::Nothing) => {
+                    token.is_some_and(|token| self.update_of(&secret, &token, needed_by).is_some())
                 }
-                (Case::Needed(_), Step::Create | Step::Restore(_) | Step::Show(_))
-                | (Case::Idle { .. }, Step::Hide(..) | Step::Remove(..)) => true,
+                (TokenUsage::Needed(_), Step::Create | Step::Restore(_) | Step::Show(_))
+                | (TokenUsage::Idle { .. }, Step::Hide(..) | Step::Remove(..)) => true,
                 _ => false,
             }
         };
@@ -142,26 +147,30 @@ impl Attempt<'_> {
     }
 
     fn may_create(&self) -> bool {
-        self.tokens.scope.mode != TokenMode::AuthMethod
+        self.tokens.scope.token_mode != TokenMode::AuthMethod
     }
 
-    fn usage(&self, case: &Case<'_>) -> Usage {
-        match case {
-            Case::Idle { idle, .. } => Usage::Idle((*idle).clone()),
-            Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
-            Case::Needed(demand) => Usage::Needed(Requirement {
+    fn for_lifecycle(&self, usage: &TokenUsage<'_>) -> Usage {
+        match usage {
+            TokenUsage::Idle { idle, .. } => Usage::Idle((*idle).clone()),
+            TokenUsage::Ended(retirement) => Usage::Ended((*retirement).clone()),
+            TokenUsage::Needed(needed_by) => Usage::Needed(Requirement {
                 may_create: self.may_create(),
-                is_by_event: !matches!(demand, Demand::Listed(_)),
+                is_by_event: !matches!(needed_by, NeededBy::Listed(_)),
             }),
         }
     }
 
     /// The token in Consul with the accessor ID in the secret. Not read for a hidden token of an idle service in a
     /// secret of the controller, which is deleted whether Consul has it or not.
-    async fn named_token(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Option<Token>, ControllerError> {
-        match (&secret.state, case) {
+    async fn named_token(
+        &self,
+        secret: &StoredSecret,
+        usage: &TokenUsage<'_>,
+    ) -> Result<Option<Token>, ControllerError> {
+        match (&secret.state, usage) {
             (SecretState::Missing | SecretState::Empty, _) => Ok(None),
-            (SecretState::Retiring(..), Case::Idle { .. }) if secret.is_ours => Ok(None),
+            (SecretState::Retiring(..), TokenUsage::Idle { .. }) if secret.is_ours => Ok(None),
             (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => self.find(pair.accessor).await,
         }
     }
@@ -173,9 +182,9 @@ impl Attempt<'_> {
         token: &Token,
         mark: &HolderMark,
         secret: &StoredSecret,
-        case: &Case<'_>,
+        usage: &TokenUsage<'_>,
     ) -> Result<Progress, ControllerError> {
-        let Case::Needed(demand) = case else {
+        let TokenUsage::Needed(needed_by) = usage else {
             warn!(holder = %self.holder, secret = self.name, outcome = "left", "the secret holds the token of another service");
             return Ok(Progress::Done(Effect::Unchanged));
         };
@@ -183,13 +192,13 @@ impl Attempt<'_> {
         if !self.may_create() {
             return Ok(Progress::Done(Effect::Unchanged));
         }
-        let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
+        let Some(cluster) = self.tokens.cluster_of_need(needed_by).await? else {
             return Ok(Progress::Done(Effect::Unchanged));
         };
         if mark.is_for(self.holder) {
             self.mark_for_secret(Some(token)).await?;
         }
-        self.create_and_show(secret, &cluster, demand).await
+        self.create_and_show(secret, &cluster, needed_by).await
     }
 
     /// Refuses the secret if the token's service, in another namespace, has a secret of the same name.
@@ -206,9 +215,9 @@ impl Attempt<'_> {
 
     /// The token, with its mark, if it is marked for another holder; or if a task needs it, and it is in another namespace
     /// than its service.
-    fn foreign<'a>(&self, token: &'a Token, case: &Case<'_>) -> Option<(&'a Token, HolderMark)> {
+    fn foreign<'a>(&self, token: &'a Token, usage: &TokenUsage<'_>) -> Option<(&'a Token, HolderMark)> {
         let mark = HolderMark::parse(&token.description)?;
-        let is_misplaced = matches!(case, Case::Needed(_)) && token.tenancy != *self.holder.tenancy();
+        let is_misplaced = matches!(usage, TokenUsage::Needed(_)) && token.tenancy != *self.holder.tenancy();
         (is_misplaced || mark.is_for_another_than(self.holder)).then_some((token, mark))
     }
 
@@ -285,7 +294,7 @@ impl Attempt<'_> {
                 LogLine {
                     secret: Some(self.name.clone()),
                     accessor_id: pair.map(|pair| pair.accessor.to_string()),
-                    ..self.line(action, self.tokens.scope.operation)
+                    ..self.line(action, self.tokens.scope.mode)
                 }
                 .info();
                 Ok(Some(StoredSecret { state, is_ours: true, version: Some(version), written_at }))
@@ -301,8 +310,8 @@ impl Attempt<'_> {
     }
 
     /// Caches that the holder's token is valid, so that further events do not read it.
-    pub(super) fn cache(&self, demand: &Demand<'_>, secret: &StoredSecret) {
-        if let (Demand::Events(_), Some(written_at)) = (demand, secret.written_at) {
+    pub(super) fn cache(&self, needed_by: &NeededBy<'_>, secret: &StoredSecret) {
+        if let (NeededBy::Events(_), Some(written_at)) = (needed_by, secret.written_at) {
             let now = self.tokens.clock.now();
             let until = self.tokens.scope.bounds.cached_until(written_at, now);
             self.tokens.cached_until.insert(self.holder.clone(), until);
@@ -328,15 +337,15 @@ impl Attempt<'_> {
         reason: &str,
     ) -> Result<(), ControllerError> {
         self.tokens.acl.delete_token(tenancy, accessor).await?;
-        let operation = self.tokens.scope.operation;
-        count(operation, Counted::TokensRevoked, 1);
+        let mode = self.tokens.scope.mode;
+        count(mode, Counted::TokensRevoked, 1);
         LogLine {
             accessor_id: Some(accessor.to_string()),
             reason: Some(reason.to_owned()),
             trigger: retirement.trigger.map(|trigger| trigger.as_str().to_owned()),
             idle_since: retirement.idle_since.as_ref().map(Timestamp::to_string),
             last_task: retirement.last_task.as_ref().map(TaskArn::to_string),
-            ..self.line(LogAction::Revoke, operation)
+            ..self.line(LogAction::Revoke, mode)
         }
         .info();
         let (holder, reason) = (self.holder.clone(), reason.to_owned());

@@ -23,8 +23,8 @@ use mesh::{
 };
 use report::{LogAction, LogLine, LogOutcome};
 
-use self::attempt::Attempt;
-pub(crate) use self::attempt::Case;
+use self::attempt::Reconciliation;
+pub(crate) use self::attempt::TokenUsage;
 use crate::{
     announcement::Announcer,
     clock::{Clock, TimestampCache},
@@ -57,11 +57,11 @@ impl Tokens {
     pub(crate) async fn reconcile(
         &self,
         holder: &TokenHolder,
-        case: Case<'_>,
+        usage: TokenUsage<'_>,
         seen: Option<StoredSecret>,
     ) -> Result<Effect, ControllerError> {
         let attempt = self.attempt(holder)?;
-        match attempt.bounded(attempt.run(&case, seen)).await {
+        match attempt.bounded(attempt.run(&usage, seen)).await {
             Err(error) if self.is_out_of_reach(&error) => {
                 LogLine {
                     holder: Some(holder.to_string()),
@@ -79,7 +79,7 @@ impl Tokens {
     /// secrets with the controller's tag.
     pub(crate) fn is_out_of_reach(&self, error: &ControllerError) -> bool {
         let is_denied = matches!(error, ControllerError::Secrets(SecretsError::Denied { .. }));
-        is_denied && self.scope.mode == TokenMode::AuthMethod
+        is_denied && self.scope.token_mode == TokenMode::AuthMethod
     }
 
     /// Whether [`Self::reconcile`] would write something now. `seen` is the secret, if it was read just before.
@@ -89,11 +89,11 @@ impl Tokens {
     pub(crate) async fn would_change(
         &self,
         holder: &TokenHolder,
-        case: Case<'_>,
+        usage: TokenUsage<'_>,
         seen: Option<StoredSecret>,
     ) -> Result<Effect, ControllerError> {
         let attempt = self.attempt(holder)?;
-        attempt.bounded(attempt.would_change(&case, seen)).await
+        attempt.bounded(attempt.would_change(&usage, seen)).await
     }
 
     /// Deletes an orphan, unless its secret, which is read again, contains it by now.
@@ -132,7 +132,7 @@ impl Tokens {
     ///
     /// # Errors
     /// A secret of another kind has this name; or a service whose secret has the name of the client token's.
-    fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Attempt<'a>, InvalidField> {
+    fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Reconciliation<'a>, InvalidField> {
         let name = self.scope.names.of(holder);
         reserved_secret::check(&name, &self.scope.names.start())?;
         match holder.service() {
@@ -141,7 +141,7 @@ impl Tokens {
                 service.name.as_str(),
                 "a name whose secret is not the client token's; rename the service",
             )),
-            _ => Ok(Attempt { tokens: self, holder, name }),
+            _ => Ok(Reconciliation { tokens: self, holder, name }),
         }
     }
 
@@ -151,10 +151,10 @@ impl Tokens {
     }
 
     /// The cluster of a task that requires the token; `None` if none does any more.
-    async fn cluster_of_demand(&self, demand: &Demand<'_>) -> Result<Option<ClusterArn>, ControllerError> {
-        match demand {
-            Demand::Listed(cluster) | Demand::Registered(cluster) => Ok(Some((*cluster).clone())),
-            Demand::Events(changes) => self.tasks.cluster_of_active_task(changes).await,
+    async fn cluster_of_need(&self, needed_by: &NeededBy<'_>) -> Result<Option<ClusterArn>, ControllerError> {
+        match needed_by {
+            NeededBy::Listed(cluster) | NeededBy::Registered(cluster) => Ok(Some((*cluster).clone())),
+            NeededBy::Events(changes) => self.tasks.cluster_of_active_task(changes).await,
         }
     }
 
@@ -163,8 +163,8 @@ impl Tokens {
     }
 }
 
-/// The demand for a token.
-pub(crate) enum Demand<'a> {
+/// Why a token is needed.
+pub(crate) enum NeededBy<'a> {
     /// An ECS listing contains an active task in this cluster.
     Listed(&'a ClusterArn),
     /// Events of active tasks, which may be stale.

@@ -15,8 +15,8 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::{
-    Demand,
-    attempt::{Attempt, Progress},
+    NeededBy,
+    attempt::{Progress, Reconciliation},
 };
 use crate::{
     announcement::{Announcement, count},
@@ -27,22 +27,22 @@ use crate::{
     scope::Scope,
 };
 
-impl Attempt<'_> {
+impl Reconciliation<'_> {
     /// Creates a new token in Consul, then writes it into the secret. If another writer was faster, the own token is
     /// deleted.
     pub(super) async fn create_and_show(
         &self,
         secret: &StoredSecret,
         cluster: &ClusterArn,
-        demand: &Demand<'_>,
+        needed_by: &NeededBy<'_>,
     ) -> Result<Progress, ControllerError> {
         let entropy = &self.tokens.entropy;
         let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
         let active = SecretState::Active(pair.clone());
-        self.create(cluster, &pair, demand).await?;
+        self.create(cluster, &pair, needed_by).await?;
         match self.swap(secret, active).await {
             Ok(Some(shown)) => {
-                self.cache(demand, &shown);
+                self.cache(needed_by, &shown);
                 Ok(Progress::Done(Effect::Done))
             }
             Ok(None) => Ok(Progress::Conflict(Some(self.delete_unless_shown(pair.accessor).await?))),
@@ -64,7 +64,7 @@ impl Attempt<'_> {
         if !secret.names(accessor) {
             self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
             let accessor_id = Some(accessor.to_string());
-            LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.operation) }.info();
+            LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.mode) }.info();
             let (holder, reason) = (self.holder.clone(), "another attempt has created the token".to_owned());
             self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
         }
@@ -77,7 +77,7 @@ impl Attempt<'_> {
         secret: &StoredSecret,
         pair: &TokenPair,
         cluster: &ClusterArn,
-        demand: &Demand<'_>,
+        needed_by: &NeededBy<'_>,
     ) -> Result<Progress, ControllerError> {
         let Some(written) = self.swap(secret, secret.state.clone()).await? else {
             return Ok(Progress::Conflict(None));
@@ -86,14 +86,14 @@ impl Attempt<'_> {
             accessor_id: Some(pair.accessor.to_string()),
             message: Some("Consul does not have the token that the secret names".to_owned()),
             outcome: None,
-            ..self.line(LogAction::RestoreToken, self.tokens.scope.operation)
+            ..self.line(LogAction::RestoreToken, self.tokens.scope.mode)
         }
         .warn();
-        self.create(cluster, pair, demand).await?;
+        self.create(cluster, pair, needed_by).await?;
         if written.state.shown().is_none() {
             return Ok(Progress::Again);
         }
-        self.cache(demand, &written);
+        self.cache(needed_by, &written);
         Ok(Progress::Done(Effect::Done))
     }
 
@@ -103,12 +103,12 @@ impl Attempt<'_> {
         secret: &StoredSecret,
         pair: TokenPair,
         token: Option<Token>,
-        demand: &Demand<'_>,
+        needed_by: &NeededBy<'_>,
     ) -> Result<Progress, ControllerError> {
         let Some(shown) = self.swap(secret, SecretState::Active(pair)).await? else {
             return Ok(Progress::Conflict(None));
         };
-        Ok(match self.update_in_use(&shown, token, demand).await? {
+        Ok(match self.update_in_use(&shown, token, needed_by).await? {
             Progress::Done(_) => Progress::Done(Effect::Done),
             progress => progress,
         })
@@ -128,8 +128,8 @@ impl Attempt<'_> {
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
             return Ok(Progress::Conflict(None));
         }
-        let Scope { operation, bounds, .. } = self.tokens.scope.as_ref();
-        if let Some(message) = Message::idle_check(self.holder, hops).filter(|_| operation.acts()) {
+        let Scope { mode, bounds, .. } = self.tokens.scope.as_ref();
+        if let Some(message) = Message::idle_check(self.holder, hops).filter(|_| mode.acts()) {
             // The clock of the checking function may be behind that of Secrets Manager.
             let delay = bounds.hidden_for() + bounds.clocks;
             self.tokens.queue.send_later(&[message], delay).await?;
@@ -172,12 +172,12 @@ impl Attempt<'_> {
         &self,
         cluster: &ClusterArn,
         pair: &TokenPair,
-        demand: &Demand<'_>,
+        needed_by: &NeededBy<'_>,
     ) -> Result<(), ControllerError> {
         let holder = self.holder;
         let grant = self.grant().await?;
-        let description = match (demand, holder) {
-            (Demand::Registered(_), TokenHolder::Service(_) | TokenHolder::Named { .. }) => {
+        let description = match (needed_by, holder) {
+            (NeededBy::Registered(_), TokenHolder::Service(_) | TokenHolder::Named { .. }) => {
                 marked_unused(&self.marks(cluster), self.tokens.clock.now())
             }
             _ => self.marks(cluster),
@@ -185,12 +185,12 @@ impl Attempt<'_> {
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.create_token(&new).await {
             Ok(_) => {
-                let operation = self.tokens.scope.operation;
-                count(operation, Counted::TokensCreated, 1);
+                let mode = self.tokens.scope.mode;
+                count(mode, Counted::TokensCreated, 1);
                 LogLine {
                     accessor_id: Some(pair.accessor.to_string()),
                     cluster_arn: Some(cluster.to_string()),
-                    ..self.line(LogAction::CreateToken, operation)
+                    ..self.line(LogAction::CreateToken, mode)
                 }
                 .info();
                 let (holder, cluster) = (holder.clone(), cluster.clone());
@@ -222,7 +222,7 @@ impl Attempt<'_> {
         &self,
         secret: &StoredSecret,
         token: Option<Token>,
-        demand: &Demand<'_>,
+        needed_by: &NeededBy<'_>,
     ) -> Result<Progress, ControllerError> {
         let (scope, holder) = (&self.tokens.scope, self.holder);
         let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
@@ -230,12 +230,12 @@ impl Attempt<'_> {
         if !secret.is_ours && !is_marked {
             warn!(holder = %holder, "the secret contains a valid token of another creator, which is not changed");
         }
-        let Some(description) = self.update_of(secret, &token, demand) else {
-            self.cache(demand, secret);
+        let Some(description) = self.update_of(secret, &token, needed_by) else {
+            self.cache(needed_by, secret);
             return Ok(Progress::Done(Effect::Unchanged));
         };
         // Only before a change it is checked whether the task of an old event still runs.
-        let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
+        let Some(cluster) = self.tokens.cluster_of_need(needed_by).await? else {
             self.log_gone();
             return Ok(Progress::Done(Effect::Unchanged));
         };
@@ -245,8 +245,8 @@ impl Attempt<'_> {
         match self.tokens.acl.update_token(&updated).await {
             Ok(()) => {
                 let accessor_id = Some(updated.pair.accessor.to_string());
-                LogLine { accessor_id, ..self.line(LogAction::UpdateToken, scope.operation) }.info();
-                self.cache(demand, secret);
+                LogLine { accessor_id, ..self.line(LogAction::UpdateToken, scope.mode) }.info();
+                self.cache(needed_by, secret);
                 Ok(Progress::Done(Effect::Done))
             }
             Err(ConsulError::NotFound { .. }) => Ok(Progress::Again),
@@ -255,12 +255,12 @@ impl Attempt<'_> {
     }
 
     /// The description that the token in the secret would get, if the token has to be updated.
-    pub(super) fn update_of(&self, secret: &StoredSecret, token: &Token, demand: &Demand<'_>) -> Option<String> {
+    pub(super) fn update_of(&self, secret: &StoredSecret, token: &Token, needed_by: &NeededBy<'_>) -> Option<String> {
         let unused_for = self.tokens.scope.unused_for;
-        let description = match demand {
-            Demand::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), unused_for)
+        let description = match needed_by {
+            NeededBy::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), unused_for)
                 .unwrap_or_else(|| token.description.clone()),
-            Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
+            NeededBy::Events(_) | NeededBy::Listed(_) => marked_used(&token.description),
         };
         let description = match self.holder {
             TokenHolder::Named { .. } => self.with_secret_mark(&description).unwrap_or(description),

@@ -9,8 +9,8 @@ fn cluster(name: &str) -> ClusterArn {
     format!("arn:aws-cn:ecs:cn-north-1:123456789012:cluster/{name}").parse().unwrap()
 }
 
-fn target(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy) -> BootstrapTarget<'_> {
-    BootstrapTarget { extent, principals: PRINCIPALS, mode, nodes: &[], tenancy, is_primary: true }
+fn target(extent: BootstrapExtent, token_mode: TokenMode, tenancy: &Tenancy) -> BootstrapTarget<'_> {
+    BootstrapTarget { extent, principals: PRINCIPALS, token_mode, nodes: &[], tenancy, is_primary: true }
 }
 
 fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primary: bool) -> Vec<String> {
