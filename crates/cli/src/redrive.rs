@@ -7,7 +7,7 @@ use aws::{
     queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, Redrive},
 };
 use clap::Args;
-use diagnosis::failed_event::summarize;
+use diagnosis::summarize_message;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ impl Found {
         let now = Timestamp::now();
         for message in &self.some {
             let sent = message.sent_at.map_or_else(|| NOTHING_TO_SAY.to_owned(), |at| ago(at, now));
-            sheet.add(vec![Cell::plain(sent), Cell::new(summarize(&message.body), Tone::Plain)]);
+            sheet.add(vec![Cell::plain(sent), Cell::new(summarize_message(&message.body), Tone::Plain)]);
         }
         let some = match self.some.len() {
             shown if shown < self.queue.messages => format!(" (showing {shown})"),
@@ -158,7 +158,7 @@ impl Found {
     fn document(&self, moved: Option<&Redrive>) -> Value {
         let some = self.some.iter().map(|message| {
             let sent_at = message.sent_at.map(|at| at.to_string());
-            json!({ "sentAt": sent_at, "says": summarize(&message.body) })
+            json!({ "sentAt": sent_at, "says": summarize_message(&message.body) })
         });
         output::document(&json!({
             "queueArn": self.queue.arn,

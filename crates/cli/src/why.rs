@@ -4,7 +4,7 @@ use audit::finding::Severity;
 use audit_live::{LiveScope, gather_live};
 use clap::Args;
 use diagnosis::{
-    AuditError, Condition, Event, Found, Further, Observed, Reader, Wanted, WhyReport, Within, find_service,
+    AuditError, Background, Condition, Event, Found, Observed, Reader, Wanted, WhyReport, Within, find_service,
     why_service, why_task,
 };
 use jiff::Timestamp;
@@ -149,7 +149,7 @@ impl Asking<'_> {
         tokens: ReadTokens,
         wanted: Wanted<'_>,
         now: Timestamp,
-    ) -> Further {
+    ) -> Background {
         let since = self.arguments.history.since(now);
         self.progress.say("reading the log of the functions");
         let mut history = self.arguments.history.read(&self.clients.sdk, wanted, since).await;
@@ -168,7 +168,7 @@ impl Asking<'_> {
             None
         });
         let searched = clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
-        Further { history, stack: self.arguments.history.stack().to_owned(), since, tokens, audit, searched }
+        Background { history, stack: self.arguments.history.stack().to_owned(), since, tokens, audit, searched }
     }
 
     /// The errors that the audit finds in a revision.

@@ -18,34 +18,30 @@ mod compare;
 pub mod doctor;
 #[cfg(test)]
 mod examples;
-pub mod failed_event;
 mod history;
 mod inventory;
 mod observed;
-mod problem;
 mod reader;
 mod status;
 mod tokens;
 mod upgrade;
-mod versions;
 mod why;
 
 pub use self::{
     compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
+    doctor::summarize_message,
     history::{History, Wanted},
-    inventory::{Generation, Images, InventoryReport, InventoryRow, inventory, rows_of_files},
+    inventory::{Generation, Images, InventoryReport, InventoryRow, Versions, inventory, rows_of_files},
     observed::{
         CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
         OutsideTask, RunsAs,
     },
-    problem::of_consul as consul_problem,
-    reader::{Reader, Scope, select_clusters},
+    reader::{Reader, Scope, of_consul as consul_problem, select_clusters},
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     tokens::{TokenSource, Tokens},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
-    versions::Versions,
     why::{
-        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, Within, find_service,
+        AuditError, Background, Cause, Condition, Event, Found, Subject, Who, WhyReport, Within, find_service,
         why_service, why_task,
     },
 };

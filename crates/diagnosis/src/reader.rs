@@ -25,7 +25,6 @@ use mesh::{
 
 use crate::{
     observed::{CatalogReading, Observed, ObservedCluster, Outside, Sorted, Sorter, controllers},
-    problem,
     tokens::Tokens,
 };
 
@@ -77,7 +76,7 @@ impl<'a> Reader<'a> {
                     }
                     observed.clusters.push(ObservedCluster { catalog, ..read });
                 }
-                Err(error) => observed.problems.push(problem::of_ecs(&error)),
+                Err(error) => observed.problems.push(of_ecs(&error)),
             }
         }
         observed.problems = without_repetitions(observed.problems);
@@ -91,7 +90,7 @@ impl<'a> Reader<'a> {
             progress(&format!("cluster {} ({} of {})", cluster.name(), number + 1, clusters.len()));
             match self.cluster(cluster, &mut observed.problems).await {
                 Ok(read) => observed.clusters.push(read),
-                Err(error) => observed.problems.push(problem::of_ecs(&error)),
+                Err(error) => observed.problems.push(of_ecs(&error)),
             }
         }
         observed.problems = without_repetitions(observed.problems);
@@ -104,7 +103,7 @@ impl<'a> Reader<'a> {
         let read_all = |resource| Permission { resource, access: "read", segment: Segment::All };
         let home = &self.scope.default_tenancy;
         let missing = self.consul.missing_permissions(home, &["node", "service"].map(read_all)).await;
-        let missing = missing.map_err(|error| problem::of_consul(&error))?;
+        let missing = missing.map_err(|error| of_consul(&error))?;
         if !missing.is_empty() {
             let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
             return Err(format!(
@@ -115,7 +114,7 @@ impl<'a> Reader<'a> {
         if home.partition().is_none() {
             return Ok(vec![home.clone()]);
         }
-        let partitions = self.consul.partitions().await.map_err(|error| problem::of_consul(&error))?;
+        let partitions = self.consul.partitions().await.map_err(|error| of_consul(&error))?;
         Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
     }
 
@@ -126,7 +125,7 @@ impl<'a> Reader<'a> {
     pub async fn tokens(&self) -> Result<Option<Tokens>, String> {
         let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
         let missing = self.consul.missing_permissions(&self.scope.default_tenancy, &[list]).await;
-        if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
+        if !missing.map_err(|error| of_consul(&error))?.is_empty() {
             return Err(
                 "Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned()
             );
@@ -135,10 +134,10 @@ impl<'a> Reader<'a> {
         let mut all = Vec::new();
         for tenancy in self.tenancies().await? {
             let listed = self.consul.tokens(&tenancy, &is_wanted).await;
-            let Some(listed) = listed.map_err(|error| problem::of_consul(&error))? else { return Ok(None) };
+            let Some(listed) = listed.map_err(|error| of_consul(&error))? else { return Ok(None) };
             all.extend(listed);
         }
-        let facts = self.token_facts(&all).await.map_err(|error| problem::of_consul(&error));
+        let facts = self.token_facts(&all).await.map_err(|error| of_consul(&error));
         Ok(Some(Tokens { facts, listed: all, consul_hosts: self.scope.consul_hosts.clone() }))
     }
 
@@ -269,7 +268,7 @@ impl<'a> Reader<'a> {
         while let Some((answer, arn)) = reads.next().await {
             match answer {
                 Ok(state) => drop(found.insert(arn, Arc::new(state))),
-                Err(error) => problems.push(problem::of_ecs(&error)),
+                Err(error) => problems.push(of_ecs(&error)),
             }
         }
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
@@ -284,7 +283,7 @@ impl<'a> Reader<'a> {
 }
 
 fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<String>) -> Option<T> {
-    answer.map_err(|error| problems.push(problem::of_consul(&error))).ok()
+    answer.map_err(|error| problems.push(of_consul(&error))).ok()
 }
 
 /// One cause often affects several clusters.
@@ -347,4 +346,31 @@ pub struct Scope {
     pub default_tenancy: Tenancy,
     /// The hosts of this Consul, as the controller and this reading address it, in lower case.
     pub consul_hosts: BTreeSet<String>,
+}
+
+/// Why ECS could not be read.
+pub(crate) fn of_ecs(error: &EcsError) -> String {
+    match error {
+        EcsError::UnknownCluster(cluster) => format!("cluster {cluster}: ECS does not know it"),
+        other => other.to_string(),
+    }
+}
+
+/// Why Consul could not be read.
+pub fn of_consul(error: &ConsulError) -> String {
+    match error {
+        ConsulError::CredentialRejected { .. } => {
+            "Consul could not be read: it does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE"
+                .to_owned()
+        }
+        ConsulError::PermissionDenied { subject, reason } => {
+            format!(
+                "Consul could not be read: {subject}: the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks a permission: {reason}"
+            )
+        }
+        ConsulError::Unavailable { reason, .. } => {
+            format!("Consul could not be read at CONSUL_HTTP_ADDR: {reason}")
+        }
+        other => format!("Consul could not be read: {other}"),
+    }
 }

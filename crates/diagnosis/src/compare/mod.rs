@@ -6,22 +6,22 @@
 //!  Observed, tokens ─▶ EndState ┴▶ CompareReport
 //! ```
 
-mod end_state;
-mod past;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use mesh::time::elapsed;
+use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName, time::elapsed};
+use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport};
 use serde::Serialize;
 
-use self::{
-    end_state::EndState,
-    past::{Planned, Sweeps, planned},
+use crate::{
+    history::History,
+    observed::{CatalogReading, Member, Observed, ObservedCluster},
+    status::{MAINTENANCE, OnNode, TaskVerdict, facts, verdict},
+    tokens::Tokens,
 };
-use crate::{history::History, observed::Observed, tokens::Tokens};
 
 /// A kind of thing that the controller does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -226,4 +226,167 @@ fn conclusion(report: &CompareReport) -> String {
             if left == 1 { "is" } else { "are" }
         ),
     }
+}
+
+/// Something that the controller would have done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Planned {
+    kind: Kind,
+    /// An instance, a token or a task, or the holder of a token.
+    subject: String,
+    cluster: Option<String>,
+    first: Timestamp,
+    last: Timestamp,
+}
+
+/// All of it, each thing once.
+fn planned(lines: &[LogLine]) -> Vec<Planned> {
+    let mut found: BTreeMap<(Kind, String), Planned> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.has(&LogOutcome::Observed)) {
+        let Some((kind, subject)) = kind_and_subject(line) else { continue };
+        let planned = found.entry((kind, subject.clone())).or_insert_with(|| Planned {
+            kind,
+            subject,
+            cluster: line.cluster_arn.clone(),
+            first: line.at,
+            last: line.at,
+        });
+        planned.last = planned.last.max(line.at);
+    }
+    found.into_values().collect()
+}
+
+fn kind_and_subject(line: &LogLine) -> Option<(Kind, String)> {
+    let (kind, subject) = match line.action.as_ref()? {
+        LogAction::Deregister => (Kind::InstancesDeregistered, &line.service_id),
+        LogAction::DeleteLoginToken => (Kind::LoginTokensDeleted, &line.accessor_id),
+        LogAction::CreateToken => (Kind::TokensCreated, &line.holder),
+        LogAction::HideToken => (Kind::TokensDeleted, &line.accessor_id),
+        LogAction::Repair => (Kind::TasksRepaired, &line.task_id),
+        LogAction::CorrectHealth => (Kind::TasksCorrected, &line.task_id),
+        LogAction::MarkCritical => (Kind::InstancesDrained, &line.check_id),
+        _ => return None,
+    };
+    Some((kind, subject.clone()?))
+}
+
+/// A sweep: what it does not report was not to be done then.
+struct Sweep {
+    at: Timestamp,
+    clusters: BTreeSet<String>,
+}
+
+/// Sweeps, oldest first.
+struct Sweeps {
+    all: Vec<Sweep>,
+    /// All clusters that any of them has swept.
+    clusters: BTreeSet<String>,
+}
+
+impl Sweeps {
+    /// The sweeps that read everything, of lines that are sorted by time.
+    fn of(lines: &[LogLine]) -> Self {
+        let complete = lines.iter().filter(|line| line.is(&LogAction::Sweep) && line.has(&LogOutcome::Observed));
+        let all: Vec<Sweep> = complete.filter_map(sweep).collect();
+        let clusters = all.iter().flat_map(|sweep| sweep.clusters.iter().cloned()).collect();
+        Self { all, clusters }
+    }
+
+    fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All clusters that any of them has swept.
+    fn clusters(&self) -> &BTreeSet<String> {
+        &self.clusters
+    }
+
+    /// The first sweep of a cluster after a time. Without a cluster, one of all clusters.
+    fn next(&self, cluster: Option<&str>, after: Timestamp) -> Option<Timestamp> {
+        let covers = |sweep: &&Sweep| match cluster {
+            Some(cluster) => sweep.clusters.contains(cluster),
+            None => sweep.clusters.is_superset(&self.clusters),
+        };
+        self.all.iter().filter(covers).map(|sweep| sweep.at).find(|at| *at > after)
+    }
+}
+
+fn sweep(line: &LogLine) -> Option<Sweep> {
+    let report: SweepReport = serde_json::from_str(line.summary.as_deref()?).ok()?;
+    let read = report.clusters.into_iter().filter(|cluster| cluster.status != ClusterStatus::Unread);
+    Some(Sweep { at: line.at, clusters: read.map(|cluster| cluster.cluster_arn).collect() })
+}
+
+/// What ECS runs and what Consul has.
+struct EndState<'a> {
+    observed: &'a Observed,
+    /// `None` if they could not be read.
+    tokens: Option<&'a Tokens>,
+    now: Timestamp,
+}
+
+impl EndState<'_> {
+    /// Whether something that was planned is still to do; `None` if that is not known.
+    fn is_left(&self, planned: &Planned) -> Option<bool> {
+        let subject = planned.subject.as_str();
+        match planned.kind {
+            Kind::InstancesDeregistered => {
+                let catalog = self.catalog(planned)?;
+                Some(catalog.instances.iter().any(|instance| instance.id == subject))
+            }
+            Kind::LoginTokensDeleted | Kind::TokensDeleted => {
+                Some(self.tokens?.listed.iter().any(|token| token.accessor.to_string() == subject))
+            }
+            Kind::TokensCreated => {
+                let has_it = |mark: HolderMark| is_holder(&mark, subject);
+                Some(!self.tokens?.listed.iter().any(|token| HolderMark::parse(&token.description).is_some_and(has_it)))
+            }
+            Kind::InstancesDrained => {
+                let (catalog, instance) = (self.catalog(planned)?, subject.strip_prefix(MAINTENANCE)?);
+                let is_registered = catalog.instances.iter().any(|it| it.id == instance);
+                Some(is_registered && catalog.checks.iter().all(|check| check.id != subject))
+            }
+            Kind::TasksRepaired => {
+                let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
+                let is_missing = |member: &Member| !on_node.is_registered(&facts(member, cluster));
+                self.is_active_and(planned, is_missing)
+            }
+            Kind::TasksCorrected => {
+                let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
+                let tokens = self.tokens.map(|tokens| tokens.of_cluster(cluster));
+                let is_wrong = |member: &Member| {
+                    let verdict = verdict(member, cluster, Some(&on_node), tokens.as_ref(), self.now);
+                    matches!(verdict, TaskVerdict::NotPassing(_) | TaskVerdict::Broken(_))
+                };
+                self.is_active_and(planned, is_wrong)
+            }
+        }
+    }
+
+    fn cluster(&self, planned: &Planned) -> Option<&ObservedCluster> {
+        let arn = planned.cluster.as_deref()?;
+        self.observed.clusters.iter().find(|cluster| cluster.arn.as_str() == arn)
+    }
+
+    fn catalog(&self, planned: &Planned) -> Option<&CatalogReading> {
+        self.cluster(planned)?.catalog.as_ref()
+    }
+
+    /// Whether the task is meant to run, and something is so of it; `None` if its cluster or its definition could not be
+    /// read.
+    fn is_active_and(&self, planned: &Planned, is_so: impl Fn(&Member) -> bool) -> Option<bool> {
+        let is_it = |member: &&Member| member.state.task.arn.id().as_str() == planned.subject;
+        let cluster = self.cluster(planned)?;
+        if cluster.unsorted.iter().any(|task| task.as_str() == planned.subject) {
+            return None;
+        }
+        let task = cluster.tasks.iter().find(is_it);
+        Some(task.is_some_and(|member| member.state.task.phase == TaskPhase::Active && is_so(member)))
+    }
+}
+
+/// Whether a token is of the holder that the log names: `service web`, `service web in the secret Web` or `consul-client`.
+fn is_holder(mark: &HolderMark, holder: &str) -> bool {
+    let service = holder.strip_prefix("service ").and_then(|it| it.split(' ').next());
+    mark.service.as_ref().map(ServiceName::as_str) == service
 }

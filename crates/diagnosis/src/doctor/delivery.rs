@@ -1,17 +1,22 @@
-//! The checks of the way of an event: the rules of EventBridge, the queue, and the dead-letter queues.
+//! The checks of the way of an event: the rules of EventBridge, the queue, and the dead-letter queues with what their messages are about.
 
 use std::collections::BTreeSet;
 
-use aws::{installation::Mapping, queue::FailedMessage};
-use mesh::arn::TaskId;
+use aws::{
+    ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, parse_api_call, parse_task_change},
+    installation::Mapping,
+    queue::FailedMessage,
+};
+use mesh::{arn::TaskId, field::InvalidField, phase::TaskPhase, task::TaskChange};
+use report::{Envelope, ReconcileOrder};
+use serde_json::Value;
 
 use super::{
     Check, Read,
     commands::{Commands, word},
     functions::Subject,
-    stack::parameter,
+    stacks::parameter,
 };
-use crate::failed_event::{may_be_for_audit, summarize, task_of};
 
 const RULES: &str = "rules";
 
@@ -108,7 +113,8 @@ pub(super) struct Letters {
 impl Letters {
     /// What the first ones are about.
     fn about(&self) -> String {
-        let about: BTreeSet<String> = self.some.iter().take(SHOWN).map(|message| summarize(&message.body)).collect();
+        let about: BTreeSet<String> =
+            self.some.iter().take(SHOWN).map(|message| summarize_message(&message.body)).collect();
         let noun = if self.count == 1 { "message" } else { "messages" };
         let more = if self.count > about.len() { "; …" } else { "" };
         format!("about {} {noun}: {}{more}", self.count, about.into_iter().collect::<Vec<_>>().join("; "))
@@ -164,158 +170,61 @@ fn has_audits(letters: &Letters, subject: &Subject<'_>) -> bool {
     letters.some.iter().any(|message| may_be_for_audit(&message.body)) || (audits && !are_all_read)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::doctor::{CheckOutcome, commands::of_tests};
-
-    #[test]
-    fn disabled_rule_is_enabled() {
-        let rules = |is_enabled| Ok(vec![("mesh-changes".to_owned(), true), ("mesh-sweep".to_owned(), is_enabled)]);
-        assert_eq!(check_rules(&rules(true), &of_tests()).outcome, CheckOutcome::Ok);
-        let made = check_rules(&rules(false), &of_tests());
-        assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert_eq!(made.commands, ["aws events enable-rule --name mesh-sweep --region us-east-1"]);
-    }
-
-    #[test]
-    fn unread_rule_is_unknown() {
-        assert_eq!(check_rules(&Err("denied".to_owned()), &of_tests()).outcome, CheckOutcome::Unknown);
-    }
-}
-
-#[cfg(test)]
-mod queue_tests {
-    use aws::installation::{Resource, Resources};
-
-    use super::*;
-    use crate::doctor::{CheckOutcome, commands, stack};
-
-    fn checked(waiting: usize, state: &str, last_result: &str, concurrency: Option<usize>) -> Check {
-        let stack = stack::of_tests("mesh", &[("MaximumConcurrency", "2")]);
-        let resource = |name: &str, id: &str| (name.to_owned(), Resource { id: id.to_owned(), kind: String::new() });
-        let resources =
-            Resources::from([resource("TaskEventsSource", "uuid-1"), resource("TaskEventsFunction", "mesh-events")]);
-        let commands = commands::of_tests();
-        let subject = Subject { stack: &stack, resources: &resources, clusters: "", commands: &commands };
-        let mapping = Mapping { state: state.to_owned(), last_result: Some(last_result.to_owned()) };
-        check_queue(&Ok(Queue { waiting, mapping, concurrency }), &subject)
-    }
-
-    #[test]
-    fn queue_drains() {
-        assert_eq!(checked(0, "Enabled", "No records processed", None).outcome, CheckOutcome::Ok);
-        assert_eq!(checked(128, "Enabled", "OK", None).outcome, CheckOutcome::Ok);
-    }
-
-    #[test]
-    fn more_than_all_invocations_take_is_a_warning() {
-        let made = checked(129, "Enabled", "OK", None);
-        assert_eq!(made.outcome, CheckOutcome::Warning);
-        assert!(
-            made.commands[0].contains("ParameterKey=MaximumConcurrency,ParameterValue=\"4\""),
-            "{:?}",
-            made.commands
-        );
-    }
-
-    #[test]
-    fn disabled_mapping_is_enabled() {
-        let made = checked(3, "Disabled", "OK", None);
-        let seen = "about 3 messages wait, and nothing takes them: the event source mapping is Disabled";
-        assert_eq!((made.outcome, made.seen.as_str()), (CheckOutcome::Failed, seen));
-        assert_eq!(
-            made.commands,
-            ["aws lambda update-event-source-mapping --uuid uuid-1 --enabled --region us-east-1"]
-        );
-    }
-
-    #[test]
-    fn function_that_may_not_run_is_released() {
-        let made = checked(1, "Enabled", "OK", Some(0));
-        assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert!(made.commands[0].starts_with("aws lambda delete-function-concurrency --function-name mesh-events"));
-        assert_eq!(checked(1, "Enabled", "OK", Some(5)).outcome, CheckOutcome::Ok);
-    }
-
-    #[test]
-    fn failed_batch_leads_to_the_log() {
-        assert_eq!(checked(1, "Enabled", "PROBLEM: Function call failed", None).outcome, CheckOutcome::Failed);
+/// What a message is about, or why it can never succeed. Why it failed is in the log of `task-events`.
+pub fn summarize_message(body: &str) -> String {
+    let never = "it can never succeed";
+    let event = match serde_json::from_str::<Envelope>(body) {
+        Ok(event) => event,
+        Err(error) if error.is_data() => return format!("not an event: {never}"),
+        Err(_) => return format!("not JSON: {never}"),
+    };
+    let Some(kind) = &event.detail_type else { return format!("not an event: {never}") };
+    let invalid = |invalid: InvalidField| format!("{kind}: {invalid}: {never}");
+    match kind.as_str() {
+        DETAIL_TYPE => task_change(&event).map_or_else(invalid, |change| {
+            let (task, cluster) = (change.arn.id(), change.cluster.name());
+            let reason = change.end.and_then(|end| end.reason).map(|reason| format!(" ({reason})")).unwrap_or_default();
+            format!("{kind}: task {task} of cluster {cluster} is {}{reason}", status(change.phase))
+        }),
+        API_CALL_DETAIL_TYPE => parse_api_call(&event.detail).map_or_else(invalid, |call| match call {
+            Some(ApiCall::DefinitionInUse { definition, cluster: None }) => {
+                format!("{kind}: {definition} was registered")
+            }
+            Some(ApiCall::DefinitionInUse { definition, .. }) => format!("{kind}: a service uses {definition}"),
+            Some(ApiCall::ClusterDeleted(cluster)) => format!("{kind}: {cluster} was deleted"),
+            None => kind.clone(),
+        }),
+        _ => match event.detail.get("service").and_then(Value::as_str) {
+            Some(service) => format!("{kind}: service {service}"),
+            None => kind.clone(),
+        },
     }
 }
 
-#[cfg(test)]
-mod dead_letters_tests {
-    use aws::installation::Resources;
+fn task_change(event: &Envelope) -> Result<TaskChange, InvalidField> {
+    parse_task_change(event.time.as_deref(), &event.detail)
+}
 
-    use super::*;
-    use crate::doctor::{CheckOutcome, commands, stack};
-
-    type Judge = fn(&Read<Letters>, &Subject<'_>) -> Check;
-
-    fn checked(judge: Judge, letters: &Read<Letters>) -> Check {
-        let (stack, resources, commands) = (stack::of_tests("mesh", &[]), Resources::new(), commands::of_tests());
-        judge(letters, &Subject { stack: &stack, resources: &resources, clusters: "", commands: &commands })
-    }
-
-    fn letters() -> Letters {
-        let body = include_str!("../../../../events/task-stopped-essential-container-exited.json").to_owned();
-        let undelivered = Some("NO_PERMISSIONS: denied".to_owned());
-        Letters { count: 2, some: vec![FailedMessage { body, sent_at: None, undelivered }] }
-    }
-
-    #[test]
-    fn empty_queue_is_fine_and_an_unread_one_unknown() {
-        for judge in [failed as Judge, undelivered] {
-            assert_eq!(checked(judge, &Ok(Letters::default())).outcome, CheckOutcome::Ok);
-            assert_eq!(checked(judge, &Err("denied".to_owned())).outcome, CheckOutcome::Unknown);
-        }
-    }
-
-    #[test]
-    fn failed_message_leads_to_its_task_and_is_returned() {
-        let made = checked(failed, &Ok(letters()));
-        assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert!(made.seen.starts_with("about 2 messages: ECS Task State Change: task "), "{}", made.seen);
-        let [why, redrive] = made.commands.as_slice() else { panic!("{:?}", made.commands) };
-        assert!(why.starts_with("ecs-mesh why ") && !why.contains('/') && why.contains(" --stack mesh "), "{why}");
-        assert_eq!(redrive, "ecs-mesh redrive --stack mesh --region us-east-1");
-    }
-
-    #[test]
-    fn undelivered_event_says_why() {
-        let made = checked(undelivered, &Ok(Letters { count: 1, ..letters() }));
-        assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert!(made.seen.ends_with("(NO_PERMISSIONS: denied)"), "{}", made.seen);
-        let [policy, purge] = made.commands.as_slice() else { panic!("{:?}", made.commands) };
-        assert!(policy.starts_with("aws sqs get-queue-attributes --queue-url "), "{policy}");
-        // Only a sweep that has done everything is followed by the purge
-        assert!(purge.starts_with("ecs-mesh sweep ") && purge.contains(" && aws sqs purge-queue "), "{purge}");
-        // With messages that were not seen, some may be for the audit: then the queue is not purged
-        let made = checked(undelivered, &Ok(letters()));
-        assert!(made.commands.iter().all(|command| !command.contains("purge")), "{:?}", made.commands);
-    }
-
-    #[test]
-    fn queue_is_purged_only_after_a_sweep_and_never_with_messages_for_audit() {
-        let of = |bodies: &[&str], count| {
-            let message = |body: &&str| FailedMessage { body: (*body).to_owned(), sent_at: None, undelivered: None };
-            checked(undelivered, &Ok(Letters { count, some: bodies.iter().map(message).collect() })).commands
-        };
-        let purge = "ecs-mesh sweep --stack mesh --region us-east-1 && \
-                     aws sqs purge-queue --queue-url UndeliveredEventsQueue --region us-east-1";
-        assert_eq!(of(&["{}"], 1)[1], purge);
-        let sweep = "ecs-mesh sweep --stack mesh --region us-east-1";
-        assert_eq!(of(&[r#"{ "scheduled": true }"#], 1)[1..], [sweep.to_owned()]);
-        // Not all could be read
-        assert_eq!(of(&["{}"], 2)[1..], [sweep.to_owned()]);
-    }
-
-    #[test]
-    fn task_of_a_message_that_is_no_id_is_in_no_command() {
-        let body = r#"{ "detail-type": "ECS Task State Change", "detail": { "taskArn": "x;reboot" } }"#.to_owned();
-        let some = vec![FailedMessage { body, sent_at: None, undelivered: None }];
-        let made = checked(failed, &Ok(Letters { count: 1, some }));
-        assert_eq!(made.commands, ["ecs-mesh redrive --stack mesh --region us-east-1"]);
+fn status(phase: TaskPhase) -> &'static str {
+    match phase {
+        TaskPhase::Active => "starting or RUNNING",
+        TaskPhase::Stopping => "stopping",
+        TaskPhase::Stopped => "STOPPED",
     }
 }
+
+/// The task that a message is about.
+pub(crate) fn task_of(body: &str) -> Option<TaskId> {
+    let event: Envelope = serde_json::from_str(body).ok()?;
+    Some(task_change(&event).ok()?.arn.id().clone())
+}
+
+/// Whether a message may be for the function `audit`: a registered task definition, or its schedule. No sweep does what it asks for.
+pub(crate) fn may_be_for_audit(body: &str) -> bool {
+    let is_scheduled = serde_json::from_str(body).is_ok_and(|order: ReconcileOrder| order.scheduled);
+    let call = serde_json::from_str::<Envelope>(body).map(|event| parse_api_call(&event.detail));
+    is_scheduled || matches!(call, Ok(Ok(Some(ApiCall::DefinitionInUse { cluster: None, .. })) | Err(_)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,8 @@
 //! The checks that the functions make from where they run: Consul, the controller's token, the set-up, their roles, a sweep.
 
+#[cfg(test)]
+mod tests;
+
 use aws::installation::{DeployedStack, Invoked, Resources};
 use mesh::{
     mode::Mode,
@@ -11,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{
     Check,
-    commands::{self, Commands, word},
-    consul_from_here::has_no_logins,
-    stack::{clusters, mode, parameter},
+    commands::{Commands, POLICY_FILE, attach_policy, create_policy, keep_token, policy_rules, update_policy, word},
+    stacks::{clusters, mode, parameter},
+    surroundings::has_no_logins,
 };
 
 const REACH: &str = "consul-from-functions";
@@ -42,8 +45,7 @@ impl Subject<'_> {
 
     /// The rules of the documented policy, as one word of a shell.
     fn rules(&self) -> String {
-        self.permissions()
-            .map_or_else(|| commands::POLICY_FILE.to_owned(), |permissions| commands::policy_rules(&permissions))
+        self.permissions().map_or_else(|| POLICY_FILE.to_owned(), |permissions| policy_rules(&permissions))
     }
 
     /// The permissions of the documented policy; `None` if they differ by partition.
@@ -131,8 +133,8 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
             );
             let seen = format!("Consul does not know the token in the secret {secret}");
             return Check::failed(TOKEN, seen).with_commands([
-                commands::create_policy(name, &subject.rules()),
-                commands::keep_token(name),
+                create_policy(name, &subject.rules()),
+                keep_token(name),
                 subject.commands.aws(&store),
             ]);
         }
@@ -154,8 +156,8 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 if excess.contains("operator = ") && mode(subject.stack).acts() {
                     seen.push_str(KEEP_OPERATOR);
                 }
-                let mend = has_own_policy(answer, subject)
-                    .then(|| commands::update_policy(&subject.stack.name, &subject.rules()));
+                let mend =
+                    has_own_policy(answer, subject).then(|| update_policy(&subject.stack.name, &subject.rules()));
                 Check::warning(TOKEN, seen).with_commands(mend)
             }
             Some(named) => {
@@ -194,10 +196,10 @@ fn has_own_policy(answer: &CheckReport, subject: &Subject<'_>) -> bool {
 fn policy_update(answer: &CheckReport, subject: &Subject<'_>) -> Vec<String> {
     let (name, rules) = (&subject.stack.name, subject.rules());
     if has_own_policy(answer, subject) {
-        return vec![commands::update_policy(name, &rules)];
+        return vec![update_policy(name, &rules)];
     }
     let accessor_id = answer.token.as_ref().map_or("ACCESSOR_ID", |token| token.accessor_id.as_str());
-    vec![commands::create_policy(name, &rules), commands::attach_policy(name, accessor_id)]
+    vec![create_policy(name, &rules), attach_policy(name, accessor_id)]
 }
 
 /// The objects that a Consul without auth methods of type `aws-iam` cannot have.
@@ -313,6 +315,3 @@ pub(super) fn read_answer(invoked: Invoked) -> Result<CheckReport, NoAnswer> {
         Invoked::Error(message) => Err(NoAnswer::Failed(format!("the function reconcile failed: {message}"))),
     }
 }
-
-#[cfg(test)]
-mod tests;

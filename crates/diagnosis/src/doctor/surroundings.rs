@@ -1,221 +1,217 @@
-//! Reads an installation and what is around it, and makes the checks.
+//! The checks of what the installation depends on: the AWS account, and Consul from here, which is not where the functions run.
 
-use ::report::CheckReport;
-use aws::{
-    ecs::{AwsEcs, Clusters as _},
-    installation::{AwsInstallation, DeployedStack, Resources},
-    queue::DeadLetterQueues,
-};
-use consul::{HttpConsul, Permissions as _, Release as _};
-use jiff::Timestamp;
-use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::required, tenancy::Tenancy};
+use aws::installation::{Caller, TopicKey, Trail};
+use consul::{ConsulError, OwnToken};
+use mesh::permission::Permission;
+use semver::Version;
+use serde_json::Value;
 
 use super::{
-    Check, DoctorReport, Read, account,
-    commands::Commands,
-    consul_from_here,
-    delivery::{self, Letters, Queue},
-    functions::{self, NoAnswer, Subject},
-    others, stack,
+    Check, Read,
+    commands::{self, Commands, word},
 };
-use crate::{observed::Observed, problem::of_consul, reader::Reader};
+use crate::reader::of_consul;
 
-/// What is read.
-pub struct Sources<'a> {
-    pub installation: &'a AwsInstallation,
-    pub queues: &'a DeadLetterQueues,
-    pub ecs: &'a AwsEcs,
-    /// What the clusters run.
-    pub reader: &'a Reader<'a>,
-    /// Consul, from here; `None` if it is not asked.
-    pub consul: Option<&'a HttpConsul>,
-}
+const CREDENTIALS: &str = "aws";
 
-/// Makes the checks.
-pub struct Doctor<'a> {
-    /// What is read.
-    pub sources: Sources<'a>,
-    /// The stack, its region and profile.
-    pub commands: Commands,
-    /// Is called with what is read next.
-    pub progress: &'a (dyn Fn(&str) + Sync),
-}
-
-/// What was read, with an error in words.
-fn said<T, E: ToString>(result: Result<T, E>) -> Read<T> {
-    result.map_err(|error| error.to_string())
-}
-
-impl Doctor<'_> {
-    /// The checks of an installation.
-    pub async fn installed(&self) -> DoctorReport {
-        let (mut checks, found) = self.find_stack().await;
-        let Some((arns, stacks)) = found else { return report(checks) };
-        let own = stacks.iter().find(|stack| stack.name == self.commands.stack);
-        checks.push(stack::check(own, &self.commands));
-        let Some(own) = own else { return report(checks) };
-        match said(self.sources.installation.resources(&own.name).await) {
-            Ok(resources) => {
-                let subject = Subject { stack: own, resources: &resources, clusters: &arns, commands: &self.commands };
-                self.check_parts(&subject, &mut checks).await;
-            }
-            Err(why) => checks.push(Check::unknown("resources", why)),
-        }
-        (self.progress)("reading the alarms' topic, trails and clusters");
-        let topic = match stack::parameter(own, "AlarmTopicArn") {
-            "" => None,
-            topic => Some((topic, said(self.sources.installation.key_of(topic).await))),
-        };
-        checks.push(account::check_alarm_topic(topic, &self.commands));
-        checks.push(account::check_trail(&said(self.sources.installation.trails().await), &self.commands));
-        let known = said(self.sources.ecs.list_clusters().await);
-        let selected = said(stack::clusters(own, &arns));
-        let observed = match (&known, selected) {
-            (Ok(known), Ok(selection)) => Ok(self.observe(known, &selection).await),
-            (Err(why), _) => Err(why.clone()),
-            (_, Err(why)) => Err(why),
-        };
-        checks.push(others::check_controllers(&observed, Some(stack::mode(own)), &self.commands));
-        let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != own.name).collect();
-        checks.push(others::check_other_stacks(own, &others, &known, &arns, &self.commands));
-        report(checks)
-    }
-
-    /// The checks before an installation that manages `clusters`, as in `EcsClusterArns`, with this prefix of the names of secrets and the
-    /// tenancy of tasks without tags.
-    pub async fn before_install(&self, clusters: &str, secret_prefix: &str, tenancy: &Tenancy) -> DoctorReport {
-        let (mut checks, found) = self.find_stack().await;
-        let Some((arns, stacks)) = found else { return report(checks) };
-        let own = stacks.iter().find(|stack| stack.name == self.commands.stack);
-        checks.push(stack::check_before(own, &self.commands));
-        let selection = match said(ClusterSelection::parse(clusters, Some(&arns))) {
-            Ok(selection) => selection,
-            Err(why) => {
-                checks.push(Check::failed("clusters", why));
-                return report(checks);
-            }
-        };
-        if let Some(consul) = self.sources.consul {
-            checks.extend(self.consul_before(consul, &selection, tenancy).await);
-        }
-        (self.progress)("reading clusters and trails");
-        let known = said(self.sources.ecs.list_clusters().await);
-        let observed = match &known {
-            Ok(known) => Ok(self.observe(known, &selection).await),
-            Err(why) => Err(why.clone()),
-        };
-        checks.push(mesh_of(&observed, clusters));
-        checks.push(others::check_controllers(&observed, None, &self.commands));
-        checks.push(account::check_trail(&said(self.sources.installation.trails().await), &self.commands));
-        let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != self.commands.stack).collect();
-        let planned = stack::planned(&self.commands.stack, clusters, secret_prefix);
-        checks.push(others::check_before(&planned, &others, &known, &arns, &self.commands));
-        report(checks)
-    }
-
-    /// The start of the ARNs of clusters, and all stacks; `None` if they cannot be read.
-    async fn find_stack(&self) -> (Vec<Check>, Option<(String, Vec<DeployedStack>)>) {
-        (self.progress)("reading the stack");
-        let caller = said(self.sources.installation.caller().await);
-        let mut checks = vec![account::check_credentials(&caller, &self.commands)];
-        let Ok(caller) = caller else { return (checks, None) };
-        let partition = caller.arn.split(':').nth(1).unwrap_or("aws");
-        let arns = format!("arn:{partition}:ecs:{}:{}:cluster/", self.commands.region, caller.account);
-        match said(self.sources.installation.stacks(&self.commands.stack).await) {
-            Ok(stacks) => (checks, Some((arns, stacks))),
-            Err(why) => {
-                checks.push(Check::unknown("stack", why));
-                (checks, None)
-            }
-        }
-    }
-
-    /// The checks of the functions, rules and queues.
-    async fn check_parts(&self, subject: &Subject<'_>, checks: &mut Vec<Check>) {
-        (self.progress)("asking the function reconcile");
-        checks.extend(functions::checks(&self.ask(subject).await, subject));
-        if let Some(consul) = self.sources.consul {
-            checks.push(consul_from_here::also_from_here(&consul.version().await));
-        }
-        (self.progress)("reading rules and queues");
-        checks.push(delivery::check_rules(&self.rules(subject.resources).await, &self.commands));
-        checks.push(delivery::check_queue(&self.queue(subject).await, subject));
-        checks.push(delivery::failed(&self.letters(subject.id("FailedEventsQueue")).await, subject));
-        checks.push(delivery::undelivered(&self.letters(subject.id("UndeliveredEventsQueue")).await, subject));
-    }
-
-    async fn ask(&self, subject: &Subject<'_>) -> Result<CheckReport, NoAnswer> {
-        let invoked = self.sources.installation.invoke(subject.id("ReconcileFunction"), &functions::question()).await;
-        functions::read_answer(said(invoked).map_err(NoAnswer::Unasked)?)
-    }
-
-    async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {
-        let mut rules = Vec::new();
-        for resource in resources.values().filter(|resource| resource.kind == "AWS::Events::Rule") {
-            let is_enabled = said(self.sources.installation.is_enabled(&resource.id).await)?;
-            rules.push((resource.id.clone(), is_enabled));
-        }
-        Ok(rules)
-    }
-
-    async fn queue(&self, subject: &Subject<'_>) -> Read<Queue> {
-        let installation = self.sources.installation;
-        Ok(Queue {
-            waiting: said(self.sources.queues.queue(subject.id("TaskEventsQueue")).await)?.messages,
-            mapping: said(installation.mapping(subject.id("TaskEventsSource")).await)?,
-            concurrency: said(installation.reserved_concurrency(subject.id("TaskEventsFunction")).await)?,
-        })
-    }
-
-    async fn letters(&self, url: &str) -> Read<Letters> {
-        let count = said(self.sources.queues.queue(url).await)?.messages;
-        let some = if count == 0 { Vec::new() } else { said(self.sources.queues.look(url).await)? };
-        Ok(Letters { count, some })
-    }
-
-    /// What runs in the selected ones of the known clusters.
-    async fn observe(&self, known: &[ClusterArn], selection: &ClusterSelection) -> Observed {
-        let selected: Vec<ClusterArn> = known.iter().filter(|cluster| selection.contains(cluster)).cloned().collect();
-        self.sources.reader.read_ecs(&selected, self.progress).await
-    }
-
-    /// The checks of Consul from here.
-    async fn consul_before(&self, consul: &HttpConsul, selection: &ClusterSelection, tenancy: &Tenancy) -> Vec<Check> {
-        (self.progress)("asking Consul");
-        let mut checks = vec![consul_from_here::reach(&consul.version().await)];
-        checks.push(consul_from_here::acls(&consul.own_token().await));
-        let has_partitions = tenancy.partition().is_some();
-        let needed = required(selection, selection.patterns(), has_partitions);
-        let missing = consul.missing_permissions(tenancy, &needed).await;
-        let documented = required(selection, selection.patterns(), true);
-        checks.push(consul_from_here::token(
-            &missing.map_err(|error| of_consul(&error)),
-            &documented,
-            &self.commands.stack,
-        ));
-        checks
+/// Whether there are credentials, and whose they are.
+pub(super) fn check_credentials(caller: &Read<Caller>, commands: &Commands) -> Check {
+    match caller {
+        Ok(caller) => Check::ok(CREDENTIALS, format!("account {}, as {}", caller.account, caller.arn)),
+        Err(why) => Check::failed(CREDENTIALS, why).with_commands([commands.aws("sts get-caller-identity")]),
     }
 }
 
-/// Whether there is a mesh to manage.
-fn mesh_of(observed: &Read<Observed>, clusters: &str) -> Check {
-    const NAME: &str = "clusters";
-    let observed = match observed {
-        Ok(observed) => observed,
-        Err(why) => return Check::unknown(NAME, why),
+const ALARM_TOPIC: &str = "alarm-topic";
+/// Who publishes, and with what: <https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html>
+const PUBLISHER: &str = "cloudwatch.amazonaws.com";
+const NEEDED: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
+
+/// Whether `CloudWatch` may publish to the topic; `None` if `AlarmTopicArn` is not set.
+pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, commands: &Commands) -> Check {
+    let Some((topic, key)) = topic else {
+        return Check::ok(ALARM_TOPIC, "AlarmTopicArn is not set, so the alarms send no notification");
     };
-    if !observed.problems.is_empty() {
-        return Check::unknown(NAME, observed.problems.join("; "));
+    match key {
+        Err(why) => Check::unknown(ALARM_TOPIC, why),
+        Ok(None) => Check::ok(ALARM_TOPIC, format!("{topic} is not encrypted with KMS: CloudWatch may publish")),
+        Ok(Some(TopicKey { arn, policy: None })) => {
+            let seen = format!(
+                "CloudWatch cannot publish to {topic}: its key {arn} is a key of AWS, whose policy permits only SNS; use a key of your own"
+            );
+            let set = format!(
+                "sns set-topic-attributes --topic-arn {} --attribute-name KmsMasterKeyId --attribute-value KEY",
+                word(topic)
+            );
+            Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&set)])
+        }
+        Ok(Some(TopicKey { arn, policy: Some(policy) })) => {
+            let missing = missing(&policy);
+            if missing.is_empty() {
+                return Check::ok(ALARM_TOPIC, format!("CloudWatch may publish to {topic} with the key {arn}"));
+            }
+            let seen = format!(
+                "CloudWatch cannot publish to {topic}: the policy of its key {arn} does not let {PUBLISHER} call {}; add a statement",
+                missing.join(" and ")
+            );
+            let key = word(&arn);
+            let read = format!("kms get-key-policy --key-id {key} --policy-name default --query Policy --output text");
+            let write = format!("kms put-key-policy --key-id {key} --policy-name default --policy file://FILE");
+            Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&read), commands.aws(&write)])
+        }
     }
-    let services: usize = observed.clusters.iter().map(|cluster| cluster.services.len()).sum();
-    let tasks: usize = observed.clusters.iter().map(|cluster| cluster.tasks.len()).sum();
-    let seen = format!(
-        "EcsClusterArns={clusters} selects {} clusters with {services} services and {tasks} tasks of the mesh",
-        observed.clusters.len()
-    );
-    if services + tasks == 0 { Check::warning(NAME, seen) } else { Check::ok(NAME, seen) }
 }
 
-fn report(checks: Vec<Check>) -> DoctorReport {
-    DoctorReport { read_at: Timestamp::now(), checks }
+/// The actions that no statement of the policy allows to `CloudWatch`.
+fn missing(policy: &str) -> Vec<&'static str> {
+    let policy: Value = serde_json::from_str(policy).unwrap_or_default();
+    let is_for_publisher = |statement: &&Value| {
+        let principal = statement.get("Principal").unwrap_or(&Value::Null);
+        let names = |list: Option<&Value>, name: &str| list.is_some_and(|list| texts(list).contains(&name));
+        let is_anyone = principal == "*" || names(principal.get("AWS"), "*");
+        is_anyone || names(principal.get("Service"), PUBLISHER)
+    };
+    let statements = policy.get("Statement").map(list).unwrap_or_default();
+    let allowed = statements.into_iter().filter(|it| it.get("Effect").is_some_and(|effect| effect == "Allow"));
+    let allowed = allowed.filter(is_for_publisher).filter_map(|statement| statement.get("Action"));
+    let patterns: Vec<&str> = allowed.flat_map(texts).collect();
+    let permits = |pattern: &str, action: &str| match pattern.strip_suffix('*') {
+        Some(start) => action.starts_with(start),
+        None => action == pattern,
+    };
+    NEEDED.into_iter().filter(|action| !patterns.iter().any(|pattern| permits(pattern, action))).collect()
 }
+
+/// The items of a list, or a single value.
+fn list(value: &Value) -> Vec<&Value> {
+    value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    list(value).into_iter().filter_map(Value::as_str).collect()
+}
+
+const TRAIL: &str = "cloudtrail";
+/// What happens without it.
+const WITHOUT: &str =
+    "tokens are created and task definitions audited later, and a deleted cluster is cleaned up by the next sweep";
+
+/// Whether a trail logs the API calls that rules of the template wait for.
+pub(super) fn check_trail(trails: &Read<Vec<Trail>>, commands: &Commands) -> Check {
+    let trails = match trails {
+        Ok(trails) => trails,
+        Err(why) => return Check::unknown(TRAIL, why),
+    };
+    if let Some(trail) = trails.iter().find(|trail| trail.is_logging && trail.has_writes) {
+        return Check::ok(TRAIL, format!("{} logs API calls", trail.arn));
+    }
+    if let Some(trail) = trails.iter().find(|trail| trail.has_writes) {
+        let start = commands.aws(&format!("cloudtrail start-logging --name {}", word(&trail.arn)));
+        return Check::warning(TRAIL, format!("{} has been stopped: {WITHOUT}", trail.arn)).with_commands([start]);
+    }
+    let why = match trails.first() {
+        Some(trail) => format!("{} does not log management events that change something", trail.arn),
+        None => "there is no trail in the region".to_owned(),
+    };
+    let create = "cloudtrail create-trail --name ecs-mesh --is-multi-region-trail --s3-bucket-name BUCKET";
+    let start = "cloudtrail start-logging --name ecs-mesh";
+    Check::warning(TRAIL, format!("{why}: {WITHOUT}")).with_commands([commands.aws(create), commands.aws(start)])
+}
+
+const REACH: &str = "consul-from-here";
+const ACLS: &str = "consul-acls";
+const TOKEN: &str = "consul-token";
+/// Where the token is, here.
+const VARIABLES: &str = "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
+/// The oldest release with auth methods of type `aws-iam`.
+const LOGINS: (u64, u64) = (1, 12);
+/// The newest release that the controller is made for.
+const NEWEST: (u64, u64) = (2, 0);
+
+/// Whether a release has no auth methods of type `aws-iam`.
+pub(super) fn has_no_logins(version: &str) -> bool {
+    Version::parse(version).is_ok_and(|version| (version.major, version.minor) < LOGINS)
+}
+
+/// What to look at if Consul does not answer here.
+fn leader() -> [String; 1] {
+    ["curl --silent --show-error \"$CONSUL_HTTP_ADDR/v1/status/leader\"".to_owned()]
+}
+
+/// Whether Consul answers here too, once the functions are installed: only the commands that ask Consul need it.
+pub(super) fn also_from_here(version: &Result<String, ConsulError>) -> Check {
+    match version {
+        Ok(version) => Check::ok(REACH, format!("Consul {version} answers here too")),
+        Err(ConsulError::PermissionDenied { .. }) => {
+            Check::ok(REACH, "Consul answers here too; its version takes agent:read")
+        }
+        Err(error) => {
+            let seen = format!("{}; this is from here, not from where the functions run", of_consul(error));
+            Check::warning(REACH, seen).with_commands(leader())
+        }
+    }
+}
+
+/// Whether Consul answers, and is of a release that the controller is made for.
+pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
+    let elsewhere = "whether the functions reach it shows after the deployment";
+    let version = match version {
+        Ok(version) => version,
+        Err(ConsulError::PermissionDenied { .. } | ConsulError::CredentialRejected { .. }) => {
+            return Check::warning(REACH, format!("Consul answers; its version takes agent:read; {elsewhere}"));
+        }
+        Err(error) => return Check::failed(REACH, of_consul(error)).with_commands(leader()),
+    };
+    let seen = format!("Consul {version} answers; {elsewhere}");
+    match Version::parse(version).map(|version| (version.major, version.minor)) {
+        Ok(_) if has_no_logins(version) => {
+            let old = "it is older than 1.12: tasks of consul-ecs 0.5 and newer cannot log in";
+            Check::warning(REACH, format!("{seen}; {old}"))
+        }
+        Ok(number) if number > NEWEST => Check::warning(REACH, format!("{seen}; it is newer than any that was tested")),
+        _ => Check::ok(REACH, seen),
+    }
+}
+
+/// Whether ACLs are on, and bootstrapped: only then Consul knows a token.
+pub(super) fn acls(token: &Result<Option<OwnToken>, ConsulError>) -> Check {
+    let bootstrap = ["consul acl bootstrap".to_owned()];
+    match token {
+        Ok(Some(token)) => Check::ok(
+            ACLS,
+            format!("ACLs are on; CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE has the token {}", token.accessor_id),
+        ),
+        Ok(None) => {
+            let seen = "ACLs are off: no tokens are created, and tasks cannot log in; to turn them on, set acl.enabled in the \
+                        configuration of the servers";
+            Check::warning(ACLS, seen).with_commands(bootstrap)
+        }
+        Err(ConsulError::CredentialRejected { .. } | ConsulError::PermissionDenied { .. }) => {
+            let seen = "Consul does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE: it is not set, is not valid, or ACLs are not bootstrapped";
+            Check::failed(ACLS, seen).with_commands(bootstrap)
+        }
+        Err(error) => Check::unknown(ACLS, of_consul(error)),
+    }
+}
+
+/// Whether the token in `CONSUL_HTTP_TOKEN` would suffice for the controller. A new one gets a policy with the name of the stack, because
+/// the controller of another stack may have another policy.
+pub(super) fn token(missing: &Read<Vec<Permission>>, required: &[Permission], stack: &str) -> Check {
+    match missing {
+        Ok(missing) if missing.is_empty() => {
+            Check::ok(TOKEN, format!("the token in {VARIABLES} has every permission that the controller needs"))
+        }
+        Ok(missing) => {
+            let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let seen = format!("the token in {VARIABLES} lacks what the controller needs: {}", rules.join("; "));
+            Check::failed(TOKEN, seen).with_commands([
+                commands::create_policy(stack, &commands::policy_rules(required)),
+                commands::create_token(stack),
+            ])
+        }
+        Err(why) => Check::unknown(TOKEN, why),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,5 @@
 //! The status of the services of the mesh: a row for each service and cluster, with a verdict.
 
-mod report;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -9,16 +8,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed};
+use serde::Serialize;
 
-pub use self::report::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus};
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
     MAINTENANCE, OnNode, TIME_TO_DEREGISTER, TaskVerdict, facts, is_service_token_gone, login_tokens, remedy, verdict,
 };
 use crate::{
+    inventory::Versions,
     observed::{Member, MemberService, Observed, ObservedCluster},
-    tokens::{ClusterTokens, Tokens},
-    versions::Versions,
+    tokens::{ClusterTokens, TokenSource, Tokens},
 };
 
 /// The status of what was read, at `now`. Consul has these `tokens`; `None` if that is not known.
@@ -269,4 +268,150 @@ fn all_of(total: usize) -> String {
 /// `family:revision`.
 fn revision(definition: &TaskDefinitionArn) -> String {
     format!("{}:{}", definition.family(), definition.revision())
+}
+
+/// Whether something is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// All is as it should be.
+    Healthy,
+    /// No task is wanted, and none is there.
+    ScaledToZero,
+    /// It is on its way.
+    Starting,
+    /// It is on its way out.
+    Stopping,
+    /// Consul could not be read.
+    Unknown,
+    /// Something is wrong.
+    Faulty,
+}
+
+impl State {
+    /// Whether nobody has to do or await anything.
+    pub fn is_fine(self) -> bool {
+        matches!(self, Self::Healthy | Self::ScaledToZero | Self::Stopping)
+    }
+}
+
+/// What was last changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeKind {
+    /// A task was started.
+    TaskStarted,
+    /// A task has stopped.
+    TaskStopped,
+    /// The deployment of the ECS service changed.
+    Deployment,
+}
+
+/// A change, and when it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// When it was.
+    pub at: Timestamp,
+    /// What it was.
+    pub what: ChangeKind,
+}
+
+/// A task, or an instance in Consul without one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskStatus {
+    /// Its ID.
+    pub id: String,
+    /// Its revision, `family:revision`; null if ECS does not know the task.
+    pub revision: Option<String>,
+    /// Its last status in ECS; null if ECS does not know the task.
+    pub last_status: Option<String>,
+    /// When it was started.
+    pub started_at: Option<Timestamp>,
+    /// Whether Consul has an instance of it; null if Consul could not be read.
+    pub is_registered: Option<bool>,
+    /// Why no login token proves that Consul has admitted it as this service, if it is registered.
+    pub unproven: Option<String>,
+    /// Whether something is wrong.
+    pub state: State,
+    /// What is wrong, or `healthy`.
+    pub verdict: String,
+}
+
+/// A service in Consul, in one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceStatus {
+    /// The ARN of the cluster.
+    pub cluster: String,
+    /// The service in Consul.
+    pub service: String,
+    /// Its admin partition (Enterprise).
+    pub partition: Option<String>,
+    /// Its namespace (Enterprise).
+    pub namespace: Option<String>,
+    /// The ECS services that run its tasks.
+    pub ecs_services: Vec<String>,
+    /// How many tasks these want; null if no ECS service runs them.
+    pub desired_tasks: Option<usize>,
+    /// How many tasks run.
+    pub running_tasks: usize,
+    /// How many of its instances Consul has; null if Consul could not be read.
+    pub instances: Option<usize>,
+    /// How many of these pass all checks.
+    pub passing_instances: Option<usize>,
+    /// The releases that its tasks run.
+    pub versions: Versions,
+    /// How its tasks get their tokens; several during a migration.
+    pub tokens: Vec<TokenSource>,
+    /// What was last changed.
+    pub last_change: Option<Change>,
+    /// Whether something is wrong.
+    pub state: State,
+    /// What is wrong, in one sentence, or `healthy`.
+    pub verdict: String,
+    /// All that is wrong, worst first.
+    pub faults: Vec<String>,
+    /// Its tasks, and its instances in Consul without one.
+    pub tasks: Vec<TaskStatus>,
+}
+
+impl ServiceStatus {
+    /// What rows are sorted by.
+    fn place(&self) -> (&str, Option<&str>, Option<&str>, &str) {
+        (&self.cluster, self.partition.as_deref(), self.namespace.as_deref(), &self.service)
+    }
+
+    /// The name of the cluster.
+    pub fn cluster_name(&self) -> &str {
+        self.cluster.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// The status of all services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// When it was read.
+    pub read_at: Timestamp,
+    /// A row for each service and cluster.
+    pub services: Vec<ServiceStatus>,
+    /// What could not be read, and why.
+    pub problems: Vec<String>,
+    /// Why it is not known which registered tasks Consul has admitted.
+    pub admission_unknown: Option<String>,
+}
+
+impl StatusReport {
+    /// Whether every service is as it should be.
+    pub fn is_fine(&self) -> bool {
+        self.services.iter().all(|service| service.state.is_fine())
+    }
 }

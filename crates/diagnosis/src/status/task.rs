@@ -22,7 +22,7 @@ use mesh::{
     time::elapsed,
 };
 
-use super::report::State;
+use super::State;
 use crate::{
     observed::{CatalogReading, Member, ObservedCluster},
     tokens::{ClusterTokens, TokenSource, Tokens},

@@ -12,10 +12,7 @@ use audit::{
 };
 use serde::Serialize;
 
-use crate::{
-    inventory::{Generation, InventoryRow},
-    versions::{UNKNOWN, UNTAGGED},
-};
+use crate::inventory::{Generation, InventoryRow, UNKNOWN, UNTAGGED};
 
 /// What blocks an upgrade of Consul's servers, and what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,14 +7,10 @@ use mesh::{arn::TaskId, time::elapsed};
 use report::{LogLine, LogOutcome};
 
 use super::{
-    case::Case,
-    cause::Cause,
-    controller::said,
-    further::Further,
-    moment::moment,
-    report::{Conclusion, Condition, Subject, Who, WhyReport},
+    evidence::{Background, TaskEvidence, moment},
+    report::{Cause, Conclusion, Condition, Subject, Who, WhyReport},
     rules,
-    timeline::{Timeline, stopped, task_in_ecs},
+    timeline::{Timeline, describe, stopped, task_in_ecs},
 };
 use crate::{
     observed::{Member, Observed, ObservedCluster},
@@ -84,40 +80,40 @@ pub fn why_service(
     name: &str,
     row: Option<&ServiceStatus>,
     observed: &Observed,
-    further: &Further,
+    background: &Background,
     now: Timestamp,
 ) -> WhyReport {
     let of_row = |row: &ServiceStatus| observed.clusters.iter().find(|cluster| cluster.arn.as_str() == row.cluster);
     let cluster = row.and_then(of_row);
     let service = row.map_or(name, |row| row.service.as_str());
-    let question = Question { service, row, cluster, observed, further, now };
-    let Conclusion { condition, cause, sentence } = question.conclude();
+    let evidence = ServiceEvidence { service, row, cluster, observed, background, now };
+    let Conclusion { condition, cause, sentence } = evidence.conclude();
     WhyReport {
         read_at: now,
-        since: further.since,
+        since: background.since,
         subject: Subject {
             task: None,
             service: Some(service.to_owned()),
             cluster: cluster.map(|cluster| cluster.arn.to_string()),
         },
-        timeline: question.timeline().events(),
+        timeline: evidence.timeline().events(),
         condition,
         cause,
         conclusion: sentence,
-        problems: further.problems(observed),
+        problems: background.problems(observed),
     }
 }
 
-struct Question<'a> {
+struct ServiceEvidence<'a> {
     service: &'a str,
     row: Option<&'a ServiceStatus>,
     cluster: Option<&'a ObservedCluster>,
     observed: &'a Observed,
-    further: &'a Further,
+    background: &'a Background,
     now: Timestamp,
 }
 
-impl<'a> Question<'a> {
+impl<'a> ServiceEvidence<'a> {
     /// Its tasks in ECS, stopped ones included.
     fn members(&self) -> impl Iterator<Item = &'a Member> {
         let service = self.service;
@@ -136,12 +132,12 @@ impl<'a> Question<'a> {
                 || cluster.is_some() && line.has(&LogOutcome::GuardTripped)
                 || line.has(&LogOutcome::Failed) && ids.iter().any(|id| line.is_of_task(id))
         };
-        self.further.history.lines.iter().filter(in_cluster).filter(is_its)
+        self.background.history.lines.iter().filter(in_cluster).filter(is_its)
     }
 
     fn timeline(&self) -> Timeline {
         let mut timeline = Timeline::default();
-        let since = |at: Option<Timestamp>| at.filter(|at| *at >= self.further.since);
+        let since = |at: Option<Timestamp>| at.filter(|at| *at >= self.background.since);
         let names = self.row.map(|row| row.ecs_services.as_slice()).unwrap_or_default();
         let services = self.cluster.map(|cluster| cluster.services.as_slice()).unwrap_or_default();
         for state in services.iter().map(|it| &it.state).filter(|state| names.contains(&state.name)) {
@@ -170,7 +166,7 @@ impl<'a> Question<'a> {
             let task = id.map(|id| format!("task {id}: ")).unwrap_or_default();
             if let Some(end) = line.end().filter(|_| id.is_none_or(|id| !known.contains(id))) {
                 timeline.add(end.stopped_at, Who::Ecs, format!("{task}{}", stopped(&end)));
-            } else if let Some(what) = said(line) {
+            } else if let Some(what) = describe(line) {
                 timeline.add(Some(line.at), Who::Controller, format!("{task}{what}"));
             }
         }
@@ -224,7 +220,7 @@ impl<'a> Question<'a> {
     }
 
     fn conclusion_of(&self, id: &TaskId) -> Conclusion {
-        rules::conclude(&Case::new(id, &self.observed.clusters, self.further, self.now))
+        rules::conclude(&TaskEvidence::new(id, &self.observed.clusters, self.background, self.now))
     }
 
     /// The first of its tasks, or instances without a task, with a fault.
@@ -319,7 +315,7 @@ impl<'a> Question<'a> {
 
     /// Neither ECS nor Consul has it.
     fn gone(&self) -> Conclusion {
-        let (searched, is_all_read) = self.further.searched_in(&self.observed.clusters);
+        let (searched, is_all_read) = self.background.searched_in(&self.observed.clusters);
         let name = self.service;
         if !is_all_read || !self.observed.problems.is_empty() {
             let sentence = format!(

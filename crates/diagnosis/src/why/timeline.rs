@@ -1,4 +1,4 @@
-//! What has happened, oldest first.
+//! What has happened, oldest first, and what the controller did, in words.
 
 use aws::ecs::TaskHistory;
 use jiff::Timestamp;
@@ -7,13 +7,13 @@ use mesh::{
     task::TaskContainer,
     task_end::{ContainerEnd, TaskEnd},
 };
+use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{
-    case::Case,
-    controller::said,
+    evidence::TaskEvidence,
     report::{Event, Who},
 };
-use crate::{observed::Member, versions::Versions};
+use crate::{inventory::Versions, observed::Member};
 
 /// Events, which are sorted when they are taken.
 #[derive(Debug, Default)]
@@ -44,23 +44,23 @@ impl Timeline {
 }
 
 /// The timeline of a task.
-pub(super) fn of_task(case: &Case<'_>) -> Vec<Event> {
+pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<Event> {
     let mut timeline = Timeline::default();
-    match case.member {
+    match evidence.member {
         Some(member) => {
             task_in_ecs(&mut timeline, member);
-            audit(&mut timeline, case, member);
+            audit(&mut timeline, evidence, member);
         }
-        None => end_in_log(&mut timeline, case.end.as_ref()),
+        None => end_in_log(&mut timeline, evidence.end.as_ref()),
     }
-    let has_end = case.member.is_none();
-    for line in case.lines().filter(|line| !(has_end && line.end().is_some())) {
-        if let Some(what) = said(line) {
+    let has_end = evidence.member.is_none();
+    for line in evidence.lines().filter(|line| !(has_end && line.end().is_some())) {
+        if let Some(what) = describe(line) {
             timeline.add(Some(line.at), Who::Controller, what);
         }
     }
-    login_tokens(&mut timeline, case);
-    now(&mut timeline, case);
+    login_tokens(&mut timeline, evidence);
+    now(&mut timeline, evidence);
     timeline.events()
 }
 
@@ -104,8 +104,8 @@ pub(super) fn stopped(end: &TaskEnd) -> String {
 }
 
 /// What the audit finds in the revision, at the time it was registered.
-fn audit(timeline: &mut Timeline, case: &Case<'_>, member: &Member) {
-    for error in &case.further.audit {
+fn audit(timeline: &mut Timeline, evidence: &TaskEvidence<'_>, member: &Member) {
+    for error in &evidence.background.audit {
         timeline.add(
             member.definition.registered_at.or(member.state.history.end.created_at),
             Who::Audit,
@@ -114,28 +114,28 @@ fn audit(timeline: &mut Timeline, case: &Case<'_>, member: &Member) {
     }
 }
 
-fn login_tokens(timeline: &mut Timeline, case: &Case<'_>) {
-    let (Some(tokens), Some(cluster)) = (&case.further.tokens, case.cluster) else { return };
-    for token in tokens.listed.iter().filter(|token| token.is_login_of(case.id, &cluster.arn)) {
+fn login_tokens(timeline: &mut Timeline, evidence: &TaskEvidence<'_>) {
+    let (Some(tokens), Some(cluster)) = (&evidence.background.tokens, evidence.cluster) else { return };
+    for token in tokens.listed.iter().filter(|token| token.is_login_of(evidence.id, &cluster.arn)) {
         timeline.add(token.created_at, Who::Consul, format!("the task logged in: token {}", token.accessor));
     }
 }
 
 /// What is so now.
-fn now(timeline: &mut Timeline, case: &Case<'_>) {
-    if let Some(member) = case.active() {
+fn now(timeline: &mut Timeline, evidence: &TaskEvidence<'_>) {
+    if let Some(member) = evidence.active() {
         let status = if member.state.last_status.is_empty() { "no status" } else { &member.state.last_status };
         let containers: Vec<String> = member.state.task.containers.iter().map(container).collect();
-        timeline.add(Some(case.now), Who::Ecs, format!("now {status}: {}", containers.join(", ")));
+        timeline.add(Some(evidence.now), Who::Ecs, format!("now {status}: {}", containers.join(", ")));
     }
-    let Some(on_node) = &case.on_node else { return };
-    let instances = on_node.instances_of(case.id);
+    let Some(on_node) = &evidence.on_node else { return };
+    let instances = on_node.instances_of(evidence.id);
     if instances.is_empty() {
-        timeline.add(Some(case.now), Who::Consul, "now has no instance of it");
+        timeline.add(Some(evidence.now), Who::Consul, "now has no instance of it");
         return;
     }
     let names: Vec<&str> = instances.iter().map(|instance| instance.id.as_str()).collect();
-    let failing = on_node.failing(case.id);
+    let failing = on_node.failing(evidence.id);
     let critical: Vec<&str> =
         failing.iter().filter(|check| check.status == CheckStatus::Critical).map(|check| check.id.as_str()).collect();
     let checks = if failing.is_empty() {
@@ -145,7 +145,7 @@ fn now(timeline: &mut Timeline, case: &Case<'_>) {
     } else {
         format!("critical: {}", critical.join(", "))
     };
-    timeline.add(Some(case.now), Who::Consul, format!("now has {}; {checks}", names.join(", ")));
+    timeline.add(Some(evidence.now), Who::Consul, format!("now has {}; {checks}", names.join(", ")));
 }
 
 fn container(container: &TaskContainer) -> String {
@@ -154,4 +154,77 @@ fn container(container: &TaskContainer) -> String {
         (true, None) => format!("{} STOPPED", container.name),
         (false, _) => format!("{} {}", container.name, container.health.as_str()),
     }
+}
+
+/// What a line says; `None` if another line says more.
+pub(super) fn describe(line: &LogLine) -> Option<String> {
+    use LogOutcome as O;
+    if line.is(&LogAction::Observe) || line.is(&LogAction::Sweep) && !line.has(&O::GuardTripped) {
+        return None;
+    }
+    let what = match &line.outcome {
+        Some(O::Failed) => return Some(failed(line)),
+        Some(O::GuardTripped) => {
+            return Some(format!("the guard held back deletions or corrections: {}", reason(line)));
+        }
+        Some(O::Observed) => format!("would have done, and did not (Mode=observe): {}", done(line)),
+        Some(O::Done | O::Seen) | None => done(line),
+        Some(other) => format!("{} ({})", done(line), other.as_str()),
+    };
+    Some(what)
+}
+
+fn failed(line: &LogLine) -> String {
+    let label = line.error.as_ref().map_or("no label", ErrorLabel::as_str);
+    let what = line.action.as_ref().map_or("its work", LogAction::as_str);
+    format!("failed: {what} ({label}): {}", reason(line))
+}
+
+fn detail(line: &LogLine) -> Option<&str> {
+    line.reason.as_deref().or(line.message.as_deref())
+}
+
+fn reason(line: &LogLine) -> &str {
+    detail(line).unwrap_or("no reason given")
+}
+
+fn done(line: &LogLine) -> String {
+    use LogAction as A;
+    let or_it = |text: &Option<String>| text.clone().unwrap_or_else(|| "it".to_owned());
+    let holder = line.holder.as_deref().unwrap_or("its service");
+    let accessor = line.accessor_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
+    let because = line.reason.as_ref().map(|reason| format!(", because {reason}")).unwrap_or_default();
+    let Some(action) = &line.action else { return reason(line).to_owned() };
+    match action {
+        A::TaskStopped => "received the event of its end".to_owned(),
+        A::Deregister => format!("deregistered {}", or_it(&line.service_id)),
+        A::DeregisterCheck => format!("deregistered the check {}", or_it(&line.check_id)),
+        A::DeleteLoginToken => format!("deleted its login token{accessor}"),
+        A::MarkCritical => format!("put {} into maintenance mode{because}", or_it(&instance(line))),
+        A::CreateToken => format!("created the token{accessor} of the {holder}"),
+        A::RestoreToken => format!("created the token{accessor} of the {holder} again: Consul did not have it"),
+        A::UpdateToken => format!("updated the token{accessor} of the {holder}"),
+        A::ShowToken => format!("wrote the token{accessor} of the {holder} into its secret"),
+        A::EmptySecret => format!("emptied the secret of the {holder}"),
+        A::DeleteUnusedToken => {
+            format!("deleted the token{accessor} of the {holder}: another attempt had created one")
+        }
+        A::Provision => format!("looked after the token of the {holder}{because}"),
+        A::HideToken => format!("hid the token{accessor} of the {holder} from tasks{because}"),
+        A::Revoke => format!("revoked the token{accessor} of the {holder}{because}"),
+        A::Repair => format!("registered it again{because}"),
+        A::CorrectHealth => format!("corrected its checks{because}"),
+        A::Drain => format!("drained it{because}"),
+        A::ReportBrokenTask => format!("reported it as broken{because}"),
+        A::AskForIdleCheck => format!("will look later whether the {holder} still needs its token"),
+        A::Sweep | A::Observe | A::Other(_) => {
+            let action = action.as_str();
+            detail(line).map_or_else(|| action.to_owned(), |detail| format!("{action}: {detail}"))
+        }
+    }
+}
+
+/// The instance of a maintenance check.
+fn instance(line: &LogLine) -> Option<String> {
+    line.check_id.as_ref().map(|id| id.trim_start_matches("_service_maintenance:").to_owned())
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::doctor::{
     CheckOutcome::{self, Failed, Ok as Fine, Unknown, Warning},
-    commands, stack,
+    examples,
 };
 
 const CLUSTERS: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
@@ -29,10 +29,10 @@ fn made(fields: &Value, parameters: &[(&str, &str)]) -> Vec<Check> {
         ("ConsulHttpAddr", "http://consul:8500"),
         ("ConsulHttpTokenSecretArn", "arn:secret"),
     ];
-    let stack = stack::of_tests("mesh", &[&defaults, parameters].concat());
+    let stack = examples::stack("mesh", &[&defaults, parameters].concat());
     let resource = |name: &str, id: &str| (name.to_owned(), Resource { id: id.to_owned(), kind: String::new() });
     let resources = Resources::from([resource("ReconcileRole", "mesh-role"), resource("MeshPolicy", "arn:policy")]);
-    let commands = commands::of_tests();
+    let commands = examples::commands();
     checks(
         &Ok(answer(fields)),
         &Subject { stack: &stack, resources: &resources, clusters: CLUSTERS, commands: &commands },
@@ -205,7 +205,7 @@ fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
 
 #[test]
 fn function_that_fails_is_a_failure_and_one_that_cannot_be_asked_unknown() {
-    let (stack, resources, commands) = (stack::of_tests("mesh", &[]), Resources::new(), commands::of_tests());
+    let (stack, resources, commands) = (examples::stack("mesh", &[]), Resources::new(), examples::commands());
     let subject = Subject { stack: &stack, resources: &resources, clusters: CLUSTERS, commands: &commands };
     let unasked = Err(NoAnswer::Unasked("access denied".to_owned()));
     assert_eq!(outcomes(&checks(&unasked, &subject)), [Unknown; 5]);

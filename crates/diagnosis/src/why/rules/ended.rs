@@ -1,29 +1,34 @@
-//! Tasks that have stopped, or are stopping, because somebody wanted it.
+//! Tasks that are stopping or have stopped: in order, or because something failed; and tasks that are not in the mesh, or that ECS does not
+//! know.
 
-use mesh::{phase::TaskPhase, task_end::TaskEnd, time::elapsed};
+use mesh::{
+    phase::TaskPhase,
+    task_end::{ContainerEnd, TaskEnd},
+    time::elapsed,
+};
 use report::LogAction;
 
-use super::{Case, Cause, Conclusion, moment};
+use super::{Cause, Conclusion, TaskEvidence, moment};
 use crate::status::TIME_TO_DEREGISTER;
 
 /// What the reason of a task that a service stops begins with.
 const SCALING: &str = "Scaling activity initiated by";
 
 /// The end, if its `stopCode` is this.
-fn with_code<'a>(case: &'a Case<'_>, code: &str) -> Option<&'a TaskEnd> {
-    case.end.as_ref().filter(|end| end.code.as_deref() == Some(code))
+fn with_code<'a>(evidence: &'a TaskEvidence<'_>, code: &str) -> Option<&'a TaskEnd> {
+    evidence.end.as_ref().filter(|end| end.code.as_deref() == Some(code))
 }
 
 /// It has stopped, and Consul still has its instances.
-pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
-    let end = case.end.as_ref()?;
-    let is_stopping = case.member.is_some_and(|member| member.state.task.phase == TaskPhase::Stopping);
-    if is_stopping || case.is_registered() != Some(true) {
+pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let end = evidence.end.as_ref()?;
+    let is_stopping = evidence.member.is_some_and(|member| member.state.task.phase == TaskPhase::Stopping);
+    if is_stopping || evidence.is_registered() != Some(true) {
         return None;
     }
-    let stopped_at = end.stopped_at.unwrap_or(case.now);
-    let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-    if let Some(guard) = case.guard(stopped_at.max(case.lately())) {
+    let stopped_at = end.stopped_at.unwrap_or(evidence.now);
+    let cluster = evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
+    if let Some(guard) = evidence.guard(stopped_at.max(evidence.lately())) {
         let sentence = format!(
             "It has stopped, and its instances are still in Consul. The guard held back deletions or corrections in its cluster at \
              {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
@@ -32,12 +37,12 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
         );
         return Some(Conclusion::faulty(Cause::HeldBackByTheGuard, sentence));
     }
-    if case.observed(&LogAction::Deregister).is_some() {
+    if evidence.observed(&LogAction::Deregister).is_some() {
         let sentence = "It has stopped, and its instances are still in Consul, because the controller is in Mode=observe and \
                         changes nothing: the always-on controller has to deregister them, or set Mode=act";
         return Some(Conclusion::faulty(Cause::OnlyObserved, sentence));
     }
-    if let Some(failed) = case.failure(stopped_at) {
+    if let Some(failed) = evidence.failure(stopped_at) {
         let sentence = format!(
             "It has stopped, and its instances are still in Consul, because the controller failed at {} ({}): correct what this \
              names; its messages are retried, and ecs-mesh redrive returns those that were given up",
@@ -46,7 +51,7 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
         );
         return Some(Conclusion::faulty(Cause::ControllerFailed, sentence));
     }
-    let is_late = elapsed(stopped_at, case.now) >= TIME_TO_DEREGISTER;
+    let is_late = elapsed(stopped_at, evidence.now) >= TIME_TO_DEREGISTER;
     let sentence = format!(
         "It has stopped, and its instances are still in Consul: the next sweep deregisters them, or ecs-mesh sweep --cluster \
          {cluster} does so now"
@@ -55,27 +60,27 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// EC2 took the capacity back.
-pub(super) fn spot_interruption(case: &Case<'_>) -> Option<Conclusion> {
-    with_code(case, "SpotInterruption")?;
+pub(super) fn spot_interruption(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    with_code(evidence, "SpotInterruption")?;
     let sentence = "It ended in order, by a Spot interruption: its service starts another task, and nothing is to do";
     Some(Conclusion::ended(Cause::SpotInterruption, sentence))
 }
 
 /// Its container instance was terminated.
-pub(super) fn instance_terminated(case: &Case<'_>) -> Option<Conclusion> {
-    with_code(case, "TerminationNotice")?;
+pub(super) fn instance_terminated(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    with_code(evidence, "TerminationNotice")?;
     let sentence = "It ended in order, because its container instance was terminated: its service starts another task, and \
                     nothing is to do";
     Some(Conclusion::ended(Cause::InstanceTerminated, sentence))
 }
 
 /// A deployment replaced it.
-pub(super) fn deployment(case: &Case<'_>) -> Option<Conclusion> {
-    let reason = with_code(case, "ServiceSchedulerInitiated")?.reason.as_deref()?;
+pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let reason = with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref()?;
     reason.starts_with(SCALING).then_some(())?;
-    let deployments = &case.ecs_service()?.state.deployments;
+    let deployments = &evidence.ecs_service()?.state.deployments;
     let newest = deployments.first()?;
-    let has_another_revision = case.member.is_some_and(|member| member.state.task.definition != newest.definition);
+    let has_another_revision = evidence.member.is_some_and(|member| member.state.task.definition != newest.definition);
     let sentence = format!(
         "It ended in order, by the deployment of {}:{}: nothing is to do",
         newest.definition.family(),
@@ -85,15 +90,15 @@ pub(super) fn deployment(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// Its service wants fewer tasks, or others in its place.
-pub(super) fn scaling_in(case: &Case<'_>) -> Option<Conclusion> {
-    let reason = with_code(case, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
+pub(super) fn scaling_in(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let reason = with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
     let sentence = format!("It ended in order, because its ECS service stopped it ({reason}): nothing is to do");
     Some(Conclusion::ended(Cause::StoppedByItsService, sentence))
 }
 
 /// Somebody called `StopTask`.
-pub(super) fn by_hand(case: &Case<'_>) -> Option<Conclusion> {
-    let reason = with_code(case, "UserInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
+pub(super) fn by_hand(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let reason = with_code(evidence, "UserInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
     let sentence = format!(
         "It ended in order, because somebody stopped it ({reason}): nothing is to do; if nobody should have, look for StopTask in \
          CloudTrail"
@@ -102,8 +107,8 @@ pub(super) fn by_hand(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// It stops, and ECS does not say why.
-pub(super) fn otherwise(case: &Case<'_>) -> Option<Conclusion> {
-    let end = case.end.as_ref()?;
+pub(super) fn otherwise(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let end = evidence.end.as_ref()?;
     let is_stopping = end.stopped_at.is_none();
     let why = end.reason.clone().or_else(|| end.code.clone());
     let why = why.map_or_else(|| "ECS does not say why".to_owned(), |why| format!("ECS says: {why}"));
@@ -111,4 +116,210 @@ pub(super) fn otherwise(case: &Case<'_>) -> Option<Conclusion> {
     let sentence =
         format!("It {verb}, and no container is known to have failed ({why}): nothing is to do if this was intended");
     Some(Conclusion::ended(Cause::Stopped, sentence))
+}
+
+/// The codes of ends that somebody wanted: a container that was killed by them has not failed.
+const WANTED: [&str; 4] = ["ServiceSchedulerInitiated", "UserInitiated", "SpotInterruption", "TerminationNotice"];
+
+/// The end, unless somebody wanted it.
+fn unwanted<'a>(evidence: &'a TaskEvidence<'_>) -> Option<&'a TaskEnd> {
+    evidence.end.as_ref().filter(|end| !WANTED.contains(&end.code.as_deref().unwrap_or_default()))
+}
+
+/// The reason of the task or of one of its containers that contains one of these texts.
+fn reason_with<'a>(end: &'a TaskEnd, texts: &[&str]) -> Option<&'a str> {
+    let of_containers = end.containers.iter().filter_map(|container| container.reason.as_deref());
+    let mut reasons = of_containers.chain(end.reason.as_deref());
+    reasons.find(|reason| texts.iter().any(|text| reason.contains(text)))
+}
+
+/// The program that registers it failed.
+pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let name = evidence.registrar_or_usual();
+    let container = unwanted(evidence)?.containers.iter().find(|container| container.name == name)?;
+    // A container that ECS kills exits with 137 or 143; `control-plane` runs as long as the task.
+    let code = container.exit_code.filter(|code| !evidence.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
+    let login = match (
+        evidence.done(&LogAction::DeleteLoginToken),
+        &evidence.background.tokens,
+        evidence.background.history.is_complete,
+    ) {
+        (None, Some(_), true) if evidence.login_tokens() == Some(0) => ", and it has never logged in to Consul",
+        _ => "",
+    };
+    let sentence = format!(
+        "It was never registered in Consul, because its container {name} exited with {code}{login}: read {}, and correct what it \
+         names{}",
+        evidence.log_of(name),
+        evidence.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
+}
+
+/// An image could not be pulled.
+pub(super) fn image(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let reason = reason_with(evidence.end.as_ref()?, &["CannotPull", "ImageManifest", "pull image"])?;
+    let sentence = format!(
+        "It never ran, because an image could not be pulled ({reason}): check the image's name and tag, the execution role, and the \
+         network's route to the registry"
+    );
+    Some(Conclusion::faulty(Cause::ImagePullFailed, sentence))
+}
+
+/// A secret could not be read.
+pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let reason = reason_with(
+        evidence.end.as_ref()?,
+        &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"],
+    )?;
+    let sentence = format!(
+        "It never ran, because ECS could not prepare it ({reason}): check that the secrets of its definition exist and have a \
+         value, that the execution role may read them, and the network's route to them{}",
+        evidence.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::SecretNotReadable, sentence))
+}
+
+/// A container used too much memory.
+pub(super) fn memory(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let is_it =
+        |container: &&ContainerEnd| container.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"));
+    let container = evidence.end.as_ref()?.containers.iter().find(is_it)?;
+    let sentence = format!(
+        "Its container {} was killed, because it used more memory than it may: raise the memory of the container or of the task, or \
+         find the leak",
+        container.name
+    );
+    Some(Conclusion::faulty(Cause::OutOfMemory, sentence))
+}
+
+/// A health check failed, and its service replaced it.
+pub(super) fn health_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let reason = reason_with(evidence.end.as_ref()?, &["health check"])?;
+    let names: Vec<&str> = evidence.unhealthy().iter().map(|container| container.name.as_str()).collect();
+    let what = match names.as_slice() {
+        [] => format!("a health check failed ({reason})"),
+        [one] => format!("its container {one} was UNHEALTHY ({reason})"),
+        several => format!("its containers {} were UNHEALTHY ({reason})", several.join(", ")),
+    };
+    let log = names.first().map_or_else(|| "the logs of its containers".to_owned(), |name| evidence.log_of(name));
+    let sentence = format!(
+        "It was stopped, because {what}: read {log}, and check the command, the time-outs and the start period of the health check{}",
+        evidence.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::HealthCheckFailed, sentence))
+}
+
+/// An essential container exited.
+pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let end = unwanted(evidence).filter(|end| end.code.as_deref() == Some("EssentialContainerExited"))?;
+    let registrar = evidence.registrar_or_usual();
+    let exited = |container: &&ContainerEnd| container.exit_code.is_some() && container.name != registrar;
+    // Those that are told to stop after it are killed by a signal: 137 and 143.
+    let by_itself = |container: &&ContainerEnd| !matches!(container.exit_code, Some(0 | 137 | 143));
+    let exits = || end.containers.iter().filter(exited);
+    let failed = exits().find(by_itself);
+    if let (None, Some(finished), Some(member)) = (failed, exits().find(|it| it.exit_code == Some(0)), evidence.member)
+        && member.state.task.placement.service.is_none()
+    {
+        let sentence = format!("It ended by itself: its container {finished}; nothing is to do if it was to end");
+        return Some(Conclusion::ended(Cause::Stopped, sentence));
+    }
+    let finished = || exits().find(|container| container.exit_code == Some(0));
+    let (what, log) = match failed.or_else(finished).or_else(|| exits().next()) {
+        Some(container) => (format!("its essential container {container}"), evidence.log_of(&container.name)),
+        None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
+    };
+    let sentence =
+        format!("It stopped, because {what}: read {log}, and correct what it names{}", evidence.audit_says());
+    Some(Conclusion::faulty(Cause::EssentialContainerExited, sentence))
+}
+
+/// It did not start for another reason.
+pub(super) fn failed_start(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let end = unwanted(evidence).filter(|end| end.code.as_deref() == Some("TaskFailedToStart"))?;
+    let reason = end.containers.iter().find_map(|container| container.reason.clone()).or_else(|| end.reason.clone());
+    let sentence = format!(
+        "It never ran, because ECS could not start it ({}): correct what ECS names{}",
+        reason.as_deref().unwrap_or("ECS gives no reason"),
+        evidence.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::FailedToStart, sentence))
+}
+
+/// ECS knows the task, and it is not one of the mesh.
+pub(super) fn not_in_the_mesh(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.cluster.filter(|cluster| cluster.others.contains(evidence.id))?;
+    let sentence = "It is not in the mesh, because neither its task definition nor the task has the tag \
+                    consul.hashicorp.com/mesh with the value true, and the definition reads no token of the controller: add the \
+                    tag to the definition and deploy it again";
+    Some(Conclusion::faulty(Cause::NotInTheMesh, sentence))
+}
+
+/// Whether it is one of the mesh is not known.
+pub(super) fn unsorted(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.cluster.filter(|cluster| cluster.unsorted.contains(evidence.id))?;
+    let sentence = "Whether it is in the mesh is not known, because its task definition could not be read: correct what the error \
+                    says, and ask again";
+    Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
+}
+
+/// ECS has forgotten it, and Consul still has its instances.
+pub(super) fn left_by_a_forgotten_task(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    if evidence.member.is_some() || evidence.end.is_some() || evidence.is_registered() != Some(true) {
+        return None;
+    }
+    let cluster = evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
+    let sentence = match (evidence.guard(evidence.lately()), evidence.observed(&LogAction::Deregister)) {
+        (Some(guard), _) => format!(
+            "ECS does not know it any more, and its instances are still in Consul. The guard held back deletions or corrections in \
+             its cluster at {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it \
+             with --force",
+            moment(guard.at),
+            guard.reason.as_deref().unwrap_or("no reason given")
+        ),
+        (None, Some(_)) => "ECS does not know it any more, and its instances are still in Consul, because the controller is in \
+                            Mode=observe and changes nothing: the always-on controller has to deregister them, or set Mode=act"
+            .to_owned(),
+        (None, None) => format!(
+            "ECS does not know it any more, and its instances are still in Consul: the next sweep deregisters them, or \
+             ecs-mesh sweep --cluster {cluster} does so now"
+        ),
+    };
+    Some(Conclusion::faulty(Cause::LeftInConsul, sentence))
+}
+
+/// ECS has forgotten it, and the log has no line about its end.
+pub(super) fn forgotten(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    if evidence.member.is_some() || evidence.end.is_some() {
+        return None;
+    }
+    let last = evidence.lines().last()?;
+    let sentence = format!(
+        "ECS has forgotten it, and the log of the stack {} does not say how it ended; the last that is known is from {}: ask again \
+         with a longer --since, and set LogLevel=info, without which ends are not logged",
+        evidence.background.stack,
+        moment(last.at)
+    );
+    Some(Conclusion::unknown(Cause::Forgotten, sentence))
+}
+
+/// Nobody knows it.
+pub(super) fn unknown(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    if evidence.cluster.is_some() || evidence.end.is_some() {
+        return None;
+    }
+    let (searched, is_all_read) = evidence.searched();
+    let id = evidence.id;
+    let sentence = if is_all_read {
+        format!(
+            "There is no task {id} ({searched}): check the ID, the region and the cluster, and ask with a longer --since for a task \
+             that stopped long ago"
+        )
+    } else {
+        format!(
+            "The task {id} was not found, and not everything could be read ({searched}): ask again when it can be read"
+        )
+    };
+    Some(Conclusion::unknown(Cause::UnknownTask, sentence))
 }

@@ -1,23 +1,27 @@
-//! Tasks that are meant to run.
+//! Tasks that are meant to run: what is wrong with their registration, their containers and their tokens.
 
 use mesh::{
+    broken::Broken,
     catalog::{DrainReason, HealthCheck},
     definition::DATAPLANE,
     repair::NotRepaired,
     task::{ContainerHealth, TaskContainer},
 };
-use report::{ErrorLabel, LogAction, LogLine};
+use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
-use super::{Case, Cause, Conclusion, moment};
-use crate::status::{MAINTENANCE, TaskVerdict, remedy};
+use super::{Cause, Conclusion, TaskEvidence, moment};
+use crate::{
+    status::{MAINTENANCE, TaskVerdict, is_service_token_gone, login_tokens, remedy},
+    tokens::TokenSource,
+};
 
 /// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
 const DRAINS: [LogAction; 2] = [LogAction::MarkCritical, LogAction::Drain];
 
 /// Its metadata names another task.
-pub(super) fn another_tasks_id(case: &Case<'_>) -> Option<Conclusion> {
-    case.active()?;
-    let Err(NotRepaired::OtherTaskId(other)) = case.facts()?.expected() else { return None };
+pub(super) fn another_tasks_id(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.active()?;
+    let Err(NotRepaired::OtherTaskId(other)) = evidence.facts()?.expected() else { return None };
     let sentence = format!(
         "The field meta of its configuration sets task-id to {other}, the ID of another task, so that its instances are taken for \
          those of that task, and deregistered with it: remove the field from CONSUL_ECS_CONFIG_JSON, and deploy again"
@@ -26,14 +30,14 @@ pub(super) fn another_tasks_id(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// Its proxy has stopped.
-pub(super) fn proxy_stopped(case: &Case<'_>) -> Option<Conclusion> {
-    let task = &case.active()?.state.task;
-    let definition = &case.member?.definition.definition;
+pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let task = &evidence.active()?.state.task;
+    let definition = &evidence.member?.definition.definition;
     task.losses(definition).proxy.then_some(())?;
     let code = task.container(DATAPLANE).and_then(|container| container.exit_code);
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
-    let drained = DRAINS.iter().find_map(|action| case.done(action));
-    let drained = match (drained, DRAINS.iter().find_map(|action| case.observed(action))) {
+    let drained = DRAINS.iter().find_map(|action| evidence.done(action));
+    let drained = match (drained, DRAINS.iter().find_map(|action| evidence.observed(action))) {
         (Some(line), _) => format!("; the controller drained it at {}", moment(line.at)),
         (None, Some(_)) => "; the controller is in Mode=observe, and did not drain it".to_owned(),
         (None, None) => String::new(),
@@ -41,20 +45,20 @@ pub(super) fn proxy_stopped(case: &Case<'_>) -> Option<Conclusion> {
     let sentence = format!(
         "Its container {DATAPLANE} exited{code} while the task goes on, so that nothing reaches it through the mesh{drained}: replace \
          the task, and read {}",
-        case.log_of(DATAPLANE)
+        evidence.log_of(DATAPLANE)
     );
     Some(Conclusion::faulty(Cause::ProxyStopped, sentence))
 }
 
 /// Somebody put its instance into Consul's maintenance mode.
-pub(super) fn drained(case: &Case<'_>) -> Option<Conclusion> {
-    case.active()?;
-    let failing = case.on_node.as_ref()?.failing(case.id);
+pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.active()?;
+    let failing = evidence.on_node.as_ref()?.failing(evidence.id);
     let check = failing.iter().find(|check| check.id.starts_with(MAINTENANCE))?;
-    let said = |line: &str| check.output.lines().chain(check.notes.lines()).any(|it| it.trim() == line);
-    let is_own = [DrainReason::Stopping, DrainReason::ProxyStopped].iter().any(|reason| said(reason.as_str()));
+    let has_line = |line: &str| check.output.lines().chain(check.notes.lines()).any(|it| it.trim() == line);
+    let is_own = [DrainReason::Stopping, DrainReason::ProxyStopped].iter().any(|reason| has_line(reason.as_str()));
     let text = first_line(check).unwrap_or("without a reason");
-    let by = DRAINS.iter().find_map(|action| case.done(action));
+    let by = DRAINS.iter().find_map(|action| evidence.done(action));
     let sentence = match by {
         Some(line) => format!(
             "It is drained: the controller put it into maintenance mode at {} ({text}): replace the task",
@@ -78,40 +82,40 @@ fn first_line(check: &HealthCheck) -> Option<&str> {
 }
 
 /// `mesh-init` has failed, and the task runs on.
-pub(super) fn mesh_init_failed(case: &Case<'_>) -> Option<Conclusion> {
-    let registrar = case.registrar()?;
-    let container = case.active()?.state.task.container(registrar).filter(|container| container.is_stopped)?;
-    let code = container.exit_code.filter(|code| !case.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
+pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let registrar = evidence.registrar()?;
+    let container = evidence.active()?.state.task.container(registrar).filter(|container| container.is_stopped)?;
+    let code = container.exit_code.filter(|code| !evidence.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
     let sentence = format!(
         "It was never registered in Consul, because its container {registrar} exited with {code}: read {}, correct what it names, and \
          replace the task{}",
-        case.log_of(registrar),
-        case.audit_says()
+        evidence.log_of(registrar),
+        evidence.audit_says()
     );
     Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
 }
 
 /// Consul has forgotten it.
-pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
-    case.active()?;
-    let facts = case.facts()?;
-    let expected = facts.expected().ok().filter(|_| case.is_registered() == Some(false))?;
-    let missing = case.on_node.as_ref()?.missing(&expected).filter(|missing| missing.len() < expected.len());
+pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.active()?;
+    let facts = evidence.facts()?;
+    let expected = facts.expected().ok().filter(|_| evidence.is_registered() == Some(false))?;
+    let missing = evidence.on_node.as_ref()?.missing(&expected).filter(|missing| missing.len() < expected.len());
     let ids: Vec<&str> = missing.iter().flatten().map(|registration| registration.id.as_str()).collect();
     let lost = if ids.is_empty() { "it".to_owned() } else { format!("its instance {}", ids.join(", ")) };
-    let by = match case.done(&LogAction::Deregister) {
+    let by = match evidence.done(&LogAction::Deregister) {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
-        None if case.further.history.is_complete => "nobody is known to have deregistered it".to_owned(),
+        None if evidence.background.history.is_complete => "nobody is known to have deregistered it".to_owned(),
         None => "who deregistered it is not known, because the controller's log could not be read".to_owned(),
     };
-    let what_to_do = if case.observed(&LogAction::Repair).is_some() {
+    let what_to_do = if evidence.observed(&LogAction::Repair).is_some() {
         "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
     } else {
-        let tokens = case.further.tokens.as_ref();
+        let tokens = evidence.background.tokens.as_ref();
         let gap = tokens.zip(facts.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(&facts, &claim));
         format!("{}. To sweep now: ecs-mesh sweep --cluster {}", remedy(gap.as_ref()), facts.cluster.name())
     };
-    let failed = case.failure(case.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
+    let failed = evidence.failure(evidence.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
     let sentence =
         format!("Consul has lost {lost}: it was registered, and is not any more; {by}{failed}: {what_to_do}");
     Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
@@ -125,8 +129,8 @@ fn failed(line: &LogLine) -> String {
 }
 
 /// A container is not healthy.
-pub(super) fn unhealthy_container(case: &Case<'_>) -> Option<Conclusion> {
-    let member = case.active()?;
+pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let member = evidence.active()?;
     let is_it = |container: &&TaskContainer| container.health == ContainerHealth::Unhealthy && !container.is_stopped;
     let mut containers = member.state.task.containers.iter().filter(is_it);
     let first = containers.next()?;
@@ -135,30 +139,30 @@ pub(super) fn unhealthy_container(case: &Case<'_>) -> Option<Conclusion> {
         "It gets no traffic, because ECS reports its container {}{others} as UNHEALTHY: read {}, and check the command of its health \
          check{}",
         first.name,
-        case.log_of(&first.name),
-        case.audit_says()
+        evidence.log_of(&first.name),
+        evidence.audit_says()
     );
     Some(Conclusion::faulty(Cause::NeverHealthy, sentence))
 }
 
 /// Nobody in the task reports its health any more.
-pub(super) fn health_sync_stopped(case: &Case<'_>) -> Option<Conclusion> {
-    let member = case.active()?;
+pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let member = evidence.active()?;
     let definition = &member.definition.definition;
     member.state.task.losses(definition).health_sync.then_some(())?;
     let name = definition.programs.health_reporter()?;
     let sentence = format!(
         "Its container {name} has stopped, so that only sweeps write its health to Consul: replace the task, and read {}",
-        case.log_of(name)
+        evidence.log_of(name)
     );
     Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
 }
 
 /// The last that the controller tried for it has failed, and it is not as it should be.
-pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
-    case.active()?;
-    let last = case.failure(case.lately())?;
-    if matches!(case.verdict()?, TaskVerdict::Healthy) {
+pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.active()?;
+    let last = evidence.failure(evidence.lately())?;
+    if matches!(evidence.verdict()?, TaskVerdict::Healthy) {
         return None;
     }
     let sentence = format!(
@@ -170,9 +174,9 @@ pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// What `status` says of it, if nothing explains more.
-pub(super) fn not_as_it_should_be(case: &Case<'_>) -> Option<Conclusion> {
-    let audit = case.audit_says();
-    match case.verdict()? {
+pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let audit = evidence.audit_says();
+    match evidence.verdict()? {
         TaskVerdict::NotRegistered(why) => {
             Some(Conclusion::faulty(Cause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
         }
@@ -200,10 +204,81 @@ pub(super) fn not_as_it_should_be(case: &Case<'_>) -> Option<Conclusion> {
 }
 
 /// Consul could not be read, and ECS reports nothing wrong.
-pub(super) fn consul_unread(case: &Case<'_>) -> Option<Conclusion> {
-    matches!(case.verdict()?, TaskVerdict::Unknown).then(|| {
+pub(super) fn consul_unread(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    matches!(evidence.verdict()?, TaskVerdict::Unknown).then(|| {
         let sentence =
             "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
         Conclusion::unknown(Cause::ConsulNotRead, sentence)
     })
+}
+
+/// Who deleted a token, by the controller's log.
+fn who(evidence: &TaskEvidence<'_>, line: Option<&LogLine>) -> String {
+    match line {
+        Some(line) => {
+            let why = line.reason.as_ref().map(|reason| format!(", because {reason}")).unwrap_or_default();
+            format!("the controller deleted it at {}{why}", moment(line.at))
+        }
+        None if evidence.background.history.is_complete => format!(
+            "nobody is known to have deleted it: the controller's log since {} does not say so (with LogLevel=info it would)",
+            moment(evidence.background.since)
+        ),
+        None => "who deleted it is not known, because the controller's log could not be read".to_owned(),
+    }
+}
+
+/// The login tokens of a running task are gone.
+pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    evidence.active()?;
+    let facts = evidence.facts()?;
+    let sentence = match facts.broken(login_tokens(&facts, evidence.tokens.as_ref()), evidence.now)? {
+        Broken::NoTokens => format!(
+            "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
+            who(evidence, evidence.done(&LogAction::DeleteLoginToken))
+        ),
+        broken @ Broken::OneToken => format!("{broken}: replace the task"),
+        Broken::ProxyStopped => return None,
+    };
+    Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
+}
+
+/// The token of its service is gone, which it has read from Secrets Manager.
+pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let member =
+        evidence.active().filter(|member| is_service_token_gone(member, evidence.background.tokens.as_ref()))?;
+    let TokenSource::SecretsManager { secrets } = &member.token else { return None };
+    let name = &member.service.name;
+    let is_revocation = |line: &&LogLine| {
+        line.is(&LogAction::Revoke) && line.has(&LogOutcome::Done) && line.is_of_service(name.as_str())
+    };
+    let revoked = evidence.background.history.lines.iter().rfind(is_revocation);
+    let sentence = format!(
+        "Consul does not have the token of the service {name} any more, which its tasks read from {}, and {}: the next sweep creates \
+         it again if the secret still has it (ecs-mesh sweep --cluster {}); else replace the tasks",
+        secrets.join(" and "),
+        who(evidence, revoked),
+        evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
+    );
+    Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
+}
+
+/// `mesh-init` runs on and on, and the task has no login token.
+pub(super) fn login_refused(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let member = evidence.active()?;
+    let TokenSource::AuthMethod { method } = &member.token else { return None };
+    let registrar = evidence.registrar()?;
+    let still_runs = member.state.task.container(registrar).is_some_and(|container| !container.is_stopped);
+    let is_late = member.state.task.placement.has_had_time_to_register(evidence.now);
+    if !still_runs || !is_late || evidence.is_registered() != Some(false) || evidence.login_tokens() != Some(0) {
+        return None;
+    }
+    let method =
+        method.as_ref().map_or_else(|| "the auth method".to_owned(), |method| format!("the auth method {method}"));
+    let sentence = format!(
+        "It was never registered in Consul, because its container {registrar} still tries to log in, and Consul has no login token of \
+         it: read {}, and check {method}, its binding rules, and the role of the task{}",
+        evidence.log_of(registrar),
+        evidence.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::LoginRefused, sentence))
 }

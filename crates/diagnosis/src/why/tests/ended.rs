@@ -7,9 +7,9 @@ use crate::examples::{INIT, register};
 
 #[test]
 fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
-        further.tokens = Some(tokens(Vec::new()));
+        background.tokens = Some(tokens(Vec::new()));
     });
     assert_eq!(
         (cause, sentence.as_str()),
@@ -20,10 +20,10 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
         )
     );
     // The audit may say why
-    let (_, sentence) = because(|cluster, further| {
+    let (_, sentence) = because(|cluster, background| {
         stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
         let error = |rule: &str| AuditError { rule: rule.to_owned(), message: "the command is wrong".to_owned() };
-        further.audit = vec![error("consul-mesh-init-command")];
+        background.audit = vec![error("consul-mesh-init-command")];
     });
     let audit = "; the audit finds an error in its definition, consul-mesh-init-command: the command is wrong";
     assert!(sentence.ends_with(audit), "{sentence}");
@@ -162,12 +162,12 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     let (cause, _) = because(|cluster, _| left(cluster));
     assert_eq!(cause, Cause::LeftInConsul);
     let guarded = |minutes| {
-        because(|cluster, further| {
+        because(|cluster, background| {
             left(cluster);
             let reason = "10 of 10 services would be deleted";
             let arn = super::cluster().to_string();
             let guard = json!({ "action": "sweep", "outcome": "guard_tripped", "cluster_arn": arn, "reason": reason });
-            further.history.lines.push(line(minutes, guard));
+            background.history.lines.push(line(minutes, guard));
         })
     };
     assert_eq!(guarded(3).0, Cause::LeftInConsul, "the guard was before the stop");
@@ -178,19 +178,19 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
             .contains("held back deletions or corrections in its cluster at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
         "{sentence}"
     );
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         left(cluster);
         let observed = json!({ "action": "deregister", "outcome": "observed", "task_id": id(1).to_string() });
-        further.history.lines.push(line(1, observed));
+        background.history.lines.push(line(1, observed));
     });
     assert!(cause == Cause::OnlyObserved && sentence.contains("Mode=observe"), "{sentence}");
     let failed = |minutes| {
-        because(|cluster, further| {
+        because(|cluster, background| {
             left(cluster);
             let failed = json!({
                 "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_unavailable", "reason": "no leader",
             });
-            further.history.lines.push(line(minutes, failed));
+            background.history.lines.push(line(minutes, failed));
         })
     };
     assert_eq!(failed(3).0, Cause::LeftInConsul, "the failure was before the stop");
@@ -200,9 +200,9 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
 
 #[test]
 fn task_that_ecs_has_forgotten_is_told_from_the_log() {
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         forget(cluster);
-        further
+        background
             .history
             .lines
             .push(end_line("EssentialContainerExited", "consul-ecs-mesh-init exited with 0, app exited with 3"));
@@ -210,10 +210,10 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
     assert_eq!(cause, Cause::EssentialContainerExited);
     assert!(sentence.starts_with("It stopped, because its essential container app exited with 3: "), "{sentence}");
     // With LogLevel=warn, there is no such line
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         forget(cluster);
         let drained = json!({ "action": "drain", "outcome": "done", "task_id": id(1).to_string() });
-        further.history.lines.push(line(90, drained));
+        background.history.lines.push(line(90, drained));
     });
     assert!(cause == Cause::Forgotten && sentence.contains("set LogLevel=info"), "{sentence}");
     // Consul still has its instance
@@ -225,7 +225,7 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
 fn unknown_task_says_what_was_searched() {
     let nobody: TaskId = id(99);
     let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
-    let report = why_task(&nobody, &observed, &further(), now());
+    let report = why_task(&nobody, &observed, &background(), now());
     assert_eq!((report.cause, report.condition), (Cause::UnknownTask, Condition::Unknown));
     assert!(
         report
@@ -234,11 +234,11 @@ fn unknown_task_says_what_was_searched() {
         "{}",
         report.conclusion
     );
-    let elsewhere = Further { searched: vec!["prod".to_owned(), "test".to_owned()], ..further() };
+    let elsewhere = Background { searched: vec!["prod".to_owned(), "test".to_owned()], ..background() };
     let report = why_task(&nobody, &observed, &elsewhere, now());
     let expected = "was not found, and not everything could be read (searched: clusters prod, test, of which test could not be read in full; ";
     assert!(report.conclusion.contains(expected), "{}", report.conclusion);
-    let unread = Further { history: History::unread("no permission"), ..further() };
+    let unread = Background { history: History::unread("no permission"), ..background() };
     let report = why_task(&nobody, &observed, &unread, now());
     assert!(report.conclusion.contains("the log could not be read"), "{}", report.conclusion);
     assert_eq!(report.problems, ["no permission"]);

@@ -27,8 +27,8 @@ fn line(minutes: i64, mut fields: Value) -> LogLine {
 }
 
 /// What is read beside the clusters when all is as it should be.
-fn further() -> Further {
-    Further {
+fn background() -> Background {
+    Background {
         history: History { is_complete: true, ..History::default() },
         stack: "ecs-mesh-controller".to_owned(),
         since: now() - SignedDuration::from_hours(24),
@@ -39,15 +39,15 @@ fn further() -> Further {
 }
 
 /// The answer for the first task, after a change.
-fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
-    let (mut cluster, mut further) = (healthy(), further());
-    change(&mut cluster, &mut further);
+fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> WhyReport {
+    let (mut cluster, mut background) = (healthy(), background());
+    change(&mut cluster, &mut background);
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-    why_task(&id(1), &observed, &further, now())
+    why_task(&id(1), &observed, &background, now())
 }
 
 /// Its cause and its sentence.
-fn because(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> (Cause, String) {
+fn because(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> (Cause, String) {
     let report = asked(change);
     (report.cause, report.conclusion)
 }

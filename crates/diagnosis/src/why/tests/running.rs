@@ -68,9 +68,9 @@ fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
     assert_eq!(cause, Cause::ProxyStopped);
     assert!(sentence.contains("consul-dataplane exited with 139 while the task goes on"), "{sentence}");
     let logged = |outcome: &str| {
-        because(|cluster, further| {
+        because(|cluster, background| {
             stop_container(cluster, DATAPLANE, 139);
-            further
+            background
                 .history
                 .lines
                 .push(line(1, json!({ "action": "drain", "outcome": outcome, "task_id": id(1).to_string() })));
@@ -82,32 +82,32 @@ fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
 
 #[test]
 fn login_tokens_that_are_gone_say_who_deleted_them() {
-    let without_tokens = |change: fn(&mut Further)| {
-        because(|_, further| {
-            further.tokens = Some(tokens(vec![login_token(2)]));
-            change(further);
+    let without_tokens = |change: fn(&mut Background)| {
+        because(|_, background| {
+            background.tokens = Some(tokens(vec![login_token(2)]));
+            change(background);
         })
     };
     let (cause, sentence) = without_tokens(|_| {});
     assert_eq!(cause, Cause::TokenDeleted);
     let nobody = "nobody is known to have deleted it: the controller's log since 2026-11-22 12:00:00 UTC does not say so (with LogLevel=info it would)";
     assert!(sentence.contains(nobody), "{sentence}");
-    let (_, sentence) = without_tokens(|further| {
+    let (_, sentence) = without_tokens(|background| {
         let deleted = json!({ "action": "delete_login_token", "outcome": "done", "task_id": id(1).to_string() });
-        further.history.lines.push(line(1, deleted));
+        background.history.lines.push(line(1, deleted));
     });
     assert!(sentence.contains("the controller deleted it at 2026-11-23 11:59:00"), "{sentence}");
-    let (_, sentence) = without_tokens(|further| further.history.is_complete = false);
+    let (_, sentence) = without_tokens(|background| background.history.is_complete = false);
     assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
     // A token that no login has created is none
-    let (cause, _) = without_tokens(|further| {
+    let (cause, _) = without_tokens(|background| {
         let described = ListedToken { auth_method: None, ..login_token(1) };
-        further.tokens = Some(tokens(vec![login_token(2), described.clone(), described]));
+        background.tokens = Some(tokens(vec![login_token(2), described.clone(), described]));
     });
     assert_eq!(cause, Cause::TokenDeleted);
     // They may be in another datacenter, if there is none at all; and what could not be read is not absent
-    assert_eq!(because(|_, further| further.tokens = Some(tokens(Vec::new()))).0, Cause::Healthy);
-    assert_eq!(because(|_, further| further.tokens = None).0, Cause::Healthy);
+    assert_eq!(because(|_, background| background.tokens = Some(tokens(Vec::new()))).0, Cause::Healthy);
+    assert_eq!(because(|_, background| background.tokens = None).0, Cause::Healthy);
 }
 
 #[test]
@@ -115,21 +115,21 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
     let reading = |cluster: &mut ObservedCluster| {
         cluster.tasks[0].token = TokenSource::SecretsManager { secrets: vec!["consul-ecs-web".to_owned()] };
     };
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         reading(cluster);
         let revoked = json!({
             "action": "revoke", "outcome": "done", "holder": "service web", "reason": "no task of the service runs",
         });
-        further.history.lines.push(line(10, revoked));
+        background.history.lines.push(line(10, revoked));
     });
     assert_eq!(cause, Cause::TokenDeleted);
     let who = "the controller deleted it at 2026-11-23 11:50:00 UTC, because no task of the service runs";
     assert!(sentence.contains(who) && sentence.contains("read from consul-ecs-web"), "{sentence}");
     // It is there
-    let (cause, _) = because(|cluster, further| {
+    let (cause, _) = because(|cluster, background| {
         reading(cluster);
         let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster());
-        further.tokens = Some(tokens(vec![ListedToken { description, login: None, ..login_token(1) }]));
+        background.tokens = Some(tokens(vec![ListedToken { description, login: None, ..login_token(1) }]));
     });
     assert_eq!(cause, Cause::Healthy);
 }
@@ -156,10 +156,10 @@ fn drained_task_says_by_whom_and_why() {
     assert!(sentence.contains(by), "{sentence}");
     let (_, sentence) = because(|cluster, _| drain(cluster, DrainReason::ProxyStopped.as_str()));
     assert!(sentence.starts_with("It is drained: the controller put it into maintenance mode ("), "{sentence}");
-    let (_, sentence) = because(|cluster, further| {
+    let (_, sentence) = because(|cluster, background| {
         drain(cluster, DrainReason::Stopping.as_str());
         let drained = json!({ "action": "mark_critical", "outcome": "done", "task_id": id(1).to_string() });
-        further.history.lines.push(line(4, drained));
+        background.history.lines.push(line(4, drained));
     });
     assert!(sentence.contains("the controller put it into maintenance mode at 2026-11-23 11:56:00"), "{sentence}");
 }
@@ -179,10 +179,10 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
 
 #[test]
 fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         deregister(cluster);
         cluster.tasks[0].state.task.containers[0] = container(INIT, ContainerHealth::Unknown);
-        further.tokens = Some(tokens(vec![login_token(2)]));
+        background.tokens = Some(tokens(vec![login_token(2)]));
         cluster.tasks[0].state.task.containers[2].health = ContainerHealth::Unknown;
         cluster.tasks[0].token = TokenSource::AuthMethod { method: Some("iam-ecs".to_owned()) };
     });
@@ -209,15 +209,15 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     let lost = format!("Consul has lost its instance web-{}: it was registered", id(1));
     assert!(cause == Cause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
     // Without a login token it takes another proof
-    let (_, sentence) = because(|cluster, further| {
+    let (_, sentence) = because(|cluster, background| {
         deregister(cluster);
-        further.tokens = Some(tokens(Vec::new()));
+        background.tokens = Some(tokens(Vec::new()));
     });
     assert!(sentence.contains("Consul lists no login token of the task: with Repair=on"), "{sentence}");
     let logged = |action: &str, outcome: &str| {
-        because(|cluster, further| {
+        because(|cluster, background| {
             deregister(cluster);
-            further
+            background
                 .history
                 .lines
                 .push(line(1, json!({ "action": action, "outcome": outcome, "task_id": id(1).to_string() })));
@@ -235,20 +235,20 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
         line(minutes, json!({ "outcome": "failed", "task_id": id(1).to_string(), "error": denied, "reason": "no" }))
     };
     let failing = |minutes| {
-        because(|cluster, further| {
+        because(|cluster, background| {
             fail_checks(cluster);
-            further.history.lines.push(failed(minutes));
+            background.history.lines.push(failed(minutes));
         })
     };
     let (cause, sentence) = failing(1);
     let expected = "failed at 2026-11-23 11:59:00 UTC (consul_permission_denied: no): correct what this names";
     assert!(cause == Cause::ControllerFailed && sentence.contains(expected), "{sentence}");
     assert_eq!(failing(61).0, Cause::NotPassing, "an old failure explains nothing");
-    assert_eq!(because(|_, further| further.history.lines.push(failed(1))).0, Cause::Healthy);
+    assert_eq!(because(|_, background| background.history.lines.push(failed(1))).0, Cause::Healthy);
     // What it has lost comes first, and names the failure
-    let (cause, sentence) = because(|cluster, further| {
+    let (cause, sentence) = because(|cluster, background| {
         deregister(cluster);
-        further.history.lines.push(failed(1));
+        background.history.lines.push(failed(1));
     });
     assert_eq!(cause, Cause::LostFromTheCatalog);
     assert!(sentence.contains("; the controller's last work for it failed at"), "{sentence}");
@@ -320,11 +320,11 @@ fn everything_else_is_said_as_status_says_it() {
 
 #[test]
 fn status_and_why_have_one_verdict() {
-    type Fault = fn(&mut ObservedCluster, &mut Further);
+    type Fault = fn(&mut ObservedCluster, &mut Background);
     let faults: [Fault; 7] = [
         |_, _| {},
         |cluster, _| stop_container(cluster, DATAPLANE, 137),
-        |_, further| further.tokens = Some(tokens(vec![login_token(2)])),
+        |_, background| background.tokens = Some(tokens(vec![login_token(2)])),
         |cluster, _| stop_container(cluster, INIT, 1),
         |cluster, _| cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy,
         |cluster, _| deregister(cluster),
@@ -333,12 +333,12 @@ fn status_and_why_have_one_verdict() {
         },
     ];
     for (number, fault) in faults.into_iter().enumerate() {
-        let (mut cluster, mut further) = (healthy(), further());
-        fault(&mut cluster, &mut further);
+        let (mut cluster, mut background) = (healthy(), background());
+        fault(&mut cluster, &mut background);
         let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-        let status = crate::status(&observed, further.tokens.as_ref(), now());
+        let status = crate::status(&observed, background.tokens.as_ref(), now());
         let task = status.services[0].tasks.iter().find(|task| task.id == id(1).as_str()).expect("its task");
-        let why = why_task(&id(1), &observed, &further, now());
+        let why = why_task(&id(1), &observed, &background, now());
         let is_healthy = why.condition == Condition::Healthy;
         assert_eq!((task.verdict == "healthy", is_healthy), (number == 0, number == 0), "{number}: {task:?} {why:?}");
     }

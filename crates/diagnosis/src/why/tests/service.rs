@@ -7,16 +7,16 @@ use super::*;
 use crate::examples::{INIT, container};
 
 /// The answer for the service, after a change.
-fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
-    let (mut cluster, mut further) = (healthy(), further());
-    change(&mut cluster, &mut further);
+fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> WhyReport {
+    let (mut cluster, mut background) = (healthy(), background());
+    change(&mut cluster, &mut background);
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
     let row = match find_service("web", &Within::default(), &observed, None, now()) {
         Found::One(row) => Some(row),
         Found::None => None,
         Found::Several(places) | Found::Elsewhere(places) => panic!("{places:?}"),
     };
-    why_service("web", row.as_deref(), &observed, &further, now())
+    why_service("web", row.as_deref(), &observed, &background, now())
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
     let expected = format!("0 of its 2 desired tasks run; the last that failed is {}: It was never registered", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
     // Also if ECS has forgotten it
-    let report = asked(|cluster, further| {
+    let report = asked(|cluster, background| {
         cluster.tasks.clear();
         cluster.catalog.as_mut().unwrap().instances.clear();
-        further.history.lines.push(end_line("EssentialContainerExited", "app exited with 3"));
+        background.history.lines.push(end_line("EssentialContainerExited", "app exited with 3"));
     });
     assert_eq!(report.cause, Cause::EssentialContainerExited, "{}", report.conclusion);
     assert!(report.timeline.iter().any(|event| event.what.contains("app exited with 3")), "{report:?}");
@@ -128,7 +128,7 @@ fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
         let state = aws::ecs::ServiceState { name: "batch".to_owned(), ..cluster.services[0].state.clone() };
         cluster.outside.services.push(crate::OutsideService { state, definition });
         let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-        why_service("batch", None, &observed, &further(), now())
+        why_service("batch", None, &observed, &background(), now())
     };
     let report = outside(Some(crate::examples::definition()));
     assert_eq!((report.cause, report.condition), (Cause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
@@ -144,24 +144,27 @@ fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
 
 #[test]
 fn service_that_is_gone_or_was_never_there_is_told_apart() {
-    let without = |further: &Further| {
+    let without = |background: &Background| {
         let observed = Observed {
             clusters: vec![ObservedCluster { services: Vec::new(), tasks: Vec::new(), ..healthy() }],
             problems: Vec::new(),
         };
-        why_service("billing", None, &observed, further, now())
+        why_service("billing", None, &observed, background, now())
     };
-    let report = without(&further());
+    let report = without(&background());
     assert_eq!((report.cause, report.condition), (Cause::UnknownService, Condition::Unknown));
-    let mut further = further();
-    further.history.lines.push(line(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" })));
-    let report = without(&further);
+    let mut background = background();
+    background
+        .history
+        .lines
+        .push(line(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" })));
+    let report = without(&background);
     assert_eq!((report.cause, report.condition), (Cause::Gone, Condition::Ended), "{}", report.conclusion);
 }
 
 #[test]
 fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
-    let report = asked(|cluster, further| {
+    let report = asked(|cluster, background| {
         let said = |minutes, message: &str| ServiceMessage { at: minutes_ago(minutes), message: message.to_owned() };
         cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
         cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
@@ -169,7 +172,7 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
             json!({ "action": "create_token", "outcome": "done", "holder": "service web", "accessor_id": "a" });
         let other =
             json!({ "action": "create_token", "outcome": "done", "holder": "service other", "accessor_id": "b" });
-        further.history.lines.extend([line(9, created), line(9, other)]);
+        background.history.lines.extend([line(9, created), line(9, other)]);
     });
     let said: Vec<(Who, &str)> = report.timeline.iter().map(|event| (event.who, event.what.as_str())).collect();
     assert_eq!(

@@ -5,11 +5,11 @@ use crate::examples::INIT;
 
 #[test]
 fn timeline_tells_who_did_what_in_order() {
-    let report = asked(|cluster, further| {
+    let report = asked(|cluster, background| {
         let containers = vec![exited(INIT, Some(0), None), exited("app", Some(3), None)];
         stop(cluster, "EssentialContainerExited", "Essential container in task exited", containers);
-        further.tokens = Some(tokens(vec![login_token(1)]));
-        further.audit = vec![AuditError { rule: "consul-x".to_owned(), message: "wrong".to_owned() }];
+        background.tokens = Some(tokens(vec![login_token(1)]));
+        background.audit = vec![AuditError { rule: "consul-x".to_owned(), message: "wrong".to_owned() }];
         let mut end = end_line("EssentialContainerExited", "app exited with 3");
         end.at = minutes_ago(1);
         let failed =
@@ -18,7 +18,7 @@ fn timeline_tells_who_did_what_in_order() {
             json!({ "action": "deregister", "outcome": "done", "service_id": "web-1", "task_id": id(1).to_string() });
         let other =
             json!({ "action": "deregister", "outcome": "done", "service_id": "web-2", "task_id": id(2).to_string() });
-        further.history.lines = vec![line(3, failed()), line(2, failed()), end, line(1, deleted), line(1, other)];
+        background.history.lines = vec![line(3, failed()), line(2, failed()), end, line(1, deleted), line(1, other)];
     });
     let said: Vec<(Who, &str, usize)> =
         report.timeline.iter().map(|event| (event.who, event.what.as_str(), event.times)).collect();
@@ -44,7 +44,7 @@ fn timeline_tells_who_did_what_in_order() {
 
 #[test]
 fn what_was_only_observed_says_so() {
-    let report = asked(|_, further| {
+    let report = asked(|_, background| {
         let observed = || {
             json!({
                 "action": "repair", "outcome": "observed", "task_id": id(1).to_string(), "reason": "Consul has forgotten it",
@@ -52,7 +52,7 @@ fn what_was_only_observed_says_so() {
         };
         let call =
             json!({ "action": "observe", "outcome": "observed", "call": "PUT /v1/txn", "task_id": id(1).to_string() });
-        further.history.lines = vec![line(3, observed()), line(2, call), line(2, observed())];
+        background.history.lines = vec![line(3, observed()), line(2, call), line(2, observed())];
     });
     let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
     let [event] = by_controller.as_slice() else { panic!("{by_controller:?}") };

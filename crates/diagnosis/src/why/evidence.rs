@@ -1,4 +1,4 @@
-//! All that was read of one task.
+//! All that was read of one task, and what was read besides the clusters.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,21 +13,21 @@ use mesh::{
 };
 use report::{LogAction, LogLine, LogOutcome};
 
-use super::further::Further;
 use crate::{
-    observed::{Member, MemberService, ObservedCluster},
+    history::History,
+    observed::{Member, MemberService, Observed, ObservedCluster},
     status::{OnNode, TaskVerdict, facts, verdict},
-    tokens::ClusterTokens,
+    tokens::{ClusterTokens, Tokens},
 };
 
 /// How long a failure or a guard explains what is wrong: the messages of an event are retried, and each sweep meets the guard again.
 const LATELY: Duration = Duration::from_mins(60);
 
 /// All that was read of one task.
-pub(crate) struct Case<'a> {
+pub(crate) struct TaskEvidence<'a> {
     pub(crate) id: &'a TaskId,
     pub(crate) now: Timestamp,
-    pub(crate) further: &'a Further,
+    pub(crate) background: &'a Background,
     /// All clusters that could be read.
     clusters: &'a [ObservedCluster],
     /// The cluster in which ECS knows the task, or in which Consul has its instances.
@@ -41,8 +41,13 @@ pub(crate) struct Case<'a> {
     pub(crate) end: Option<TaskEnd>,
 }
 
-impl<'a> Case<'a> {
-    pub(crate) fn new(id: &'a TaskId, clusters: &'a [ObservedCluster], further: &'a Further, now: Timestamp) -> Self {
+impl<'a> TaskEvidence<'a> {
+    pub(crate) fn new(
+        id: &'a TaskId,
+        clusters: &'a [ObservedCluster],
+        background: &'a Background,
+        now: Timestamp,
+    ) -> Self {
         let knows = |cluster: &&ObservedCluster| member(cluster, id).is_some() || cluster.others.contains(id);
         let has_instance = |cluster: &&ObservedCluster| {
             cluster.catalog.iter().flat_map(|catalog| &catalog.instances).any(|instance| instance.task == *id)
@@ -51,29 +56,29 @@ impl<'a> Case<'a> {
         let member = cluster.and_then(|cluster| member(cluster, id));
         let in_ecs = member.map(|member| &member.state).filter(|state| state.task.phase != TaskPhase::Active);
         let in_ecs = in_ecs.map(|state| state.history.end.clone());
-        let in_log = || further.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
+        let in_log = || background.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
         Self {
             id,
             now,
-            further,
+            background,
             clusters,
             cluster,
             member,
             on_node: cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new),
-            tokens: cluster.zip(further.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster)),
+            tokens: cluster.zip(background.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster)),
             end: in_ecs.or_else(|| if member.is_none() { in_log() } else { None }),
         }
     }
 
     /// The sentence about what was searched, in parentheses, and whether all of it could be read.
     pub(crate) fn searched(&self) -> (String, bool) {
-        self.further.searched_in(self.clusters)
+        self.background.searched_in(self.clusters)
     }
 
     /// The lines of the log about the task.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'a LogLine> {
         let id = self.id;
-        self.further.history.lines.iter().filter(move |line| line.is_of_task(id))
+        self.background.history.lines.iter().filter(move |line| line.is_of_task(id))
     }
 
     /// The cluster of a task that ECS has forgotten.
@@ -89,7 +94,7 @@ impl<'a> Case<'a> {
     /// The last line of a guard that has held something of the task's cluster back since `since`.
     pub(crate) fn guard(&self, since: Timestamp) -> Option<&'a LogLine> {
         let cluster = self.cluster?;
-        let mut lines = self.further.history.lines.iter();
+        let mut lines = self.background.history.lines.iter();
         lines.rfind(|line| line.has(&LogOutcome::GuardTripped) && line.at >= since && line.may_be_in(&cluster.arn))
     }
 
@@ -179,8 +184,8 @@ impl<'a> Case<'a> {
 
     /// What the audit says of the revision, as the end of a sentence.
     pub(crate) fn audit_says(&self) -> String {
-        let Some(first) = self.further.audit.first() else { return String::new() };
-        let rules: BTreeSet<&str> = self.further.audit.iter().map(|error| error.rule.as_str()).collect();
+        let Some(first) = self.background.audit.first() else { return String::new() };
+        let rules: BTreeSet<&str> = self.background.audit.iter().map(|error| error.rule.as_str()).collect();
         let rules: Vec<&str> = rules.into_iter().collect();
         if rules.len() == 1 {
             format!("; the audit finds an error in its definition, {}: {}", first.rule, first.message)
@@ -197,4 +202,67 @@ impl<'a> Case<'a> {
 
 fn member<'a>(cluster: &'a ObservedCluster, id: &TaskId) -> Option<&'a Member> {
     cluster.tasks.iter().find(|member| member.state.task.arn.id() == id)
+}
+
+/// An error that the audit finds in a revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditError {
+    /// The rule.
+    pub rule: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What was read besides the clusters.
+#[derive(Debug, Default)]
+pub struct Background {
+    /// The history of the controller.
+    pub history: History,
+    /// The name of the stack whose history it is.
+    pub stack: String,
+    /// Since when the history was read.
+    pub since: Timestamp,
+    /// The tokens of the task or the service in Consul; `None` if they could not be read.
+    pub tokens: Option<Tokens>,
+    /// The errors that the audit finds in the revision.
+    pub audit: Vec<AuditError>,
+    /// The names of the clusters that were searched.
+    pub searched: Vec<String>,
+}
+
+impl Background {
+    /// What could not be read, and why.
+    pub(super) fn problems(&self, observed: &Observed) -> Vec<String> {
+        observed.problems.iter().chain(&self.history.problems).cloned().collect()
+    }
+
+    /// What was searched, in words, and whether all of it could be read.
+    pub(super) fn searched_in(&self, read: &[ObservedCluster]) -> (String, bool) {
+        let is_whole = |cluster: &ObservedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
+        let is_read =
+            |name: &&String| read.iter().any(|cluster| cluster.arn.name() == name.as_str() && is_whole(cluster));
+        let unread = self.searched.iter().filter(|name| !is_read(name)).map(String::as_str);
+        let unread: Vec<&str> = unread.collect();
+        let clusters = match self.searched.as_slice() {
+            [] => "no cluster".to_owned(),
+            [one] => format!("cluster {one}"),
+            several => format!("clusters {}", several.join(", ")),
+        };
+        let not = if unread.is_empty() {
+            String::new()
+        } else {
+            format!(", of which {} could not be read in full", unread.join(", "))
+        };
+        let log = if self.history.is_complete {
+            format!("the log of the stack {} since {}", self.stack, moment(self.since))
+        } else {
+            "the log could not be read".to_owned()
+        };
+        (format!("searched: {clusters}{not}; {log}"), unread.is_empty() && self.history.is_complete)
+    }
+}
+
+/// A moment, as sentences say it.
+pub(super) fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
