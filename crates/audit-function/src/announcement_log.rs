@@ -10,6 +10,7 @@ use backon::{ConstantBuilder, Retryable};
 use jiff::Timestamp;
 use mesh::arn::TaskDefinitionArn;
 use serde::{Deserialize, Serialize};
+use tracing::info;
 use uuid::Uuid;
 
 use crate::{
@@ -51,8 +52,10 @@ impl AnnouncementLog<'_> {
         }
         let fresh = self
             .update(&key, |record| {
-                let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
-                (!fresh.is_empty(), fresh)
+                let RevisionFindings { revision, findings } = revision_findings;
+                let is_adopted = record.adopt(findings.keys(), revision.as_str(), self.invocation);
+                let fresh = record.claim(findings.keys(), self.invocation);
+                (is_adopted || !fresh.is_empty(), fresh)
             })
             .await?;
         Ok(claimed(&fresh))
@@ -102,14 +105,33 @@ fn render(record: &Record) -> String {
     serde_json::json!(record).to_string()
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What the IDs of findings in a record are derived from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Ids {
+    /// The messages of the findings: a record of an earlier version, which did not say so.
+    #[default]
+    Messages,
+    /// The places of the findings.
+    Places,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
+    #[serde(default)]
+    ids: Ids,
     /// The findings that were announced, and when.
     #[serde(default)]
     announced: BTreeMap<Uuid, Timestamp>,
     /// The findings that are being announced.
     #[serde(default)]
     claimed: BTreeMap<Uuid, Claimed>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { ids: Ids::Places, announced: BTreeMap::new(), claimed: BTreeMap::new() }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +141,29 @@ struct Claimed {
 }
 
 impl Record {
+    /// Replaces an earlier version's IDs with `found`, the IDs of the revision's findings now. Returns whether the record
+    /// changed.
+    ///
+    /// A revision never changes, so the earlier version has announced the same findings. Without this, an update would
+    /// announce the findings of all revisions again. A record with a claim is not adopted: the announcement failed or is in
+    /// progress, so the findings are announced, in the worst case twice.
+    pub(super) fn adopt<'a>(
+        &mut self,
+        found: impl Iterator<Item = &'a Uuid>,
+        revision: &str,
+        invocation: &Invocation,
+    ) -> bool {
+        if self.ids == Ids::Places {
+            return false;
+        }
+        let before = std::mem::take(self);
+        if !before.announced.is_empty() && before.claimed.is_empty() {
+            self.announced = found.map(|finding| (*finding, invocation.now)).collect();
+            info!(action = "announce", outcome = "kept", task_definition = revision, findings = self.announced.len());
+        }
+        true
+    }
+
     /// Claims the findings of `wanted` that are neither announced nor claimed by another running invocation, and
     /// returns them.
     pub(super) fn claim<'a>(
@@ -160,8 +205,8 @@ const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_
 #[derive(Debug)]
 pub(super) struct RevisionFindings<'r> {
     pub(super) revision: TaskDefinitionArn,
-    /// The findings, by a fingerprint of their content. The report's own fingerprints also depend on the name in the
-    /// order.
+    /// The findings, by the place in the revision and their number there. The report's own fingerprints also depend on the
+    /// name in the order.
     pub(super) findings: BTreeMap<Uuid, &'r Reported>,
 }
 
@@ -171,13 +216,17 @@ impl<'r> RevisionFindings<'r> {
         let addresses: BTreeMap<(&str, &str), &str> =
             report.definitions.iter().map(|definition| (definition.group(), definition.address.as_str())).collect();
         let mut found: BTreeMap<TaskDefinitionArn, Self> = BTreeMap::new();
+        let mut seen: BTreeMap<(&str, Uuid), usize> = BTreeMap::new();
         for finding in &report.findings {
             let address = addresses.get(&finding.group()).copied().unwrap_or_default();
             match address.parse::<TaskDefinitionArn>() {
                 Ok(revision) => {
+                    let place = place(finding);
+                    let nth = seen.entry((finding.file.as_str(), place)).or_default();
+                    *nth += 1;
                     let of_revision = found.entry(revision.clone());
                     let of_revision = of_revision.or_insert_with(|| Self { revision, findings: BTreeMap::new() });
-                    of_revision.findings.entry(fingerprint(finding)).or_insert(finding);
+                    of_revision.findings.insert(Uuid::new_v5(&place, &nth.to_be_bytes()), finding);
                 }
                 Err(error) => reasons.push(format!("{}: not announced: {error}", finding.subject)),
             }
@@ -186,7 +235,8 @@ impl<'r> RevisionFindings<'r> {
     }
 }
 
-fn fingerprint(finding: &Reported) -> Uuid {
+/// The rule, and the place in the revision.
+fn place(finding: &Reported) -> Uuid {
     let container = finding.container.as_deref().unwrap_or_default();
-    Uuid::new_v5(&FINGERPRINTS, [finding.rule.id, container, &finding.message].join("\n").as_bytes())
+    Uuid::new_v5(&FINGERPRINTS, [finding.rule.id, container, &finding.path].join("\n").as_bytes())
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use self::fakes::{Account, Bucket, RecordingAnnouncer, arn, invocation};
-use super::{Auditor, Edges, Order, auditor::Incomplete};
+use super::{Auditor, Edges, Order, auditor::Incomplete, report_store::ReportStore};
 
 const RECORD: &str = "announced/web/7.json";
 
@@ -101,6 +101,37 @@ async fn only_new_findings_of_a_revision_are_announced() {
 }
 
 #[tokio::test]
+async fn an_update_announces_nothing_again() {
+    // Given the record that an earlier version wrote, whose IDs are derived from messages
+    let world = web(&["db"]);
+    let written = include_str!("record_by_messages.json");
+    ReportStore::create(world.bucket.as_ref(), RECORD, written.to_owned()).await.unwrap();
+    // When the revision is audited, then its finding is not announced again
+    world.run("one", &json!({ "all": true })).await.unwrap();
+    assert_eq!(world.announcer.announced_messages().len(), 0);
+    // And afterwards a new finding of the revision is announced
+    let after = World { bucket: world.bucket.clone(), ..web(&["db", "cache"]) };
+    after.run("two", &json!({ "all": true })).await.unwrap();
+    let announced_messages = after.announcer.announced_messages();
+    assert_eq!(announced_messages.len(), 1);
+    assert!(announced_messages[0].contains("cache"), "{announced_messages:?}");
+}
+
+#[tokio::test]
+async fn what_failed_before_an_update_is_announced_after_it() {
+    // Given the record of an earlier version that claimed a finding, and ended before it announced it
+    let world = web(&["db"]);
+    let written = json!({
+        "announced": {},
+        "claimed": { "d485433f-6823-5933-af9a-2fada758715f": { "by": "zero", "until": "2026-11-21T09:05:00Z" } },
+    });
+    ReportStore::create(world.bucket.as_ref(), RECORD, written.to_string()).await.unwrap();
+    // When the revision is audited, then the finding is announced
+    world.run("one", &json!({ "all": true })).await.unwrap();
+    assert_eq!(world.announcer.announced_messages().len(), 1);
+}
+
+#[tokio::test]
 async fn nothing_is_announced_if_announce_is_false() {
     let world = web(&["db"]);
     world.run("one", &json!({ "all": true, "announce": false })).await.unwrap();
@@ -153,7 +184,7 @@ async fn claim_expires_with_its_invocation() {
     // A record of an invocation that ended at 09:05, and of one that runs until 10:05
     let world = web(&["db"]);
     for (until, announced) in [("2026-11-21T10:05:00Z", 0), ("2026-11-21T09:05:00Z", 1)] {
-        let mut record: Value = json!({ "claimed": {} });
+        let mut record: Value = json!({ "ids": "places", "claimed": {} });
         let reported = web(&["db"]);
         reported.run("one", &json!({ "all": true })).await.unwrap();
         let known: Value = serde_json::from_str(&reported.bucket.text(RECORD).unwrap()).unwrap();
@@ -161,7 +192,7 @@ async fn claim_expires_with_its_invocation() {
             record["claimed"][fingerprint] = json!({ "by": "another invocation", "until": until });
         }
         let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
-        crate::report_store::ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
+        ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
         late.run("two", &json!({ "all": true })).await.unwrap();
         assert_eq!(late.announcer.announced_messages().len(), announced, "{until}");
     }

@@ -19,7 +19,7 @@ mod words;
 pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},
-    notation::{Notation, is_native_terraform, is_yaml, parse, parse_all},
+    notation::{Notation, is_native_terraform, is_yaml, parse, parse_all, trees},
     problem::InputProblem,
     source::{read_edited, read_source},
     terraform_source::literals,

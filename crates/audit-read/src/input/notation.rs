@@ -6,6 +6,7 @@ use crate::{
     document::{
         Node, ParseError, Place, Route, Span, Step, Value, parse_json, parse_yaml, parse_yaml_document, yaml_documents,
     },
+    input::terraform_source::literals,
     source::SourceFile,
 };
 
@@ -46,6 +47,17 @@ pub(super) fn documents(file: &SourceFile) -> Option<Vec<Span>> {
     let is_json = is_json_by_name(file)
         || looks_like_json(&file.text) && parse_json(&without_mark(&file.text, "   "), &Route::default()).is_ok();
     (!is_json).then_some(documents)
+}
+
+/// The trees of a file: its documents, or the literals of a Terraform source.
+///
+/// # Errors
+/// As [`parse_all`], or a source is not in Terraform's native syntax.
+pub fn trees(file: &SourceFile) -> Result<Vec<Node>, ParseError> {
+    if is_native_terraform(file) {
+        return literals(&file.text).map(|tree| vec![tree]);
+    }
+    parse_all(file).map(|(_, trees)| trees)
 }
 
 /// All documents of a text: several only in YAML.

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use uuid::Uuid;
-
 use super::{
     excerpt::Excerpt,
+    fingerprint::Fingerprints,
     lines::Lines,
     model::{Counts, Definition, Report, Reported, ReportedNote},
     secret::Secrets,
@@ -26,9 +25,6 @@ use audit_read::{
 
 /// The end of App Mesh's support, for help texts.
 const END: &str = "ended on 2026-09-30";
-
-/// The UUID namespace of fingerprints.
-const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
 
 impl Report {
     /// The report of an audit of `gathered`.
@@ -84,7 +80,7 @@ impl Report {
 struct Files<'m> {
     secrets: BTreeMap<&'m str, Secrets>,
     lines: BTreeMap<String, Lines<'m>>,
-    seen: BTreeMap<Uuid, usize>,
+    fingerprints: Fingerprints,
 }
 
 impl<'m> Files<'m> {
@@ -100,7 +96,7 @@ impl<'m> Files<'m> {
             secrets.entry(&definition.file.name).or_default().learn(definition);
         }
         secrets.values_mut().for_each(Secrets::settle);
-        Self { secrets, lines, seen: BTreeMap::new() }
+        Self { secrets, lines, fingerprints: Fingerprints::default() }
     }
 
     fn report(&mut self, finding: &Finding, ignored: Option<(IgnoredBy, String)>) -> Reported {
@@ -133,23 +129,13 @@ impl<'m> Files<'m> {
             help: shown(&help(finding)),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
+            path: self.fingerprints.path(&finding.file, finding.span),
             fingerprint: String::new(),
             ignored,
             excerpt: Excerpt::of(lines, secrets, finding.span, &spans),
             message,
         };
-        Reported { fingerprint: self.fingerprint(&reported), ..reported }
-    }
-
-    /// Derived from the finding's texts and its number among findings with equal texts: it does not change if lines
-    /// move.
-    fn fingerprint(&mut self, finding: &Reported) -> String {
-        let container = finding.container.as_deref().unwrap_or_default();
-        let parts = [finding.rule.id, &finding.file, &finding.subject, container, &finding.message];
-        let same = Uuid::new_v5(&FINGERPRINTS, parts.join("\n").as_bytes());
-        let nth = self.seen.entry(same).or_default();
-        *nth += 1;
-        if *nth == 1 { same.to_string() } else { Uuid::new_v5(&same, &nth.to_be_bytes()).to_string() }
+        Reported { fingerprint: self.fingerprints.of(&reported), ..reported }
     }
 }
 

@@ -3,6 +3,7 @@
 mod build;
 mod concise;
 mod excerpt;
+mod fingerprint;
 mod format;
 mod github;
 mod gitlab;

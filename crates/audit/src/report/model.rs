@@ -78,7 +78,9 @@ pub struct Reported {
     pub notes: Vec<ReportedNote>,
     /// Whether `ecs-mesh fix` can fix it.
     pub is_fixable: bool,
-    /// An ID that remains the same if the finding moves within its file.
+    /// The keys that lead to the defect in the file.
+    pub path: String,
+    /// An ID that stays the same if the finding moves within its file or its message is reworded.
     pub fingerprint: String,
     /// What ignores it, and the reason.
     pub ignored: Option<(IgnoredBy, String)>,

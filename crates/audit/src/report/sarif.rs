@@ -19,7 +19,7 @@ use crate::{finding::Severity, ignore::IgnoredBy, rule::Rule, rules::rules};
 use audit_read::{document::Position, input::InputProblem};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-const FINGERPRINT: &str = "meshAudit/v1";
+const FINGERPRINT: &str = "meshAudit/v2";
 /// The characters of a path that are not encoded.
 const UNENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 

@@ -6,6 +6,7 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     audit,
+    finding::Finding,
     ignore::{self, Config},
     report::{Format, Medium, Report, Threshold},
 };
@@ -156,13 +157,39 @@ fn json_and_sarif_match_their_schemas() {
     }
 }
 
+/// The fingerprints of the findings of a file. `reword` may change the findings before they are reported.
+fn fingerprints(text: &str, reword: impl Fn(&mut Finding)) -> Vec<String> {
+    let file = Arc::new(SourceFile::new("web.json", text));
+    let definition = ecs_definition(file.clone(), &parse_json(&file.text, &Route::default()).unwrap()).unwrap();
+    let material = Material { definitions: vec![definition], ..Material::default() };
+    let mut sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
+    sorted.findings.iter_mut().for_each(reword);
+    let report =
+        Report::new(&Gathered { material, ..Gathered::default() }, &sorted, Threshold::named("error").unwrap());
+    report.findings.into_iter().map(|finding| finding.fingerprint).collect()
+}
+
 #[test]
-fn fingerprints_do_not_depend_on_lines() {
+fn fingerprints_depend_neither_on_lines_nor_on_messages() {
     let wrong = include_str!("../../src/bases/dataplane.json").replace("awsvpc", "bridge");
-    let moved = format!("\n\n{wrong}");
-    let fingerprint = |text: &str| report(&[("web.json", text.to_owned())], "").findings[0].fingerprint.clone();
-    assert_eq!(fingerprint(&wrong), fingerprint(&moved));
-    assert_ne!(fingerprint(&wrong), fingerprint(&wrong.replace("bridge", "host")));
+    let before = fingerprints(&wrong, |_| {});
+    assert_eq!(before.len(), 1);
+    assert_eq!(fingerprints(&format!("\n\n{wrong}"), |_| {}), before);
+    assert_eq!(fingerprints(&wrong, |finding| finding.message = "said differently".to_owned()), before);
+    assert_ne!(fingerprints(&wrong.replace("\"web\"", "\"api\""), |_| {}), before);
+}
+
+#[test]
+fn findings_of_a_rule_in_one_place_are_numbered() {
+    let mut plain: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
+    let wait = json!({ "containerName": "gone", "condition": "START" });
+    plain["containerDefinitions"][1]["dependsOn"] = json!([wait, wait]);
+    let two = fingerprints(&plain.to_string(), |finding| finding.message.clear());
+    plain["containerDefinitions"][1]["dependsOn"] = json!([wait]);
+    let one = fingerprints(&plain.to_string(), |finding| finding.message.clear());
+    let distinct: std::collections::BTreeSet<&String> = two.iter().collect();
+    assert_eq!((distinct.len(), two.len()), (one.len() + 1, one.len() + 1));
+    assert!(one.iter().all(|fingerprint| two.contains(fingerprint)), "{one:?} {two:?}");
 }
 
 #[test]

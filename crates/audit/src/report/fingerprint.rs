@@ -1,0 +1,107 @@
+//! The identity of findings across runs.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::model::Reported;
+use audit_read::{
+    document::{Entry, Node, Span, embedded_json},
+    input::trees,
+    source::SourceFile,
+};
+
+/// The UUID namespace of fingerprints.
+const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
+
+/// What names an item of a list. Items without any of these keys have no step in a path.
+const NAMES: [&str; 5] = ["name", "key", "containerName", "sourceVolume", "address"];
+
+/// Derives fingerprints. One value for each report, because equal findings are numbered.
+#[derive(Debug, Default)]
+pub(super) struct Fingerprints {
+    trees: BTreeMap<String, Vec<Node>>,
+    seen: BTreeMap<Uuid, usize>,
+}
+
+impl Fingerprints {
+    /// The keys that lead to the value around `span`: `containerDefinitions.proxy.ulimits`. Items of lists are named, not
+    /// counted, so that a path stays the same if others are added.
+    pub(super) fn path(&mut self, file: &SourceFile, span: Span) -> String {
+        let of_file = self.trees.entry(file.name.clone());
+        // The file was read before. If it could not be read again, its findings would differ in their numbers only.
+        let trees = of_file.or_insert_with(|| trees(file).unwrap_or_default());
+        trees.iter().find_map(|tree| path(tree, &file.text, span)).unwrap_or_default().join(".")
+    }
+
+    /// Derived from where a finding is, and its number among findings of the same rule in the same place. It depends neither
+    /// on lines nor on messages.
+    pub(super) fn of(&mut self, finding: &Reported) -> String {
+        let container = finding.container.as_deref().unwrap_or_default();
+        let parts = [finding.rule.id, &finding.file, &finding.subject, container, &finding.path];
+        let same = Uuid::new_v5(&FINGERPRINTS, parts.join("\n").as_bytes());
+        let nth = self.seen.entry(same).or_default();
+        *nth += 1;
+        if *nth == 1 { same.to_string() } else { Uuid::new_v5(&same, &nth.to_be_bytes()).to_string() }
+    }
+}
+
+/// The keys between `node` and the smallest value around `span`; `None` if `span` is not in it.
+fn path(node: &Node, text: &str, span: Span) -> Option<Vec<String>> {
+    for Entry { key, key_span, node } in node.entries() {
+        // A type or label of Terraform has the place of its first block's type, and not of what it contains.
+        let is_label = node.place.span == *key_span;
+        let below = (is_label || contains(node.place.span, span)).then(|| path(node, text, span)).flatten();
+        if let Some(below) = below.or_else(|| contains(*key_span, span).then(Vec::new)) {
+            return Some([vec![key.clone()], below].concat());
+        }
+    }
+    if let Some(item) = node.items().iter().find(|item| contains(item.place.span, span)) {
+        let below = path(item, text, span)?;
+        return Some(name(item).map(str::to_owned).into_iter().chain(below).collect());
+    }
+    let is_part_of_text = contains(node.place.span, span) && node.place.span != span;
+    let embedded = is_part_of_text.then(|| embedded_json(text, node).ok()).flatten();
+    embedded.and_then(|json| path(&json, text, span)).or_else(|| contains(node.place.span, span).then(Vec::new))
+}
+
+/// The name of an item, in the spelling of ECS, CloudFormation or Terraform.
+fn name(item: &Node) -> Option<&str> {
+    let is_name = |key: &str| NAMES.iter().any(|name| name.eq_ignore_ascii_case(&key.replace('_', "")));
+    item.entries().iter().find(|entry| is_name(&entry.key)).and_then(|entry| entry.node.text())
+}
+
+fn contains(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The path to the first `at` of a file.
+    fn path_to(name: &str, text: &str, at: &str) -> String {
+        let start = text.find(at).unwrap();
+        Fingerprints::default().path(&SourceFile::new(name, text), Span::new(start, start + at.len()))
+    }
+
+    #[test]
+    fn a_path_names_items_and_counts_none() {
+        let json = r#"{"containers": [{"name": "app", "ports": [80, 81]}], "config": "{\"a\": {\"b\": 1}}"}"#;
+        for (at, path) in [
+            ("81", "containers.app.ports"),
+            ("\"ports\"", "containers.app.ports"),
+            ("{\"name", "containers.app"),
+            ("1}}\"", "config"),
+            ("1", "containers.app.ports"),
+            (r#"\"b"#, "config.a.b"),
+        ] {
+            assert_eq!(path_to("task.json", json, at), path, "{at}");
+        }
+        let yaml = "a: 1\n---\nTasks:\n  - Name: web\n    Mode: bridge\n";
+        assert_eq!(path_to("web.yaml", yaml, "bridge"), "Tasks.web.Mode");
+        let hcl = "resource \"x\" \"a\" {\n  mode = 1\n}\nresource \"x\" \"b\" {\n  kind = 2\n}\n";
+        assert_eq!(path_to("main.tf", hcl, "2"), "resource.x.b.kind");
+        assert_eq!(path_to("main.tf", hcl, "kind"), "resource.x.b.kind");
+    }
+}
