@@ -21,9 +21,7 @@
 //!
 //! This crate contains the handlers of the functions, and connects the controller to Consul and AWS.
 
-pub mod credential;
 mod custom_resource;
-pub mod discovery;
 pub mod reconcile;
 pub mod task_events;
 pub mod wiring;

@@ -1,9 +1,11 @@
-//! Connects the controller to Consul and AWS.
+//! Connects the controller to Consul and AWS: its clients, the source of its own Consul token, and the discovery of Consul servers
+//! that run in ECS tasks.
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use async_trait::async_trait;
 use aws::{
-    ecs::AwsEcs,
+    ecs::{AwsEcs, EcsError},
     events::DefaultBus,
     iam::AwsIam,
     queue::SqsQueue,
@@ -11,18 +13,17 @@ use aws::{
     secrets::{AwsSecrets, SecretsError},
 };
 use aws_types::SdkConfig;
-use consul::{ConnectorError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use consul::{
+    ConnectorError, ConsulAddresses, CredentialError, CredentialSource, EcsServers, HttpConsul, NoServers, RetryPolicy,
+    Server, ServerSource, TlsSettings,
+};
 use controller::{
     Controller, Edges, SystemClock, SystemEntropy,
     settings::{CredentialSetting, Settings},
 };
 use mesh::field::InvalidField;
-use secrecy::ExposeSecret;
-
-use crate::{
-    credential::{FixedCredential, SecretCredential},
-    discovery,
-};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 
 /// The tag of the secrets that the controller creates.
 const MANAGED_BY: (&str, &str) = ("managed-by", "ecs-mesh-controller");
@@ -79,7 +80,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPo
         CredentialSetting::Token(token) => Arc::new(FixedCredential(token.clone())),
     };
     let ecs = Arc::new(AwsEcs::new(aws));
-    let servers = discovery::servers(&settings.consul_addresses, ecs.clone());
+    let servers = servers(&settings.consul_addresses, ecs.clone());
     let consul = HttpConsul::new(servers, &tls, credential, retry_policy)?;
     let consul = Arc::new(if settings.scope.mode.acts() { consul } else { consul.accepting_hidden_secrets() });
     Ok(Edges {
@@ -93,4 +94,102 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPo
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     })
+}
+
+/// A token from the environment, which does not change during the life of the process.
+struct FixedCredential(SecretString);
+
+#[async_trait]
+impl CredentialSource for FixedCredential {
+    async fn read(&self) -> Result<SecretString, CredentialError> {
+        Ok(self.0.clone())
+    }
+}
+
+/// A token in Secrets Manager, which may be rotated.
+struct SecretCredential {
+    secrets: Arc<AwsSecrets>,
+    arn: String,
+}
+
+#[derive(Deserialize)]
+struct TokenKey {
+    token: SecretString,
+}
+
+#[async_trait]
+impl CredentialSource for SecretCredential {
+    async fn read(&self) -> Result<SecretString, CredentialError> {
+        let read = self.secrets.read_value(&self.arn).await;
+        let value = read.map_err(|error| CredentialError::Unreadable(Box::new(error)))?;
+        controller_token(&value).ok_or_else(|| CredentialError::NoToken { secret: self.arn.clone() })
+    }
+}
+
+/// Parses the controller's own token from the value of its secret: the token itself, or JSON with a key `token`. `None`
+/// if it contains none that is valid in a header.
+pub fn controller_token(value: &SecretString) -> Option<SecretString> {
+    let token = match serde_json::from_str::<TokenKey>(value.expose_secret()) {
+        Ok(json) => json.token,
+        Err(_) => SecretString::from(value.expose_secret().trim()),
+    };
+    // Header values are visible ASCII; any other token would fail in every request.
+    let is_token = !token.expose_secret().is_empty() && token.expose_secret().bytes().all(|b| b.is_ascii_graphic());
+    is_token.then_some(token)
+}
+
+/// The source of the servers for these addresses.
+pub fn servers(addresses: &ConsulAddresses, ecs: Arc<AwsEcs>) -> Arc<dyn ServerSource> {
+    match addresses {
+        ConsulAddresses::Urls(urls) => Arc::new(urls.clone()),
+        ConsulAddresses::Ecs(servers) => Arc::new(EcsServerSource { ecs, servers: servers.clone() }),
+    }
+}
+
+/// Servers in ECS tasks, whose addresses change with every replacement.
+struct EcsServerSource {
+    ecs: Arc<AwsEcs>,
+    servers: EcsServers,
+}
+
+#[async_trait]
+impl ServerSource for EcsServerSource {
+    async fn servers(&self) -> Result<Vec<Server>, NoServers> {
+        let (cluster, name) = (&self.servers.cluster, &self.servers.family_or_service);
+        let addresses = self.ecs.addresses(cluster, name).await.map_err(|error| unknown(&error))?;
+        if addresses.is_empty() {
+            let reason = format!(
+                "no running task of {}; start it (in network mode awsvpc), or correct CONSUL_HTTP_ADDR",
+                self.servers
+            );
+            return Err(NoServers::NotUp(reason));
+        }
+        addresses.into_iter().map(|address| self.servers.at(address)).collect()
+    }
+}
+
+/// The failure of a discovery by ECS, with what to do.
+fn unknown(error: &EcsError) -> NoServers {
+    let remedy = match error {
+        EcsError::NoAddress { .. } => {
+            "run the Consul servers in network mode awsvpc, or set CONSUL_HTTP_ADDR to their addresses (https://host:port)"
+        }
+        _ => "correct CONSUL_HTTP_ADDR, or let the role call ecs:ListTasks and ecs:DescribeTasks in that cluster",
+    };
+    NoServers::Unknown(format!("{error}; {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_is_bare_or_in_json_and_valid_in_a_header() {
+        let token = |value: &str| controller_token(&SecretString::from(value)).map(|t| t.expose_secret().to_owned());
+        assert_eq!(token(" t0ken\n").as_deref(), Some("t0ken"));
+        assert_eq!(token(r#"{"token":"t0ken","accessor_id":"a"}"#).as_deref(), Some("t0ken"));
+        for value in ["", "\n", "a b", "a\r\nX-Consul-Token: b", r#"{"token":""}"#, r#"{"token":"a\r\nb"}"#] {
+            assert_eq!(token(value), None, "{value:?}");
+        }
+    }
 }

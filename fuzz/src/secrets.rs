@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
 use controller::{Entropy, SystemEntropy};
-use ecs_mesh_controller::credential;
+use ecs_mesh_controller::wiring;
 use mesh::{secret::SecretState, token::TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -43,7 +43,7 @@ fn of_a_task(text: &str) {
 }
 
 fn of_the_controller(text: &str) {
-    if let Some(token) = credential::controller_token(&SecretString::from(text)) {
+    if let Some(token) = wiring::controller_token(&SecretString::from(text)) {
         let token = token.expose_secret();
         assert!(!token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()), "it could break a header");
     }

@@ -8,7 +8,6 @@ use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use consul::{CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
 use controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings};
-use ecs_mesh_controller::discovery;
 use ecs_mesh_controller::wiring;
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -45,7 +44,7 @@ impl CredentialSource for Token {
 /// The production edges, with a Consul client without timeouts and a fixed clock.
 pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
     let edges = wiring::connect(settings, aws, without_time_limits()).await.expect("edges");
-    let servers = discovery::servers(&settings.consul_addresses, Arc::new(aws::ecs::AwsEcs::new(aws)));
+    let servers = wiring::servers(&settings.consul_addresses, Arc::new(aws::ecs::AwsEcs::new(aws)));
     let token = Arc::new(Token(token.to_owned()));
     let consul =
         Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, without_time_limits()).expect("a client"));

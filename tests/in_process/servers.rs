@@ -11,7 +11,6 @@ use std::{
 use aws::ecs::{AwsEcs, EcsError};
 use consul::{Acl, ConsulError, HttpConsul, NoServers, RetryPolicy, TlsSettings};
 use controller::settings::Settings;
-use ecs_mesh_controller::discovery;
 use ecs_mesh_controller::wiring;
 use mesh::tenancy::Tenancy;
 use serde_json::{Value, json};
@@ -173,7 +172,7 @@ async fn all_pages_are_read() {
 /// A client of the servers at an `ecs://` address.
 fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> HttpConsul {
     let ecs = Arc::new(AwsEcs::new(&sdk_at(&ecs.url)));
-    let servers = discovery::servers(&address.parse().unwrap(), ecs);
+    let servers = wiring::servers(&address.parse().unwrap(), ecs);
     HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), quick_retries()).unwrap()
 }
 
@@ -214,7 +213,7 @@ async fn the_function_finds_its_servers_in_ecs() {
 #[tokio::test]
 async fn no_running_task_is_a_transient_error() {
     let ecs = Arc::new(AwsEcs::new(&sdk_at(&ecs_with(&[]).await.url)));
-    let servers = discovery::servers(&"ecs://infra/consul-server:8500".parse().unwrap(), ecs);
+    let servers = wiring::servers(&"ecs://infra/consul-server:8500".parse().unwrap(), ecs);
     let error = servers.servers().await.unwrap_err();
     assert!(matches!(error, NoServers::NotUp(_)), "{error}");
     let text = error.to_string();

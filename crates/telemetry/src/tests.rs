@@ -9,17 +9,17 @@ fn all_that_is_counted_is_in_the_list_and_nothing_else() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     metrics::with_local_recorder(&recorder, || {
-        for counted in Counted::ALL {
+        for counted in Counted::ALL.iter().copied() {
             counted.add(1);
         }
-        for kind in EventKind::ALL {
+        for kind in EventKind::ALL.iter().copied() {
             event(kind, true);
             event(kind, false);
         }
-        for service in Service::ALL {
+        for service in Service::ALL.iter().copied() {
             call(service, Duration::from_millis(7), true);
         }
-        for function in Function::ALL {
+        for function in Function::ALL.iter().copied() {
             cold_start(function);
         }
         findings(1, 2, 3);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws::ecs::AwsEcs;
 use consul::{Acl as _, ConsulError, HttpConsul, NoServers, Server, TlsSettings};
-use ecs_mesh_controller::discovery;
+use ecs_mesh_controller::wiring;
 use mesh::tenancy::Tenancy;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
@@ -63,7 +63,7 @@ fn with_ipv6(address: &str) -> Value {
 }
 
 async fn discovered(ecs: &Recorder) -> Result<Vec<Server>, NoServers> {
-    discovery::servers(&ADDRESS.parse().unwrap(), Arc::new(AwsEcs::new(&sdk_at(&ecs.url)))).servers().await
+    wiring::servers(&ADDRESS.parse().unwrap(), Arc::new(AwsEcs::new(&sdk_at(&ecs.url)))).servers().await
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_server_in_any_task_is_found_or_refused() {
 #[tokio::test]
 async fn a_request_without_a_server_says_why() {
     let ecs = ecs(vec![sample("task-running-external.json")], vec![]).await;
-    let servers = discovery::servers(&ADDRESS.parse().unwrap(), Arc::new(AwsEcs::new(&sdk_at(&ecs.url))));
+    let servers = wiring::servers(&ADDRESS.parse().unwrap(), Arc::new(AwsEcs::new(&sdk_at(&ecs.url))));
     let token = Arc::new(Token("own".to_owned()));
     let consul = HttpConsul::new(servers, &TlsSettings::default(), token, quick_retries()).unwrap();
     let error = consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
@@ -150,7 +150,7 @@ async fn a_server_with_only_an_ipv6_address_is_reached() {
     // Given a task with the IPv6 address of this machine's IPv4 socket
     let ecs = ecs(vec![with_ipv6("::ffff:127.0.0.1")], vec![]).await;
     let address = format!("ecs://infra/consul-server:{port}").parse().unwrap();
-    let servers = discovery::servers(&address, Arc::new(AwsEcs::new(&sdk_at(&ecs.url))));
+    let servers = wiring::servers(&address, Arc::new(AwsEcs::new(&sdk_at(&ecs.url))));
     let token = Arc::new(Token("own".to_owned()));
     let client = HttpConsul::new(servers, &TlsSettings::default(), token, quick_retries()).unwrap();
     client.tokens(&Tenancy::Community, &|_| true).await.unwrap();
