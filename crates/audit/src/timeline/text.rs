@@ -1,8 +1,8 @@
-//! A timeline as text.
+//! A timeline as text, and as the text of a Mermaid flow chart: <https://mermaid.js.org/syntax/flowchart.html>
 
 use std::fmt::Write;
 
-use super::model::{Event, Timeline};
+use super::{Event, Timeline};
 
 impl Timeline {
     /// The timeline as lines of text.
@@ -31,4 +31,51 @@ impl Timeline {
             }
         }
     }
+}
+
+impl Timeline {
+    /// The timeline as a Mermaid flow chart: the start and the stop, step by step.
+    pub fn mermaid(&self) -> String {
+        let mut out = "flowchart LR\n".to_owned();
+        self.write_chart(&mut out, "start", &self.start);
+        let stuck: Vec<String> = self
+            .stuck()
+            .map(|(lane, reason)| format!("<b>{}</b> never starts: {}", escape(&lane.container), escape(reason)))
+            .collect();
+        if !stuck.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "  never[\"{}\"]", stuck.join("<br/>"));
+        }
+        self.write_chart(&mut out, "stop", &self.stop);
+        out
+    }
+
+    fn write_chart(&self, out: &mut String, title: &str, steps: &[Vec<Event>]) {
+        let _ = writeln!(out, "  subgraph {title}[\"{} of {}\"]\n    direction LR", capital(title), escape(&self.name));
+        for (step, events) in steps.iter().enumerate() {
+            let lines =
+                events.iter().map(|event| format!("<b>{}</b> {}", escape(self.name_of(event)), escape(&event.what)));
+            let lines: Vec<String> = [format!("T{step}")].into_iter().chain(lines).collect();
+            let _ = writeln!(out, "    {title}{step}[\"{}\"]", lines.join("<br/>"));
+        }
+        for step in 1..steps.len() {
+            let _ = writeln!(out, "    {title}{} --> {title}{step}", step - 1);
+        }
+        out.push_str("  end\n");
+    }
+}
+
+fn capital(title: &str) -> &'static str {
+    if title == "start" { "Start" } else { "Stop" }
+}
+
+/// Text in quotes may contain HTML: special characters become entities with `#`.
+fn escape(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            c if c.is_alphanumeric() || " .,:/()-_".contains(c) => c.to_string(),
+            c if c.is_control() => " ".to_owned(),
+            c => format!("#{};", u32::from(c)),
+        })
+        .collect()
 }

@@ -1,0 +1,239 @@
+//! Findings of rules: where, what they cause, and how to fix them.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::rule::Rule;
+use audit_read::{
+    app_mesh::Resource,
+    definition::{Container, List, TaskDefinition},
+    document::{Place, Route, Span},
+    source::SourceFile,
+};
+
+/// The severity of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Useful to know.
+    Info,
+    /// It works, but may fail later.
+    Warning,
+    /// It does not work.
+    Error,
+}
+
+impl Severity {
+    /// Its name in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A defect that a rule found.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub rule: &'static Rule,
+    /// Its severity: the rule's, unless the configuration file sets another one.
+    pub severity: Severity,
+    pub file: Arc<SourceFile>,
+    /// The bytes of the defect.
+    pub span: Span,
+    /// The name of the task definition or mesh resource.
+    pub subject: String,
+    /// The name that `family` in the configuration file is compared with: `subject` without the address.
+    pub family: String,
+    /// The container, if it concerns one.
+    pub container: Option<String>,
+    /// What is wrong, with the values. It contains no secrets.
+    pub message: String,
+    /// How to correct it.
+    pub help: String,
+    /// Other relevant parts of the file.
+    pub notes: Vec<Note>,
+    /// The edits that fix it, if there are safe ones.
+    pub fix: Option<Fix>,
+}
+
+/// What identifies a finding in a file whose text changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity<'f> {
+    rule: &'static str,
+    subject: &'f str,
+    container: Option<&'f str>,
+    message: &'f str,
+}
+
+impl Finding {
+    /// A finding of `rule` about a task definition.
+    pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
+        draft.help = definition.dialect.spell_arguments(draft.help);
+        Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
+    }
+
+    /// A finding of `rule` about a resource of App Mesh.
+    pub fn in_resource(rule: &'static Rule, resource: &Resource, draft: Draft) -> Self {
+        Self::new(rule, resource.file.clone(), resource.subject(), resource.label(), draft)
+    }
+
+    fn new(rule: &'static Rule, file: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
+        let Draft { span, container, message, help, notes, fix } = draft;
+        Self { rule, severity: rule.severity, file, span, subject, family, container, message, help, notes, fix }
+    }
+
+    /// What identifies it among the findings of its file, before and after an edit.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity {
+            rule: self.rule.id,
+            subject: &self.subject,
+            container: self.container.as_deref(),
+            message: &self.message,
+        }
+    }
+}
+
+/// Another relevant part of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Its bytes.
+    pub span: Span,
+    /// Why it is relevant.
+    pub text: String,
+}
+
+/// A finding as a rule describes it: what depends on the rule only.
+#[derive(Debug)]
+pub struct Draft {
+    span: Span,
+    container: Option<String>,
+    message: String,
+    help: String,
+    notes: Vec<Note>,
+    fix: Option<Fix>,
+}
+
+impl Draft {
+    /// What is wrong at `span`, and how to correct it.
+    pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { span, container: None, message: message.into(), help: help.into(), notes: Vec::new(), fix: None }
+    }
+
+    /// The container that it is about.
+    #[must_use]
+    pub fn of(mut self, container: &Container) -> Self {
+        self.container = Some(container.label());
+        self
+    }
+
+    /// Adds another relevant part of the file.
+    #[must_use]
+    pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.add_note(span, text);
+        self
+    }
+
+    /// Adds another relevant part of the file.
+    pub fn add_note(&mut self, span: Span, text: impl Into<String>) {
+        self.notes.push(Note { span, text: text.into() });
+    }
+
+    /// Adds another relevant part of the file, unless the finding is there.
+    pub fn add_note_elsewhere(&mut self, span: Span, text: impl Into<String>) {
+        if span != self.span {
+            self.add_note(span, text);
+        }
+    }
+
+    /// The edits that fix it.
+    #[must_use]
+    pub fn fix(mut self, fix: Option<Fix>) -> Self {
+        self.fix = fix;
+        self
+    }
+}
+
+/// The drafts of one rule about one task definition.
+#[derive(Debug, Default)]
+pub struct Findings {
+    drafts: Vec<Draft>,
+}
+
+impl Findings {
+    pub fn add(&mut self, draft: Draft) {
+        self.drafts.push(draft);
+    }
+
+    /// Adds drafts, or one that may be missing.
+    pub fn extend(&mut self, drafts: impl IntoIterator<Item = Draft>) {
+        self.drafts.extend(drafts);
+    }
+
+    /// All drafts, in the order in which they were added.
+    pub fn into_drafts(self) -> Vec<Draft> {
+        self.drafts
+    }
+}
+
+/// The edits that fix a finding.
+#[derive(Debug, Clone)]
+pub struct Fix {
+    /// The edits, in the order in which they must be made.
+    pub edits: Vec<Edit>,
+}
+
+/// A change at one place of a file.
+#[derive(Debug, Clone)]
+pub struct Edit {
+    /// The route to the value; for a new key, to where it will be.
+    pub route: Route,
+    pub change: Change,
+}
+
+/// A change of a value. New values are spelled as in ECS's JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Sets the value, or adds it if there is none.
+    Set(Value),
+    /// Adds an item to the end of the list.
+    Append(Value),
+    /// Removes the value, and its key.
+    Remove,
+}
+
+impl Fix {
+    /// Sets the value at `place`; `None` if edits do not reach it.
+    pub fn set(place: &Place, value: impl Into<Value>) -> Option<Self> {
+        Self::one(place, Change::Set(value.into()))
+    }
+
+    /// Adds `value` to the end of `list`, which may be absent.
+    pub fn append<T>(list: &List<T>, value: impl Into<Value>) -> Option<Self> {
+        let value = value.into();
+        match (list.is_present, list.is_complete) {
+            (true, true) => Self::one(&list.place, Change::Append(value)),
+            (false, true) => Self::one(&list.place, Change::Set(Value::Array(vec![value]))),
+            (_, false) => None,
+        }
+    }
+
+    /// Removes the value at `place`.
+    pub fn remove(place: &Place) -> Option<Self> {
+        Self::one(place, Change::Remove)
+    }
+
+    /// The edits of both fixes; `None` if there is no other fix.
+    pub fn and(mut self, other: Option<Self>) -> Option<Self> {
+        self.edits.extend(other?.edits);
+        Some(self)
+    }
+
+    fn one(place: &Place, change: Change) -> Option<Self> {
+        Some(Self { edits: vec![Edit { route: place.route.clone()?, change }] })
+    }
+}
