@@ -10,7 +10,7 @@ use crate::custom_resource;
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
 use controller::{Controller, Deadline, SweepOrder, UnusedSecretsOrder};
 use lambda::{diagnostic, remaining};
-use mesh::{arn::ClusterArn, field::InvalidField};
+use mesh::{arn::ClusterArn, names::InvalidField};
 use report::{ReconcileOrder, SweepOutcome};
 
 /// The time reserved for the answer to `CloudFormation`.

@@ -21,7 +21,7 @@ use controller::{
     Controller, Edges, SystemClock, SystemEntropy,
     settings::{CredentialSetting, Settings},
 };
-use mesh::field::InvalidField;
+use mesh::names::InvalidField;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 

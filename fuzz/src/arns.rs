@@ -6,13 +6,11 @@ use consul::ConsulAddresses;
 use controller::bootstrap::IamRolePath;
 use jiff::Timestamp;
 use mesh::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-    family::Family,
-    field::InvalidField,
+    arn::{ClusterArn, Family, TaskArn, TaskDefinitionArn, TaskId},
     mark::{self, HolderMark},
+    names::{InvalidField, ServiceName},
     secret_name::SecretNamePrefix,
     secret_reference::SecretReference,
-    service_name::ServiceName,
     tenancy::TenancyName,
     token::AccessorId,
 };

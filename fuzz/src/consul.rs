@@ -17,7 +17,7 @@ use controller::bootstrap::client_agent_policy;
 use mesh::{
     arn::{ClusterArn, TaskId},
     cluster_selection::ClusterSelection,
-    permission,
+    permissions,
     tenancy::Tenancy,
 };
 use secrecy::SecretString;
@@ -162,7 +162,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
         b'N' => {
             let clusters = ClusterSelection::parse(CLUSTER, None).expect("a selection");
-            let permissions = permission::required(&clusters, clusters.patterns(), true);
+            let permissions = permissions::required(&clusters, clusters.patterns(), true);
             drop(consul.missing_permissions(&tenancy, &permissions).await?);
         }
         b'P' => drop(consul.synthetic_nodes(&tenancy).await?),

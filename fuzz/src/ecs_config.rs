@@ -2,16 +2,12 @@
 
 use mesh::{
     cluster_selection::ClusterSelection,
-    definition::TaskDefinition,
-    ecs_config::{CONFIG_VARIABLE, EcsConfig},
-    program::{Programs, Registrar},
-    registration::MeshConfig,
-    required::TokenRules,
+    consul_ecs::{CONFIG_VARIABLE, EcsConfig, MESH_TAG, MeshConfig, Programs, Registrar},
+    definition::{Tags, TaskDefinition},
+    names::ServiceName,
     secret_name::SecretNames,
-    service_name::ServiceName,
-    tags::{MESH_TAG, Tags},
+    settings::{TokenMode, TokenSettings},
     tenancy::Tenancy,
-    token_mode::TokenMode,
 };
 
 use super::text;
@@ -42,7 +38,7 @@ pub fn run(data: &[u8]) {
     };
     let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).expect("a selection");
     let names = SecretNames::new("mesh".parse().expect("a prefix"), None, Tenancy::Community, &home);
-    let rules = TokenRules { mode: TokenMode::Auto, names: &names };
+    let rules = TokenSettings { mode: TokenMode::Auto, names: &names };
     let identity = definition.identify(&Tags::default(), &Tenancy::Community, rules);
     match config {
         Ok(config) => {

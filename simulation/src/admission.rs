@@ -10,7 +10,7 @@ use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
     admission::{AuthMethod, BindingRule, IamRole, RoleArn},
-    login::{NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
+    consul_ecs::{NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
     tenancy::Tenancy,
     token::Grants,
 };

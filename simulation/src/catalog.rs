@@ -4,7 +4,7 @@ use consul::login_mark;
 use mesh::{
     arn::{TaskArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, OtherService, ServiceInstance},
-    registration::Registration,
+    consul_ecs::Registration,
     tenancy::{Tenancy, TenancyName},
 };
 

@@ -7,8 +7,8 @@ use consul::{Acl, Agents, Catalog, ConsulError, NewToken, Object, Refusal, Token
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
-    registration::Registration,
-    service_name::ServiceName,
+    consul_ecs::Registration,
+    names::ServiceName,
     tenancy::{Tenancy, TenancyName},
     token::{AccessorId, ListedToken},
 };

@@ -5,9 +5,9 @@
 use std::net::Ipv4Addr;
 
 use mesh::{
-    ecs_config::CONFIG_VARIABLE,
-    program::{Programs, Registrar, RegistrarContainer},
-    registration::{MeshConfig, Registration, TaskPlace, registrations},
+    consul_ecs::{
+        CONFIG_VARIABLE, MeshConfig, Programs, Registrar, RegistrarContainer, Registration, TaskPlace, registrations,
+    },
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
     tenancy::Tenancy,
 };

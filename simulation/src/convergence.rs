@@ -1,7 +1,7 @@
 //! The promises that are checked once faults have ended: after one sweep, the state has converged.
 
 use consul::login_mark;
-use mesh::{identity::MeshService, mark::HolderMark, phase::TaskPhase, token::TokenHolder, token_mode::TokenMode};
+use mesh::{definition::MeshService, mark::HolderMark, settings::TokenMode, task::TaskPhase, token::TokenHolder};
 use secrecy::ExposeSecret;
 
 use super::{

@@ -3,9 +3,8 @@
 
 use mesh::{
     arn::{ClusterArn, TaskArn},
-    login::SERVICE_METHOD,
-    phase::TaskPhase,
-    task::{DescribedTask, Placement},
+    consul_ecs::SERVICE_METHOD,
+    task::{DescribedTask, Placement, TaskPhase},
 };
 use serde_json::json;
 
@@ -69,7 +68,7 @@ impl World {
             definition: definition_arn(0, Kind::Plain, false),
             phase: TaskPhase::Stopped,
             is_counted: false,
-            tags: mesh::tags::Tags::default(),
+            tags: mesh::definition::Tags::default(),
             stopped_at: None,
             containers: Vec::new(),
             placement: Placement::default(),

@@ -8,7 +8,7 @@ use std::{
 
 use controller::Edges;
 use fastrand::Rng;
-use mesh::token_mode::TokenMode;
+use mesh::settings::TokenMode;
 
 use crate::{
     calls::{CallOutcome, Shared},

@@ -1,6 +1,6 @@
 //! The promises about drained instances: those of tasks that were told to stop, and of tasks whose proxy has stopped.
 
-use mesh::{arn::TaskId, phase::TaskPhase, repair::RepairMode};
+use mesh::{arn::TaskId, settings::RepairMode, task::TaskPhase};
 
 use super::{catalog::Instance, ecs::Task, world::World};
 

@@ -7,12 +7,10 @@ use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::TaskDefinition,
-    phase::TaskPhase,
-    program::Programs,
+    consul_ecs::{MESH_TAG, Programs, SERVICE_NAME_TAG},
+    definition::{Tags, TaskDefinition},
     secret_reference::SecretReference,
-    tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
-    task::DescribedTask,
+    task::{DescribedTask, TaskPhase},
 };
 
 use super::{

@@ -6,10 +6,9 @@ use consul::ConsulError;
 use mesh::{
     arn::TaskId,
     catalog::{CatalogNode, CheckStatus, HealthCheck},
-    phase::TaskPhase,
-    registration::Registration,
-    repair::RepairMode,
-    task::DescribedTask,
+    consul_ecs::Registration,
+    settings::RepairMode,
+    task::{DescribedTask, TaskPhase},
 };
 
 use super::{

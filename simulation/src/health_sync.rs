@@ -4,8 +4,7 @@
 use fastrand::Rng;
 use mesh::{
     catalog::{CheckStatus, HealthCheck},
-    program,
-    repair::RepairMode,
+    settings::RepairMode,
 };
 
 use super::{
@@ -31,14 +30,14 @@ pub(crate) enum Release {
 
 impl Release {
     /// The release that the tag of the image tells.
-    pub(crate) fn in_image(self) -> Option<program::Release> {
+    pub(crate) fn in_image(self) -> Option<mesh::release::Release> {
         let minor = match self {
             Self::V0_8 => 8,
             Self::V0_9 => 9,
             Self::V0_10 => 10,
             Self::Unknown => return None,
         };
-        Some(program::Release { major: 0, minor })
+        Some(mesh::release::Release::line(0, minor))
     }
 
     /// The statuses of the checks of the app, of the proxy, and of the proxy at the sidecar.

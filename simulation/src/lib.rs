@@ -9,7 +9,7 @@
 //!                                 promises ◀── world: ECS, Consul, Secrets Manager, SQS
 //! ```
 //!
-//! The timing assumptions are those of [`mesh::bounds::Bounds`], at a scale of seconds. Each scenario draws how far reads of
+//! The timing assumptions are those of [`mesh::time::Bounds`], at a scale of seconds. Each scenario draws how far reads of
 //! ECS and of Secrets Manager lag, how long a call may be stuck, and how far clocks differ; the controller is configured with
 //! the bounds that hold in that scenario. In addition, an invocation ends at its function's timeout, and gossip detects a dead
 //! agent within a minute.

@@ -7,10 +7,10 @@ use consul::login_mark;
 use controller::{BatchReport, Delivery};
 use mesh::{
     arn::{ClusterArn, TaskId},
-    identity::MeshService,
-    phase::TaskPhase,
+    definition::MeshService,
+    names::ServiceName,
     secret::SecretState,
-    service_name::ServiceName,
+    task::TaskPhase,
     token::TokenHolder,
 };
 use report::SweepReport;

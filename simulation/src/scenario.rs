@@ -2,7 +2,7 @@
 //! limits. A failing schedule is shrunk by lowering the limits.
 
 use fastrand::Rng;
-use mesh::token_mode::TokenMode;
+use mesh::settings::TokenMode;
 
 use super::{dialect::Dialect, health_sync::Healing, schedule::LONGEST_CALL};
 
@@ -64,7 +64,7 @@ impl Limits {
     }
 }
 
-/// A bound of [`mesh::bounds::Bounds`].
+/// A bound of [`mesh::time::Bounds`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// How long ECS's listings may lag.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use controller::SweepOrder;
 use report::{SweepOutcome, SweepReport};
 
-use mesh::repair::RepairMode;
+use mesh::settings::RepairMode;
 
 use super::{
     calls::{PendingCall, Shared},

@@ -1,7 +1,7 @@
 //! The lifecycle of tasks: each steps through ECS's statuses, does in the mesh what its containers do, and every step publishes an
 //! event.
 
-use mesh::{phase::TaskPhase, secret::SecretState, token_mode::TokenMode};
+use mesh::{secret::SecretState, settings::TokenMode, task::TaskPhase};
 use serde_json::{Value, json};
 
 use super::{

@@ -6,8 +6,8 @@ use controller::{Scope, settings::Settings};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
-    arn::ClusterArn, identity::MeshService, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder,
-    token_mode::TokenMode,
+    arn::ClusterArn, definition::MeshService, names::ServiceName, settings::TokenMode, tenancy::Tenancy,
+    token::TokenHolder,
 };
 
 use super::{

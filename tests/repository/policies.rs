@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mesh::reserved_secret::{ENDS, NAMES, check};
+use mesh::secret_name::{RESERVED_ENDS, RESERVED_NAMES, check_reserved};
 use serde_json::Value;
 
 use crate::resolved::{Stack, resource};
@@ -117,7 +117,11 @@ fn may(stack: &Stack, role: &str, request: &Request<'_>) -> bool {
 
 /// The names after the prefix that are denied: the exact ones, and one for each end.
 fn reserved() -> Vec<String> {
-    NAMES.iter().map(|name| (*name).to_owned()).chain(ENDS.iter().map(|end| format!("dc2-{end}"))).collect()
+    RESERVED_NAMES
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain(RESERVED_ENDS.iter().map(|end| format!("dc2-{end}")))
+        .collect()
 }
 
 /// A stack in each token mode, with a credential and a certificate with these ARNs.
@@ -195,7 +199,7 @@ fn a_name_whose_creation_is_denied_is_refused_by_the_function() {
         for (end, is_denied) in [("server", true), ("a-bcde", true), ("app", false), ("gateway", false)] {
             let secret = format!("{PREFIX}-{name}-{end}");
             assert_eq!(may(&auto, "TaskEventsRole", &Request::create(&arn(&secret))), !is_denied, "{secret}");
-            assert_eq!(check(&secret, &format!("{PREFIX}-")).is_err(), is_denied, "{secret}");
+            assert_eq!(check_reserved(&secret, &format!("{PREFIX}-")).is_err(), is_denied, "{secret}");
         }
     }
 }
@@ -209,7 +213,7 @@ fn a_reserved_name_is_refused_by_the_function_before_it_is_created() {
         // As a suffix, `shared` has the length of the random one
         let is_denied = name.ends_with("-shared");
         assert_eq!(may(&auto, "TaskEventsRole", &Request::create(&arn(&secret))), !is_denied, "{name}");
-        assert!(check(&secret, &format!("{PREFIX}-")).is_err(), "{name}");
+        assert!(check_reserved(&secret, &format!("{PREFIX}-")).is_err(), "{name}");
     }
 }
 
@@ -222,6 +226,6 @@ fn the_denied_names_are_those_that_the_function_refuses() {
     let start = format!("arn:aws:secretsmanager:*:*:secret:{PREFIX}-");
     let name = |arn: &&str| arn.strip_prefix(&start).and_then(|rest| rest.strip_suffix("-??????")).map(str::to_owned);
     let in_template: BTreeSet<String> = texts(&denied["Resource"]).iter().map(|arn| name(arn).expect(arn)).collect();
-    let ends = ENDS.iter().map(|end| format!("*-{end}"));
-    assert_eq!(in_template, NAMES.iter().map(|name| (*name).to_owned()).chain(ends).collect());
+    let ends = RESERVED_ENDS.iter().map(|end| format!("*-{end}"));
+    assert_eq!(in_template, RESERVED_NAMES.iter().map(|name| (*name).to_owned()).chain(ends).collect());
 }

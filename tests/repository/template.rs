@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use audit_read::document::Node;
 use controller::settings::Settings;
-use mesh::field::InvalidField;
+use mesh::names::InvalidField;
 use serde_json::json;
 
 use crate::resolved::{Stack, TEMPLATE as TREE, resource, resources};

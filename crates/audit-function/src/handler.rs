@@ -7,7 +7,7 @@ use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
 use jiff::Timestamp;
 use lambda::diagnostic;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent};
-use mesh::{arn::TaskDefinitionArn, field::InvalidField};
+use mesh::{arn::TaskDefinitionArn, names::InvalidField};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;

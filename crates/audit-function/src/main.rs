@@ -5,7 +5,7 @@ use std::{env, process::ExitCode, sync::Arc};
 use audit_function::{AuditSettings, Auditor, Edges, S3Store, SettingsError, SnsTopic, audit};
 use aws::{ecs::AwsEcs, events::DefaultBus, sdk};
 use lambda::{logging, metrics::Metrics, serve};
-use mesh::field::InvalidField;
+use mesh::names::InvalidField;
 use telemetry::Function;
 
 #[tokio::main(flavor = "current_thread")]

@@ -10,10 +10,10 @@ use audit::{
 use audit_read::source::SourceFile;
 use mesh::{
     cluster_selection::ClusterSelection,
-    field::InvalidField,
+    names::InvalidField,
     secret_name::{SecretNamePrefix, SecretNames},
+    settings::TokenMode,
     tenancy::{Tenancy, TenancyName},
-    token_mode::TokenMode,
 };
 
 const CONFIGURATION: &str = "AUDIT_CONFIGURATION";

@@ -1,6 +1,10 @@
 //! The deployment of the controller whose tasks are checked, if it is known: the deployed audit function knows its own.
 
-use mesh::{required::TokenRules, secret_name::SecretNames, tenancy::Tenancy, token_mode::TokenMode};
+use mesh::{
+    secret_name::SecretNames,
+    settings::{TokenMode, TokenSettings},
+    tenancy::Tenancy,
+};
 
 /// The settings of a deployment that decide which tokens its tasks get.
 #[derive(Debug, Clone)]
@@ -15,7 +19,7 @@ pub struct Deployment {
 
 impl Deployment {
     /// What decides which tokens a task requires.
-    pub fn tokens(&self) -> TokenRules<'_> {
-        TokenRules { mode: self.mode, names: &self.names }
+    pub fn tokens(&self) -> TokenSettings<'_> {
+        TokenSettings { mode: self.mode, names: &self.names }
     }
 }

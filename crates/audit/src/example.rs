@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use mesh::ecs_config::CONFIG_VARIABLE;
+use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// A correct definition with one defect, and the same definition without it.
 ///

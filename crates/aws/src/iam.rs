@@ -9,7 +9,7 @@ use aws_types::SdkConfig;
 use jiff::Timestamp;
 use mesh::{
     admission::{IamRole, RoleArn},
-    field::InvalidField,
+    names::InvalidField,
 };
 
 use crate::sdk::describe;

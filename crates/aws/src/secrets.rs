@@ -12,7 +12,7 @@ use aws_sdk_secretsmanager::{
 use aws_types::SdkConfig;
 use jiff::Timestamp;
 use mesh::{
-    field::InvalidField,
+    names::InvalidField,
     secret::{SecretState, StoredSecret, redact},
 };
 use secrecy::{ExposeSecret, SecretString};

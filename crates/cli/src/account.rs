@@ -19,7 +19,7 @@ use consul::{ConsulAddresses, HttpConsul};
 use diagnosis::{History, Reader, Scope, Tokens, Wanted, select_clusters};
 use jiff::Timestamp;
 use mesh::{
-    arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, secret_name::SecretNamePrefix,
+    arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidField, secret_name::SecretNamePrefix,
     tenancy::Tenancy,
 };
 

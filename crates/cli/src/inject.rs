@@ -7,7 +7,6 @@ use audit::{
     finding::Severity,
     fix::apply,
     inject::{Images, Options, Target, TokenSecrets, Upstream, inject, log_configuration},
-    versions::Line,
 };
 use audit_read::{
     Material,
@@ -16,7 +15,7 @@ use audit_read::{
     source::SourceFile,
 };
 use clap::{Args, ValueEnum};
-use mesh::service_name::ServiceName;
+use mesh::{names::ServiceName, release::Release};
 
 use crate::{
     fix::Change,
@@ -73,8 +72,8 @@ pub(super) struct Arguments {
     datacenter: String,
     /// The release of Consul's servers, such as 1.22 or 1.22.1; the images are the newest that go with it [default: those of the
     /// newest Consul]
-    #[arg(long, value_name = "VERSION", value_parser = Line::of_version, conflicts_with = "consul_ecs_image")]
-    consul_version: Option<Line>,
+    #[arg(long, value_name = "VERSION", value_parser = Release::line_of, conflicts_with = "consul_ecs_image")]
+    consul_version: Option<Release>,
     /// The image of consul-ecs; that of Consul Dataplane goes with it [default: the newest release of the generation]
     #[arg(long, value_name = "IMAGE")]
     consul_ecs_image: Option<String>,

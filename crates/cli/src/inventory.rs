@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use audit::versions::{InvalidVersion, Line};
 use audit_read::input::{Gathered, gather};
 use clap::Args;
-use consul::{HttpConsul, Release};
+use consul::{HttpConsul, Release as _};
 use diagnosis::{Generation, InventoryReport, InventoryRow, UpgradeReport, inventory, rows_of_files, upgrade};
 use jiff::Timestamp;
+use mesh::{names::InvalidField, release::Release};
 use serde::Serialize;
 
 use crate::{
@@ -35,8 +35,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "CLUSTER", conflicts_with = "paths")]
     cluster: Vec<String>,
     /// Say what blocks an upgrade of Consul's servers to this version, and which releases go with it
-    #[arg(long, value_name = "VERSION", value_parser = Line::of_version)]
-    target_consul: Option<Line>,
+    #[arg(long, value_name = "VERSION", value_parser = Release::line_of)]
+    target_consul: Option<Release>,
     /// The version of Consul's servers now [default: Consul is asked, if `CONSUL_HTTP_ADDR` is set]
     #[arg(long, value_name = "VERSION", value_parser = consul_version)]
     consul: Option<String>,
@@ -52,8 +52,8 @@ pub(super) struct Arguments {
 }
 
 /// Checks a version of Consul, and keeps it as it is written.
-fn consul_version(version: &str) -> Result<String, InvalidVersion> {
-    Line::of_version(version).map(|_| version.to_owned())
+fn consul_version(version: &str) -> Result<String, InvalidField> {
+    Release::line_of(version).map(|_| version.to_owned())
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         };
         let upgrade = match arguments.target_consul {
             Some(target) => {
-                let from = inventory.consul.as_deref().and_then(|version| Line::of_version(version).ok());
+                let from = inventory.consul.as_deref().and_then(|version| Release::line_of(version).ok());
                 Some(upgrade(&inventory.rows, from, target).map_err(Failure::new)?)
             }
             None => None,

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use mesh::{
-    login::LoginMark,
-    service_name::ServiceName,
+    mark::LoginMark,
+    names::ServiceName,
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant, TokenPair},
 };

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use mesh::{
     admission::{AuthMethod, BindingRule},
-    permission::Permission,
+    permissions::Permission,
     tenancy::Tenancy,
     token::Grants,
 };

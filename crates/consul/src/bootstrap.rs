@@ -6,7 +6,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use mesh::{
-    field::InvalidField,
+    names::InvalidField,
     tenancy::{Tenancy, TenancyName},
 };
 use serde::Deserialize;

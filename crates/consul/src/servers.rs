@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use mesh::field::InvalidField;
+use mesh::names::InvalidField;
 use reqwest::Url;
 
 /// The field's name in errors, before the variable's name replaces it.

@@ -12,7 +12,7 @@ use std::{
 use aws::events::{EventPublisher, OwnEvent};
 use mesh::{
     arn::ClusterArn,
-    mode::Mode,
+    settings::Mode,
     task::TaskContainer,
     token::{AccessorId, TokenHolder},
 };

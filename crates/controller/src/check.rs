@@ -6,9 +6,8 @@ use std::{fmt, sync::Arc};
 use consul::{ConsulError, Fields, Kind, Object, OwnToken, Permissions};
 use mesh::{
     cluster_selection::ClusterPattern,
-    mode::Mode,
-    permission::{Permission, required, required_to_observe},
-    policy_rules::exceeding,
+    permissions::{Permission, exceeding, required, required_to_observe},
+    settings::Mode,
     tenancy::{Tenancy, TenancyName},
 };
 use report::{CheckReport, Problem, SetUpReport, SweepReport, TokenReport};

@@ -10,12 +10,10 @@ use std::{
 
 use consul::Acl;
 use mesh::{
-    action::{Action, Planned},
     arn::TaskId,
     catalog::{CatalogNode, LeftoverNode},
-    login::LoginMark,
-    mark::HolderMark,
-    plan::plan,
+    mark::{HolderMark, LoginMark},
+    plan::{Action, Planned, plan},
     secret::{Retirement, Trigger},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mesh::{arn::ClusterArn, mode::Mode};
+use mesh::{arn::ClusterArn, settings::Mode};
 use report::{CheckReport, SweepReport};
 
 use crate::{

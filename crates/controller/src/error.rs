@@ -6,7 +6,7 @@ use aws::{ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError
 use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn},
-    field::InvalidField,
+    names::InvalidField,
 };
 use report::ErrorLabel;
 

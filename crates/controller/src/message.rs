@@ -11,8 +11,8 @@ use aws::{
 };
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    field::InvalidField,
-    identity::MeshService,
+    definition::MeshService,
+    names::InvalidField,
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},
     token::TokenHolder,

@@ -12,12 +12,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
-    identity::MeshService,
-    observed::Observed,
-    phase::TaskPhase,
-    plan::NeededTokens,
-    tags::Tags,
-    task::{MeshTask, TaskChange},
+    definition::{MeshService, Tags},
+    plan::{NeededTokens, Observed},
+    task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt, stream};
-use mesh::{action::Planned, arn::TaskArn, secret::StoredSecret, task::TaskChange, token::TokenHolder};
+use mesh::{arn::TaskArn, plan::Planned, secret::StoredSecret, task::TaskChange, token::TokenHolder};
 
 use crate::error::{ControllerError, Failures};
 

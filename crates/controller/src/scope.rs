@@ -8,20 +8,15 @@ use std::{
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    bounds::Bounds,
     cluster_selection::{ClusterPattern, ClusterSelection},
     definition::{Losses, TaskDefinition},
-    grace::GracePeriod,
     guard::MaxDeletePercent,
-    mode::Mode,
-    repair::RepairMode,
-    required::TokenRules,
-    rules::Rules,
     secret::Trigger,
     secret_name::SecretNames,
+    settings::{Mode, PlanSettings, RepairMode, TokenMode, TokenSettings},
     task::DescribedTask,
     tenancy::{Tenancy, TenancyName},
-    token_mode::TokenMode,
+    time::{Bounds, GracePeriod},
 };
 
 use crate::bootstrap::{BootstrapExtent, BootstrapScope};
@@ -62,7 +57,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether the controller's token requires [`mesh::permission::OPERATOR`]: Consul has partitions, or there are client
+    /// Whether the controller's token requires [`mesh::permissions::OPERATOR`]: Consul has partitions, or there are client
     /// agents for certain.
     pub fn needs_operator(&self) -> bool {
         let has_agents = self.bootstrap.extent == BootstrapExtent::Full || self.token_mode == TokenMode::SecretsManager;
@@ -121,13 +116,13 @@ impl Scope {
     }
 
     /// What decides which tokens a task requires.
-    pub fn tokens(&self) -> TokenRules<'_> {
-        TokenRules { mode: self.token_mode, names: &self.names }
+    pub fn tokens(&self) -> TokenSettings<'_> {
+        TokenSettings { mode: self.token_mode, names: &self.names }
     }
 
     /// The rules of a plan for events, at `now`.
-    pub fn rules(&self, now: Timestamp) -> Rules<'_> {
-        Rules {
+    pub fn rules(&self, now: Timestamp) -> PlanSettings<'_> {
+        PlanSettings {
             mode: self.token_mode,
             clusters: &self.clusters,
             names: &self.names,

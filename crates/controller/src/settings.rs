@@ -7,13 +7,12 @@ use std::{str::FromStr, time::Duration};
 
 use consul::ConsulAddresses;
 use mesh::{
-    bounds::Bounds,
     cluster_selection::{ClusterPattern, ClusterSelection},
-    field::InvalidField,
-    grace::GracePeriod,
     guard::MaxDeletePercent,
+    names::InvalidField,
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
+    time::{Bounds, GracePeriod},
 };
 use secrecy::SecretString;
 

@@ -9,16 +9,13 @@ use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Losses, TaskDefinition},
-    field::InvalidField,
-    identity::MeshIdentity,
+    definition::{Losses, MeshIdentity, Tags, TaskDefinition},
     idleness::{ServiceTask, TaskListing},
-    phase::TaskPhase,
+    names::InvalidField,
     secret_reference::SecretReference,
-    tags::Tags,
-    task::{DescribedTask, TaskChange},
+    settings::TokenMode,
+    task::{DescribedTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
-    token_mode::TokenMode,
 };
 use tracing::warn;
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use aws::secrets::{OwnSecret, SecretsError};
 use jiff::Timestamp;
-use mesh::{secret::SecretState, time::elapsed, token_mode::TokenMode};
+use mesh::{secret::SecretState, settings::TokenMode, time::elapsed};
 use report::Problem;
 use serde::Serialize;
 use tokio::time::sleep;

@@ -10,13 +10,11 @@ use aws::ecs::{DefinitionState, ServiceState, TaskState};
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
-    identity::{MeshIdentity, MeshService},
-    phase::TaskPhase,
+    definition::{MeshIdentity, MeshService, Tags},
     repair::NodeReading,
-    required::TokenRules,
     secret_name::SecretNames,
-    tags::Tags,
-    token_mode::TokenMode,
+    settings::{TokenMode, TokenSettings},
+    task::TaskPhase,
 };
 
 use crate::{reader::Scope, tokens::TokenSource};
@@ -212,7 +210,7 @@ impl Sorter<'_> {
         state: &DefinitionState,
         tags: &Tags,
     ) -> Result<Option<(MeshIdentity, TokenSource)>, Unidentified> {
-        let rules = TokenRules { mode: TokenMode::Auto, names: self.names.ok_or(Unidentified)? };
+        let rules = TokenSettings { mode: TokenMode::Auto, names: self.names.ok_or(Unidentified)? };
         match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
             Ok(identity) => Ok(identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules)))),
             Err(invalid) => {

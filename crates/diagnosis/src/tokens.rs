@@ -7,10 +7,10 @@ use aws::ecs::DefinitionState;
 use mesh::{
     admission::{Claim, TokenFacts, TokenGap},
     broken::LoginTokens,
-    identity::MeshIdentity,
-    phase::TaskPhase,
+    definition::MeshIdentity,
     repair::TaskFacts,
-    required::TokenRules,
+    settings::TokenSettings,
+    task::TaskPhase,
     token::ListedToken,
 };
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ struct Login {
 impl TokenSource {
     /// How the tasks of a definition get their tokens. A secret that is read counts even if the task is configured to log
     /// in: consul-ecs skips the login then.
-    pub(crate) fn of(state: &DefinitionState, identity: &MeshIdentity, rules: TokenRules<'_>) -> Self {
+    pub(crate) fn of(state: &DefinitionState, identity: &MeshIdentity, rules: TokenSettings<'_>) -> Self {
         let read = rules.read(identity);
         if !read.is_empty() {
             return Self::SecretsManager { secrets: read.iter().map(|holder| rules.names.of(holder)).collect() };

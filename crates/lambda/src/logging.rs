@@ -2,7 +2,7 @@
 
 use std::io;
 
-use mesh::field::InvalidField;
+use mesh::names::InvalidField;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 

@@ -22,8 +22,8 @@ use serde::Deserialize;
 
 use crate::{
     arn::{ClusterArn, TaskId},
-    field::InvalidField,
-    login::{NAMESPACE_ENTITY_TAG, SERVICE_NAME_ENTITY_TAG},
+    consul_ecs::{NAMESPACE_ENTITY_TAG, SERVICE_NAME_ENTITY_TAG},
+    names::InvalidField,
     tenancy::{Tenancy, TenancyName},
     token::{Grants, ListedToken},
 };

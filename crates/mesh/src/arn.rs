@@ -4,7 +4,39 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{family::Family, field::InvalidField};
+use crate::names::InvalidField;
+
+/// The name of a task definition without its revision: 1 to 255 letters, digits, hyphens and underscores.
+///
+/// Source: <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Family(String);
+
+impl Family {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Family {
+    type Err = InvalidField;
+
+    fn from_str(name: &str) -> Result<Self, InvalidField> {
+        let legal = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if legal && (1..=255).contains(&name.len()) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(InvalidField::new("family", name, "1 to 255 letters, digits, hyphens and underscores"))
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// The parts that all ECS ARNs share.
 struct Parts<'a> {
@@ -51,7 +83,7 @@ fn is_name(text: &str) -> bool {
 /// let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse()?;
 /// assert_eq!(cluster.name(), "prod");
 /// assert!(cluster.is_named_by("prod"), "tokens of consul-ecs name a cluster by name or ARN");
-/// # Ok::<(), mesh::field::InvalidField>(())
+/// # Ok::<(), mesh::names::InvalidField>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterArn {

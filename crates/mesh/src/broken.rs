@@ -9,8 +9,7 @@ use jiff::Timestamp;
 
 use crate::{
     arn::{ClusterArn, TaskId},
-    definition::DATAPLANE,
-    program::Registrar,
+    consul_ecs::{Registrar, names::DATAPLANE},
     repair::TaskFacts,
     task::{ContainerHealth, TaskContainer},
     time::elapsed,
@@ -125,12 +124,10 @@ mod tests {
     use super::*;
     use crate::{
         arn::TaskArn,
-        definition::TaskDefinition,
+        consul_ecs::{Programs, RegistrarContainer},
+        definition::{Tags, TaskDefinition},
         examples::{cluster, login_token, task_id},
-        phase::TaskPhase,
-        program::{Programs, RegistrarContainer},
-        tags::Tags,
-        task::{DescribedTask, Placement},
+        task::{DescribedTask, Placement, TaskPhase},
         time::later,
     };
 

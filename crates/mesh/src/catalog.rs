@@ -1,7 +1,7 @@
 //! Entries of tasks in Consul's catalog: with Consul Dataplane, on the synthetic node of the cluster; with client
 //! agents, on the node of the agent in the task.
 
-use super::{
+use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     tenancy::Tenancy,
 };

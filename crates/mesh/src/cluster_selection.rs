@@ -2,9 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{
+use crate::{
     arn::{ClusterArn, TaskArn},
-    field::InvalidField,
+    names::InvalidField,
 };
 
 /// The name of a cluster, or a pattern in which one `*` stands for any number of characters.
@@ -73,7 +73,7 @@ impl fmt::Display for ClusterPattern {
 /// let clusters = ClusterSelection::parse("prod-*, shop", Some(home))?;
 /// assert!(clusters.contains(&"arn:aws:ecs:us-east-1:123456789012:cluster/prod-1".parse()?));
 /// assert!(!clusters.contains(&"arn:aws:ecs:us-east-1:123456789012:cluster/test".parse()?));
-/// # Ok::<(), mesh::field::InvalidField>(())
+/// # Ok::<(), mesh::names::InvalidField>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterSelection {

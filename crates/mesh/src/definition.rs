@@ -1,17 +1,67 @@
 //! Task definitions, and the identity of their tasks.
 
-use super::{
+use std::collections::BTreeMap;
+
+use crate::{
     arn::TaskDefinitionArn,
-    ecs_config::{CONFIG_VARIABLE, EcsConfig},
-    field::InvalidField,
-    identity::{MeshIdentity, MeshService},
-    program::Programs,
-    required::TokenRules,
+    consul_ecs::{CONFIG_VARIABLE, EcsConfig, GatewayKind, MESH_TAG, Programs, SERVICE_NAME_TAG, names},
+    names::{InvalidField, ServiceName},
     secret_reference::SecretReference,
-    service_name::ServiceName,
-    tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
+    settings::TokenSettings,
     tenancy::Tenancy,
 };
+
+/// The tags of a task or of a task definition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tags(BTreeMap<String, String>);
+
+impl Tags {
+    /// The value of one tag.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// These tags, and those of `fallback` for other keys.
+    #[must_use]
+    pub fn or(&self, fallback: &Self) -> Self {
+        let mut merged = fallback.0.clone();
+        merged.extend(self.0.clone());
+        Self(merged)
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(tags: I) -> Self {
+        Self(tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+    }
+}
+
+/// A service of the mesh: the owner of a token and a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MeshService {
+    /// Its partition and namespace.
+    pub tenancy: Tenancy,
+    /// Its name.
+    pub name: ServiceName,
+}
+
+impl MeshService {
+    /// The name of its secret after the prefix: `<service>`, in Enterprise `<service>-<namespace>-<partition>`.
+    pub fn secret_name(&self) -> String {
+        format!("{}{}", self.name, self.tenancy.secret_suffix())
+    }
+}
+
+/// The identity of a task in the mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeshIdentity {
+    /// The service that the task is an instance of.
+    pub service: MeshService,
+    /// The kind of gateway, if it is one.
+    pub gateway: Option<GatewayKind>,
+    /// The secrets that its containers read.
+    pub secrets: Vec<SecretReference>,
+}
 
 /// The parts of a task definition revision that determine the identity of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,22 +91,17 @@ pub struct Losses {
     pub health_sync: bool,
 }
 
-/// The container whose check represents the sidecar proxy or gateway.
-pub const DATAPLANE: &str = "consul-dataplane";
-/// The container with the Consul client agent of a task, as the Terraform module names it.
-const CLIENT_AGENT: &str = "consul-client";
-
 impl TaskDefinition {
     /// Whether the tags of the task decide: the definition has Consul's configuration, but no mesh tag, and reads no token
     /// of the controller.
-    pub fn needs_task_tags(&self, default_tenancy: &Tenancy, rules: TokenRules<'_>) -> bool {
-        let reads_token = || matches!(self.identify_by_secrets(default_tenancy, rules), Ok(Some(_)));
+    pub fn needs_task_tags(&self, default_tenancy: &Tenancy, settings: TokenSettings<'_>) -> bool {
+        let reads_token = || matches!(self.identify_by_secrets(default_tenancy, settings), Ok(Some(_)));
         self.tags.get(MESH_TAG).is_none() && self.config_json.is_some() && !reads_token()
     }
 
     /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
     pub fn runs_client_agent(&self) -> bool {
-        self.containers.iter().any(|name| name == CLIENT_AGENT)
+        self.containers.iter().any(|name| name == names::CLIENT)
     }
 
     /// What a task has lost, if these of its containers have stopped: nothing beside a client agent, which deregisters its
@@ -66,7 +111,10 @@ impl TaskDefinition {
             return Losses::default();
         }
         let has_stopped = |name: &str| stopped.iter().any(|stopped| stopped == name);
-        Losses { proxy: has_stopped(DATAPLANE), health_sync: self.programs.health_reporter().is_some_and(has_stopped) }
+        Losses {
+            proxy: has_stopped(names::DATAPLANE),
+            health_sync: self.programs.health_reporter().is_some_and(has_stopped),
+        }
     }
 
     /// The identity of a task of this definition, or `None` if it is not in the mesh.
@@ -85,9 +133,9 @@ impl TaskDefinition {
         &self,
         task_tags: &Tags,
         default_tenancy: &Tenancy,
-        rules: TokenRules<'_>,
+        settings: TokenSettings<'_>,
     ) -> Result<Option<MeshIdentity>, InvalidField> {
-        if let Some(identity) = self.identify_by_secrets(default_tenancy, rules)? {
+        if let Some(identity) = self.identify_by_secrets(default_tenancy, settings)? {
             return Ok(Some(identity));
         }
         let tags = task_tags.or(&self.tags);
@@ -99,13 +147,15 @@ impl TaskDefinition {
     fn identify_by_secrets(
         &self,
         default_tenancy: &Tenancy,
-        rules: TokenRules<'_>,
+        settings: TokenSettings<'_>,
     ) -> Result<Option<MeshIdentity>, InvalidField> {
-        if self.tags.get(MESH_TAG).is_some() || !self.secrets.iter().any(|secret| rules.names.is_under_prefix(secret)) {
+        if self.tags.get(MESH_TAG).is_some()
+            || !self.secrets.iter().any(|secret| settings.names.is_under_prefix(secret))
+        {
             return Ok(None);
         }
         let identity = self.identity(&self.tags, default_tenancy)?;
-        Ok(Some(identity).filter(|identity| !rules.read(identity).is_empty()))
+        Ok(Some(identity).filter(|identity| !settings.read(identity).is_empty()))
     }
 
     fn identity(&self, tags: &Tags, default_tenancy: &Tenancy) -> Result<MeshIdentity, InvalidField> {
@@ -134,11 +184,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        ecs_config::GatewayKind,
+        consul_ecs::{GatewayKind, NAMESPACE_TAG, PARTITION_TAG},
         examples::clusters,
         secret_name::SecretNames,
-        tags::{NAMESPACE_TAG, PARTITION_TAG},
-        token_mode::TokenMode,
+        settings::TokenMode,
     };
 
     fn definition(tags: &[(&str, &str)], config_json: Option<&str>) -> TaskDefinition {
@@ -176,7 +225,7 @@ mod tests {
         default_tenancy: &Tenancy,
     ) -> Result<Option<MeshIdentity>, InvalidField> {
         let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
-        definition.identify(task_tags, default_tenancy, TokenRules { mode: TokenMode::Auto, names: &names })
+        definition.identify(task_tags, default_tenancy, TokenSettings { mode: TokenMode::Auto, names: &names })
     }
 
     fn name_of(definition: &TaskDefinition, task_tags: &[(&str, &str)]) -> String {

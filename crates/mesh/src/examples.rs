@@ -4,8 +4,8 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     cluster_selection::ClusterSelection,
-    identity::MeshService,
-    login::LoginMark,
+    definition::MeshService,
+    mark::LoginMark,
     tenancy::Tenancy,
     token::{Grants, ListedToken},
 };

@@ -6,28 +6,21 @@
 //! an operator forces it: an incomplete view, because of an incomplete answer of ECS or a defect, makes a sweep plan too
 //! many deletions.
 
-mod age;
-pub mod corrections;
-pub mod limits;
-mod share;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-pub use self::age::Wait;
-pub use self::limits::{Alarm, MaxDeletePercent, TaskCounts};
-use self::{
-    age::Ages,
-    share::{Shares, instances_of, service_of},
-};
-use super::{
-    action::{Action, Planned},
-    arn::{ClusterArn, TaskArn},
-    bounds::Bounds,
-    observed::Observed,
+use self::share::{Shares, instances_of, service, service_of};
+use crate::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::ServiceInstance,
+    plan::{Action, Observed, Planned},
+    time::Bounds,
     token::ListedToken,
 };
+
+pub mod corrections;
+mod share;
 
 /// What decides about the removals of a sweep.
 #[derive(Debug, Clone, Copy)]
@@ -107,3 +100,161 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
 
 #[cfg(test)]
 mod tests;
+
+/// The smallest number of tasks, or of services with a token, to which the share applies.
+const MIN_OBJECTS: usize = 10;
+
+/// The largest share of the tasks of a service or cluster, or of the services with a token, that one sweep may remove
+/// where the listing of ECS may be incomplete, in per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaxDeletePercent(u8);
+
+impl MaxDeletePercent {
+    /// From 0 (no deletion where there are ten or more) to 100 (no limit).
+    pub fn new(percent: u8) -> Option<Self> {
+        (percent <= 100).then_some(Self(percent))
+    }
+
+    /// For removals that an operator forces.
+    pub const NO_LIMIT: Self = Self(100);
+
+    fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
+        owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
+    }
+}
+
+/// How many tasks of a cluster ECS counts, and how many of them it lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// The running and pending tasks that `DescribeClusters` counts.
+    pub counted: usize,
+    /// The tasks that are listed, that were created before that call, and that are running or pending.
+    pub listed: usize,
+}
+
+impl TaskCounts {
+    /// Whether the listing has as many tasks as ECS counts. No task proves nothing: so does a cluster in another region
+    /// look.
+    pub fn is_complete(self) -> bool {
+        self.counted > 0 && self.listed >= self.counted
+    }
+}
+
+/// Why the guard holds removals of a cluster back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Alarm {
+    /// The plan deletes too large a share.
+    #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
+    TooMany {
+        /// `services' tokens`.
+        what: &'static str,
+        /// How many it would delete.
+        deleted: usize,
+        /// How many there are.
+        owned: usize,
+        /// The limit.
+        percent: u8,
+    },
+    /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
+    #[error(
+        "ECS does not know {unknown} of {owned} {what}, more than MaxDeletePercent ({percent} %), and its list may be \
+         incomplete: it counts {} running and pending tasks in the cluster, and lists {} of them", counts.counted, counts.listed
+    )]
+    Unknown {
+        /// `tasks of service web`, or `tasks` of the cluster.
+        what: String,
+        /// How many it does not know.
+        unknown: usize,
+        /// How many there are.
+        owned: usize,
+        /// The limit.
+        percent: u8,
+        /// What ECS counts and lists.
+        counts: TaskCounts,
+    },
+}
+
+/// What a removal waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// The task logged in recently: a later sweep finds it older.
+    Age,
+    /// A second look at the task in ECS.
+    SecondLook,
+}
+
+/// What is known of the age of the tasks that ECS does not know.
+struct Ages<'a> {
+    bounds: &'a Bounds,
+    now: Timestamp,
+    /// The tasks that ECS did not know at the first look.
+    waited: Option<&'a BTreeSet<TaskArn>>,
+    observed: &'a Observed,
+    /// The tasks of clusters in which ECS counts no task.
+    uncounted: BTreeSet<&'a TaskArn>,
+    logins: BTreeMap<&'a TaskId, Vec<&'a ListedToken>>,
+}
+
+impl<'a> Ages<'a> {
+    fn new(bounds: &'a Bounds, now: Timestamp, waited: Option<&'a BTreeSet<TaskArn>>, observed: &'a Observed) -> Self {
+        let mut logins: BTreeMap<_, Vec<&ListedToken>> = BTreeMap::new();
+        for token in &observed.tokens {
+            if let Some(login) = &token.login {
+                logins.entry(&login.task).or_default().push(token);
+            }
+        }
+        let empty = observed.counts.iter().filter(|(_, counts)| counts.counted == 0);
+        let uncounted = empty.flat_map(|(cluster, _)| observed.unknown.iter().filter(|task| task.is_in(cluster)));
+        Self { bounds, now, waited, observed, uncounted: uncounted.collect(), logins }
+    }
+
+    /// What a planned removal waits for, if it does.
+    fn wait(&self, planned: &Planned) -> Option<Wait> {
+        match &planned.action {
+            Action::DeleteLoginToken(token) => {
+                planned.tasks.iter().filter_map(|task| self.wait_of(task, [token.created_at].into_iter())).max()
+            }
+            Action::Deregister(instance) => {
+                planned.tasks.iter().filter_map(|task| self.wait_of_instance(task, instance)).max()
+            }
+            Action::ForceLeave(agent) => {
+                let instances = agent.node.instances.iter();
+                instances.filter_map(|it| self.wait_of_instance(it.task_arn.as_ref()?, it)).max()
+            }
+            _ => None,
+        }
+    }
+
+    fn wait_of_instance(&self, task: &TaskArn, instance: &ServiceInstance) -> Option<Wait> {
+        let logins = self.logins.get(&instance.task).into_iter().flatten();
+        self.wait_of(task, logins.filter(|token| covers(token, instance)).map(|token| token.created_at))
+    }
+
+    /// What the removal of an entry of `task` waits for, which logged in at these times.
+    fn wait_of(&self, task: &TaskArn, logged_in: impl Iterator<Item = Option<Timestamp>>) -> Option<Wait> {
+        if !self.observed.unknown.contains(task) {
+            return None;
+        }
+        let has_waited = self.waited.is_some_and(|waited| waited.contains(task));
+        if self.uncounted.contains(task) && !has_waited {
+            return Some(Wait::SecondLook);
+        }
+        let mut is_young = false;
+        for at in logged_in.flatten() {
+            if !self.bounds.may_lag(at, self.now) {
+                return None;
+            }
+            is_young = true;
+        }
+        if is_young { Some(Wait::Age) } else { (!has_waited).then_some(Wait::SecondLook) }
+    }
+}
+
+/// Whether a login token grants the registration of an instance: its description names the task, which the task's author
+/// chooses, and its grants are the proof.
+fn covers(token: &ListedToken, instance: &ServiceInstance) -> bool {
+    let service = service(&instance.name);
+    token.auth_method.is_some()
+        && token.grants.services.iter().any(|grant| grant.service == service)
+        && token.tenancy.is_same_place(&instance.tenancy)
+}

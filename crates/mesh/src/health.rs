@@ -5,9 +5,9 @@
 //! also reports it where the agent knows more: on hosts without the telemetry endpoint, and before a report arrives. Source:
 //! <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference#healthsynccontainers>
 
-use super::{
+use crate::{
     catalog::CheckStatus,
-    definition::DATAPLANE,
+    consul_ecs::names::DATAPLANE,
     task::{ContainerHealth, TaskContainer},
 };
 
@@ -22,7 +22,7 @@ pub struct SyncedTask {
     /// The names of the synced containers.
     pub synced: Vec<String>,
     /// Whether the dataplane's checks pass only if every synced container is healthy, as
-    /// [`crate::program::Programs::report_overall_health`] says.
+    /// [`crate::consul_ecs::Programs::report_overall_health`] says.
     pub is_overall: Option<bool>,
 }
 

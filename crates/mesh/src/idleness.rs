@@ -2,11 +2,18 @@
 
 use jiff::Timestamp;
 
-use super::{
-    arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement,
-    secret_name::HolderSecret, secret_reference::SecretReference, token::TokenHolder, token_mode::TokenMode,
-};
 use crate::time::elapsed;
+use crate::{
+    arn::TaskArn,
+    definition::MeshService,
+    lifecycle::Idle,
+    secret::Retirement,
+    secret_name::HolderSecret,
+    secret_reference::SecretReference,
+    settings::{PlanSettings, TokenMode},
+    task::TaskPhase,
+    token::TokenHolder,
+};
 
 /// A task, and what decides which tokens it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,20 +56,20 @@ pub enum Idleness {
 
 /// Whether the token of `holder` is idle. A task without partition and namespace counts for `default`, because its token
 /// may be listed with or without them.
-pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
-    let secret = rules.names.secret_of(holder);
-    let own = || listing.tasks.iter().filter(|task| task.may_use(holder, &secret, rules));
+pub fn judge(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings<'_>) -> Idleness {
+    let secret = settings.names.secret_of(holder);
+    let own = || listing.tasks.iter().filter(|task| task.may_use(holder, &secret, settings));
     if let Some(living) = own().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
     let last = own().max_by_key(|task| task.stopped_at);
     match last {
-        Some(task) if task.stopped_at.is_some_and(|at| elapsed(at, rules.now) < rules.grace.quiet()) => {
+        Some(task) if task.stopped_at.is_some_and(|at| elapsed(at, settings.now) < settings.grace.quiet()) => {
             Idleness::RecentlyStopped(task.arn.clone())
         }
         _ => Idleness::Idle(Idle {
             retirement: Retirement {
-                trigger: Some(rules.trigger),
+                trigger: Some(settings.trigger),
                 idle_since: last.and_then(|task| task.stopped_at),
                 last_task: last.map(|task| task.arn.clone()),
             },
@@ -74,9 +81,9 @@ pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> I
 impl ServiceTask {
     /// Whether the task may use the holder's token: it reads the secret; or, in the explicit modes, it is an instance of
     /// the service, whether its definition says so or not.
-    fn may_use(&self, holder: &TokenHolder, secret: &HolderSecret<'_>, rules: Rules<'_>) -> bool {
+    fn may_use(&self, holder: &TokenHolder, secret: &HolderSecret<'_>, settings: PlanSettings<'_>) -> bool {
         let is_instance = || self.services.iter().any(|service| holder.is_of_service(service));
-        self.secrets.iter().any(|reference| secret.is(reference)) || rules.mode != TokenMode::Auto && is_instance()
+        self.secrets.iter().any(|reference| secret.is(reference)) || settings.mode != TokenMode::Auto && is_instance()
     }
 }
 
@@ -88,12 +95,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        bounds::Bounds,
         examples::{clusters, service},
-        grace::GracePeriod,
         secret::Trigger,
         secret_name::SecretNames,
         tenancy::Tenancy,
+        time::{Bounds, GracePeriod},
     };
 
     fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> ServiceTask {
@@ -114,7 +120,7 @@ mod tests {
     fn judged_in(mode: TokenMode, now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
         let clusters = clusters("prod");
         let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &clusters);
-        let rules = Rules {
+        let settings = PlanSettings {
             mode,
             clusters: &clusters,
             names: &names,
@@ -127,7 +133,7 @@ mod tests {
         judge(
             &TokenHolder::Service(service("web")),
             &TaskListing { listed_at: Timestamp::MIN, tasks: tasks.to_vec() },
-            rules,
+            settings,
         )
     }
 

@@ -8,12 +8,12 @@
 
 use jiff::Timestamp;
 
-use super::{
-    bounds::Bounds,
+use crate::time::elapsed;
+use crate::{
     secret::{Retirement, SecretState, StoredSecret},
+    time::Bounds,
     token::TokenPair,
 };
-use crate::time::elapsed;
 
 /// Whether a holder's token is in use.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{
+use crate::{
+    arn::{ClusterArn, Family, TaskId},
     cluster_selection::ClusterSelection,
-    family::Family,
-    identity::MeshService,
-    service_name::ServiceName,
-    tags::{NAMESPACE_TAG, PARTITION_TAG},
+    consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
+    definition::MeshService,
+    names::ServiceName,
     tenancy::{Tenancy, TenancyName},
+    time::elapsed,
     token::{ListedToken, TokenHolder},
 };
-use crate::time::elapsed;
 
 /// The key of the line with the cluster that a token was created for.
 const CLUSTER_KEY: &str = "consul.hashicorp.com/cluster";
@@ -154,10 +154,26 @@ pub fn cluster_of(token: &ListedToken) -> Option<String> {
     }
 }
 
+/// The task that logged in for a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginMark {
+    /// The cluster as the task named it.
+    pub cluster: String,
+    /// The task.
+    pub task: TaskId,
+}
+
+impl LoginMark {
+    /// Whether `task` of `cluster`, which the mark names by ARN or by name, logged in.
+    pub fn is_of(&self, task: &TaskId, cluster: &ClusterArn) -> bool {
+        self.task == *task && cluster.is_named_by(&self.cluster)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{arn::ClusterArn, examples::clusters, identity::MeshService};
+    use crate::{arn::ClusterArn, definition::MeshService, examples::clusters};
 
     fn cluster() -> ClusterArn {
         "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()

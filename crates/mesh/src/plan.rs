@@ -4,34 +4,29 @@
 //! every task of its clusters, and treats as stopped each task that Consul has an entry of and that ECS does not know
 //! by its ARN. Both delete only entries of stopped tasks.
 
-mod by_task;
-mod needed_tokens;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::{AgentStatus, CheckStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, ServiceInstance},
+    guard::TaskCounts,
+    idleness::{Idleness, TaskListing, judge},
+    lifecycle::Idle,
+    mark::is_token_of,
+    secret::{Retirement, StoredSecret},
+    settings::PlanSettings,
+    task::{MeshTask, TaskPhase},
+    token::{ListedToken, TokenHolder},
+};
+
 #[cfg(test)]
 mod tests;
 mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use self::by_task::ByTask;
-pub use self::{
-    needed_tokens::NeededTokens,
-    tokens::{WaitingToken, is_awaited, usage, waiting_tokens},
-};
-use crate::{
-    action::{Action, Planned},
-    arn::TaskArn,
-    catalog::{AgentStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    idleness::{Idleness, TaskListing, judge},
-    mark::is_token_of,
-    observed::{Extent, Observed},
-    phase::TaskPhase,
-    rules::Rules,
-    task::MeshTask,
-    token::TokenHolder,
-};
+pub use self::tokens::{NeededTokens, WaitingToken, is_awaited, usage, waiting_tokens};
 
 /// The actions for `observed`.
-pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
+pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
     let by_task = ByTask::new(observed);
     let is_for_events = matches!(observed.extent, Extent::Events);
@@ -41,7 +36,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
         planned.extend(plan_drain(task, &by_task));
         match task.phase {
             TaskPhase::Active => {
-                for holder in task.identity.iter().flat_map(|identity| rules.tokens().required(identity)) {
+                for holder in task.identity.iter().flat_map(|identity| settings.tokens().required(identity)) {
                     required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
@@ -49,7 +44,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
             TaskPhase::Stopped => {
                 planned.extend(plan_stopped(task, &by_task));
                 // In a sweep, the listing of every task decides whether a service is idle.
-                for holder in is_for_events.then(|| revocable_holders(task, observed, rules)).into_iter().flatten() {
+                for holder in is_for_events.then(|| revocable_holders(task, observed, settings)).into_iter().flatten() {
                     idle_candidates.entry(holder).or_default().push(task.arn.clone());
                 }
             }
@@ -57,17 +52,17 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     }
     required.retain(|holder, _| !observed.provisioned.contains(holder));
     if let Extent::Clusters(listing) = &observed.extent {
-        let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, rules);
+        let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, settings);
         planned.extend(actions.into_iter().map(|action| match action {
             // Replaces the creation of a new token.
             Action::ShowOrphan(holder, token) => {
                 let tasks = required.remove(&holder);
-                let tasks = tasks.unwrap_or_else(|| user_of(&holder, listing.as_ref(), rules));
+                let tasks = tasks.unwrap_or_else(|| user_of(&holder, listing.as_ref(), settings));
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
             }
             // A task that requires no token may read this one: in mode `auth-method`, or in a named version.
             Action::Provision(holder) => {
-                Planned { tasks: user_of(&holder, listing.as_ref(), rules), action: Action::Provision(holder) }
+                Planned { tasks: user_of(&holder, listing.as_ref(), settings), action: Action::Provision(holder) }
             }
             action => without_tasks(action),
         }));
@@ -127,20 +122,20 @@ fn holds_only_stopped_tasks(leftover: &LeftoverNode, by_task: &ByTask<'_>) -> bo
 ///
 /// If tasks of the definition require one, there always may be: the event of the task's start may be processed
 /// concurrently.
-fn revocable_holders(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Vec<TokenHolder> {
+fn revocable_holders(task: &MeshTask, observed: &Observed, settings: PlanSettings<'_>) -> Vec<TokenHolder> {
     let Some(identity) = &task.identity else { return Vec::new() };
-    let required = rules.tokens().required(identity);
-    let mut used = rules.tokens().used(identity);
+    let required = settings.tokens().required(identity);
+    let mut used = settings.tokens().used(identity);
     used.retain(|holder| {
-        let is_held = || observed.tokens.iter().any(|token| is_token_of(&token.description, holder, rules.clusters));
+        let is_held = || observed.tokens.iter().any(|token| is_token_of(&token.description, holder, settings.clusters));
         required.contains(holder) || is_held()
     });
     used
 }
 
 /// A task that may use the holder's token, if there is one.
-fn user_of(holder: &TokenHolder, listing: Option<&TaskListing>, rules: Rules<'_>) -> Vec<TaskArn> {
-    match listing.map(|listing| judge(holder, listing, rules)) {
+fn user_of(holder: &TokenHolder, listing: Option<&TaskListing>, settings: PlanSettings<'_>) -> Vec<TaskArn> {
+    match listing.map(|listing| judge(holder, listing, settings)) {
         Some(Idleness::Living(task)) => vec![task],
         _ => Vec::new(),
     }
@@ -152,4 +147,161 @@ fn for_task(task: &MeshTask, action: Action) -> Planned {
 
 fn without_tasks(action: Action) -> Planned {
     Planned { action, tasks: Vec::new() }
+}
+
+/// One change. Every action is idempotent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Ensure that the holder has a valid token in Consul, and that its secret contains it.
+    Provision(TokenHolder),
+    /// Register a critical check for an instance, so that it receives no new traffic.
+    MarkCritical(ServiceInstance, DrainReason),
+    /// Delete a token that a stopped task logged in for.
+    DeleteLoginToken(ListedToken),
+    /// Deregister the instance of a stopped task, with its checks.
+    Deregister(ServiceInstance),
+    /// Force-leave a failed client agent, which ran in a stopped task.
+    ForceLeave(ClientAgent),
+    /// Check again later: Consul does not report the client agent of the stopped task as failed yet.
+    AwaitAgent(ClientAgent),
+    /// Deregister the synthetic node of a deleted cluster.
+    DeregisterNode(LeftoverNode),
+    /// Check after the grace period whether a task still uses the holder's token.
+    CheckIdleness(TokenHolder),
+    /// Hide an idle token.
+    Hide(TokenHolder, Idle),
+    /// Delete an idle token, after it was hidden for [`crate::time::Bounds::hidden_for`].
+    Revoke(TokenHolder, Idle),
+    /// Delete a token with a mark of the controller that the secret of the holder does not contain.
+    DeleteOrphan(TokenHolder, ListedToken, Retirement),
+    /// Write such a token into the secret, which an operator has emptied.
+    ShowOrphan(TokenHolder, ListedToken),
+}
+
+impl Action {
+    /// The task of the instance that is drained or deregistered.
+    pub fn instance_task(&self) -> Option<&TaskId> {
+        match self {
+            Self::MarkCritical(instance, _) | Self::Deregister(instance) => Some(&instance.task),
+            _ => None,
+        }
+    }
+
+    /// Whether the action removes something from Consul or hides a token.
+    pub fn deletes(&self) -> bool {
+        match self {
+            Self::DeleteLoginToken(_)
+            | Self::Deregister(_)
+            | Self::ForceLeave(_)
+            | Self::DeregisterNode(_)
+            | Self::Hide(..)
+            | Self::Revoke(..)
+            | Self::DeleteOrphan(..) => true,
+            Self::Provision(_)
+            | Self::MarkCritical(..)
+            | Self::AwaitAgent(_)
+            | Self::CheckIdleness(_)
+            | Self::ShowOrphan(..) => false,
+        }
+    }
+}
+
+/// An action, and the tasks that require it: if it fails, their messages return to the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The action.
+    pub action: Action,
+    /// The tasks that require it; empty if none does.
+    pub tasks: Vec<TaskArn>,
+}
+
+/// The observed state of one scope: the tasks of a batch of events, or whole clusters.
+#[derive(Debug, Default, Clone)]
+pub struct Observed {
+    /// The mesh tasks of the scope.
+    pub tasks: Vec<MeshTask>,
+    /// In a sweep, the stopped ones among them that ECS does not describe. It may describe a young task later.
+    pub unknown: BTreeSet<TaskArn>,
+    /// In a sweep, how many tasks of each existing cluster ECS counts and lists.
+    pub counts: BTreeMap<ClusterArn, TaskCounts>,
+    /// ACL tokens; for events, listed only if a task has stopped.
+    pub tokens: Vec<ListedToken>,
+    /// Service instances of stopping and stopped tasks on synthetic nodes; in a sweep, of all tasks.
+    pub instances: Vec<ServiceInstance>,
+    /// Health checks of the instances of stopping tasks.
+    pub checks: Vec<HealthCheck>,
+    /// Consul client agents that may have run in stopped tasks.
+    pub agents: Vec<ClientAgent>,
+    /// Synthetic nodes of clusters that ECS has deleted.
+    pub leftover_nodes: Vec<LeftoverNode>,
+    /// Holders whose tokens are known to be valid.
+    pub provisioned: BTreeSet<TokenHolder>,
+    /// In a sweep, the secrets of the holders that require a token or have one.
+    pub secrets: BTreeMap<TokenHolder, StoredSecret>,
+    /// What was read.
+    pub extent: Extent,
+}
+
+/// Which tasks were read.
+#[derive(Debug, Default, Clone)]
+pub enum Extent {
+    /// The tasks of a batch of events. Whether a service is idle is decided by a later idle check.
+    #[default]
+    Events,
+    /// Whole clusters. The listing covers every cluster of the deployment; `None` if one of them could not be read:
+    /// then no service is considered idle.
+    Clusters(Option<TaskListing>),
+}
+
+/// What was observed, by the ID of a task, in the order in which it was observed.
+struct ByTask<'a> {
+    logins: BTreeMap<&'a TaskId, Vec<&'a ListedToken>>,
+    instances: BTreeMap<&'a TaskId, Vec<&'a ServiceInstance>>,
+    stopped: BTreeMap<&'a TaskId, Vec<&'a MeshTask>>,
+    /// The critical checks, by the instance that they belong to.
+    critical: BTreeMap<&'a str, Vec<&'a HealthCheck>>,
+}
+
+impl<'a> ByTask<'a> {
+    fn new(observed: &'a Observed) -> Self {
+        let logins = observed.tokens.iter().filter_map(|token| Some((&token.login.as_ref()?.task, token)));
+        let stopped = observed.tasks.iter().filter(|task| task.phase == TaskPhase::Stopped);
+        let critical = observed.checks.iter().filter(|check| check.status == CheckStatus::Critical);
+        Self {
+            logins: group(logins),
+            instances: group(observed.instances.iter().map(|instance| (&instance.task, instance))),
+            stopped: group(stopped.map(|task| (task.arn.id(), task))),
+            critical: group(critical.map(|check| (check.service_id.as_str(), check))),
+        }
+    }
+
+    /// The login tokens of a task.
+    fn logins(&self, task: &MeshTask) -> impl Iterator<Item = &'a ListedToken> {
+        let tokens = self.logins.get(task.arn.id()).into_iter().flatten().copied();
+        tokens.filter(|token| token.login.as_ref().is_some_and(|login| login.is_of(task.arn.id(), &task.cluster)))
+    }
+
+    /// The instances of a task on the synthetic node of its cluster.
+    fn instances(&self, task: &MeshTask) -> impl Iterator<Item = &'a ServiceInstance> {
+        let instances = self.instances.get(task.arn.id()).into_iter().flatten().copied();
+        instances.filter(|instance| instance.node == task.cluster.as_str())
+    }
+
+    /// The stopped tasks with this ID: clusters of different accounts may have one each.
+    fn stopped(&self, id: &TaskId) -> impl Iterator<Item = &'a MeshTask> {
+        self.stopped.get(id).into_iter().flatten().copied()
+    }
+
+    /// Whether this check is registered, and critical.
+    fn is_critical(&self, check: &HealthCheck) -> bool {
+        self.critical.get(check.service_id.as_str()).is_some_and(|seen| seen.iter().any(|seen| seen.is_same_as(check)))
+    }
+}
+
+fn group<K: Ord, V>(pairs: impl Iterator<Item = (K, V)>) -> BTreeMap<K, Vec<V>> {
+    let mut groups: BTreeMap<K, Vec<V>> = BTreeMap::new();
+    for (key, value) in pairs {
+        groups.entry(key).or_default().push(value);
+    }
+    groups
 }

@@ -19,9 +19,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use uuid::Uuid;
 
-use super::{
+use crate::{
     arn::TaskArn,
-    field::InvalidField,
+    names::InvalidField,
     token::{AccessorId, TokenPair},
 };
 

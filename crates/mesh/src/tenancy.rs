@@ -2,9 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{
-    field::InvalidField,
-    tags::{NAMESPACE_TAG, PARTITION_TAG, Tags},
+use crate::{
+    consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
+    definition::Tags,
+    names::InvalidField,
 };
 
 /// The name of an admin partition or a namespace: a DNS label.

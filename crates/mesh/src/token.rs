@@ -6,12 +6,11 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
-use super::{
-    arn::{ClusterArn, TaskId},
-    family::Family,
-    field::InvalidField,
-    identity::MeshService,
-    login::LoginMark,
+use crate::{
+    arn::{ClusterArn, Family, TaskId},
+    definition::MeshService,
+    mark::LoginMark,
+    names::InvalidField,
     tenancy::Tenancy,
 };
 

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskId},
-    task_end::{ContainerEnd, TaskEnd},
+    task::{ContainerEnd, TaskEnd},
 };
 use serde::Deserialize;
 

@@ -107,8 +107,8 @@ names! {
     }
 }
 
-impl From<mesh::mode::Mode> for LogOutcome {
-    fn from(mode: mesh::mode::Mode) -> Self {
+impl From<mesh::settings::Mode> for LogOutcome {
+    fn from(mode: mesh::settings::Mode) -> Self {
         if mode.acts() { Self::Done } else { Self::Observed }
     }
 }

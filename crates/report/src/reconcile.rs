@@ -1,6 +1,6 @@
 //! What invokes `reconcile`, and its answer to a check of the installation. The answer to a sweep is [`crate::SweepReport`].
 
-use mesh::mode::Mode;
+use mesh::settings::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::Problem;

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use mesh::mode::Mode;
+use mesh::settings::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::{

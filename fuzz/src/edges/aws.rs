@@ -11,12 +11,10 @@ use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
 use mesh::{
     admission::{IamRole, RoleArn},
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::TaskDefinition,
-    phase::TaskPhase,
-    program::Programs,
+    consul_ecs::{MESH_TAG, Programs},
+    definition::{Tags, TaskDefinition},
     secret::{SecretState, StoredSecret},
-    tags::{MESH_TAG, Tags},
-    task::{DescribedTask, Placement},
+    task::{DescribedTask, Placement, TaskPhase},
 };
 
 use super::{CLUSTER, RUNNING, STOPPED, World, is_ours, task};

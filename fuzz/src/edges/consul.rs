@@ -9,9 +9,9 @@ use mesh::{
     admission::AuthMethod,
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, Member, OtherService, ServiceInstance},
-    permission::Permission,
-    registration::Registration,
-    service_name::ServiceName,
+    consul_ecs::Registration,
+    names::ServiceName,
+    permissions::Permission,
     tenancy::{Tenancy, TenancyName},
     token::{AccessorId, Grants, ListedToken},
 };

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions, Release};
 use mesh::{
-    permission::Permission,
+    permissions::Permission,
     tenancy::{Tenancy, TenancyName},
 };
 

@@ -8,9 +8,8 @@ use mesh::{
     arn::TaskArn,
     catalog::ServiceInstance,
     cluster_selection::ClusterSelection,
-    permission::{Permission, required},
-    program::Registrar,
-    registration::{MeshConfig, TaskPlace, registrations},
+    consul_ecs::{MeshConfig, Registrar, TaskPlace, registrations},
+    permissions::{Permission, required},
     tenancy::Tenancy,
     token::TokenPair,
 };

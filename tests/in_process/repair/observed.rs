@@ -1,6 +1,6 @@
 //! Half-dead tasks in mode `observe`: what would be done is decided, reported and announced, and nothing is written.
 
-use mesh::mode::Mode;
+use mesh::settings::Mode;
 use std::time::Duration;
 
 use controller::{Deadline, SweepOrder};

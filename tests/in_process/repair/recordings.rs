@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use mesh::program::Registrar;
+use mesh::consul_ecs::Registrar;
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::FakeTask;

@@ -9,7 +9,7 @@ use local_stack::{
 };
 use mesh::{
     cluster_selection::ClusterSelection,
-    permission::{Permission, Segment, required},
+    permissions::{Permission, Segment, required},
 };
 
 const PAGE: &str = include_str!("../../../docs/permissions.md");

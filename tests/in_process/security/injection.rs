@@ -8,13 +8,11 @@ use consul::{
 };
 use mesh::{
     cluster_selection::ClusterSelection,
-    definition::TaskDefinition,
-    program::Programs,
-    required::TokenRules,
+    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, Programs, SERVICE_NAME_TAG},
+    definition::{Tags, TaskDefinition},
     secret_name::SecretNames,
-    tags::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG, Tags},
+    settings::{TokenMode, TokenSettings},
     tenancy::Tenancy,
-    token_mode::TokenMode,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -55,7 +53,7 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
     };
     let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
     let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &home);
-    let rules = TokenRules { mode: TokenMode::Auto, names: &names };
+    let rules = TokenSettings { mode: TokenMode::Auto, names: &names };
     let identity =
         definition.identify(&Tags::default(), &Tenancy::Community, rules).map_err(|error| error.to_string())?;
     Ok(identity.map_or_else(String::new, |identity| identity.service.name.to_string()))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BINARY_VOLUME, DATA_VOLUME, Plan, after_mesh_init, mount, secret};
 use crate::subject::names;
-use mesh::ecs_config::CONFIG_VARIABLE;
+use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// The port of the proxy's public listener. Source: the default of `proxy.publicListenerPort`.
 const PUBLIC_LISTENER_PORT: &str = "20000";

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Plan, after_mesh_init, secret};
 use crate::subject::names;
-use mesh::ecs_config::CONFIG_VARIABLE;
+use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// The port of the proxy's readiness check. Source: the default of `proxy.healthCheckPort`.
 const READINESS_PORT: u16 = 22_000;

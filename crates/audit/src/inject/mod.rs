@@ -18,8 +18,8 @@ use super::{
     subject::{Subject, names},
 };
 use mesh::{
-    service_name::ServiceName,
-    tags::{MESH_TAG, SERVICE_NAME_TAG},
+    consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
+    names::ServiceName,
 };
 
 /// The volume that mesh-init and the proxy share.

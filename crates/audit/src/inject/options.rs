@@ -2,13 +2,11 @@
 
 use std::str::FromStr;
 
-use semver::Version;
-
 use crate::{
-    subject::{Generation, Image},
-    versions::{FIRST_WITHOUT_CONTROL_PLANE, Line, Program, lines_of, newest_for, newest_pair_for, newest_partner},
+    subject::{Feature, Generation, Image, Release},
+    versions::{Program, lines_of, newest_for, newest_pair_for, newest_partner},
 };
-use mesh::{field::InvalidField, service_name::ServiceName};
+use mesh::names::{InvalidField, ServiceName};
 
 /// The generation to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,16 +17,12 @@ pub enum Target {
     Client,
 }
 
-/// The first line of consul-ecs that reads `CONSUL_ECS_CONFIG_JSON`; older ones have flags instead. Source:
-/// <https://github.com/hashicorp/consul-ecs/pull/53>
-const FIRST_WITH_CONFIG_JSON: Line = Line::new(0, 3);
-
 impl Target {
     /// Whether a version of consul-ecs has the programs and reads the configuration of the containers that are injected.
-    fn fits(self, version: &Version) -> bool {
+    fn fits(self, version: Release) -> bool {
         match self {
             Self::Dataplane => Generation::Dataplane.fits(version),
-            Self::Client => Generation::Client.fits(version) && Line::of(version) >= FIRST_WITH_CONFIG_JSON,
+            Self::Client => Generation::Client.fits(version) && Feature::Configuration.is_in(version),
         }
     }
 }
@@ -88,7 +82,7 @@ impl Images {
     pub fn of(target: Target) -> Self {
         let (consul_ecs, dataplane) = match target {
             Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),
-            Target::Client => (newest_for(Program::ConsulEcs, &[], ..FIRST_WITH_LOGIN), None),
+            Target::Client => (newest_for(Program::ConsulEcs, &[], |line| !Feature::Login.is_in(line)), None),
         };
         Self {
             consul_ecs: image(CONSUL_ECS, consul_ecs),
@@ -102,7 +96,7 @@ impl Images {
     ///
     /// # Errors
     /// The table of releases has none with the containers of the dataplane generation.
-    pub fn of_consul(self, servers: Line) -> Result<Self, InjectError> {
+    pub fn of_consul(self, servers: Release) -> Result<Self, InjectError> {
         let (consul_ecs, dataplane) = pair(servers).ok_or_else(|| {
             let known = lines_of(Program::Consul).into_iter().rev().filter(|line| pair(*line).is_some());
             let known = known.map(|line| line.to_string()).collect::<Vec<_>>().join(", ");
@@ -120,11 +114,11 @@ impl Images {
     pub fn with_consul_ecs(self, target: Target, image_of_consul_ecs: &str) -> Result<Self, InjectError> {
         let consul_ecs = image_of_consul_ecs.to_owned();
         let version = Image::parse(image_of_consul_ecs).version();
-        if version.as_ref().is_some_and(|version| !target.fits(version)) {
+        if version.is_some_and(|version| !target.fits(version)) {
             return Err(InjectError::OtherGeneration(consul_ecs));
         }
         let version = version.filter(|_| target == Target::Dataplane);
-        let partner = version.and_then(|version| newest_partner(Line::of(&version)));
+        let partner = version.and_then(|version| newest_partner(version.in_line()));
         let dataplane = partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release)));
         Ok(Self { consul_ecs, dataplane, ..self })
     }
@@ -133,15 +127,12 @@ impl Images {
 const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
 const DATAPLANE: &str = "hashicorp/consul-dataplane";
 
-/// consul-ecs 0.5 and newer log in instead of reading a token. Source: <https://github.com/hashicorp/consul-ecs/pull/69>
-const FIRST_WITH_LOGIN: Line = Line::new(0, 5);
-
 /// The newest releases that go with a line of Consul's servers, with the containers that are injected.
-fn pair(servers: Line) -> Option<(&'static Version, &'static Version)> {
-    newest_pair_for(&[servers], FIRST_WITHOUT_CONTROL_PLANE)
+fn pair(servers: Release) -> Option<(Release, Release)> {
+    newest_pair_for(&[servers], |line| Generation::Dataplane.fits(line))
 }
 
-fn image(repository: &str, release: Option<&Version>) -> String {
+fn image(repository: &str, release: Option<Release>) -> String {
     release.map_or_else(|| repository.to_owned(), |release| format!("{repository}:{release}"))
 }
 
@@ -220,7 +211,7 @@ pub enum InjectError {
     )]
     NoImages {
         /// The line of Consul.
-        servers: Line,
+        servers: Release,
         /// The lines that have images.
         known: String,
     },

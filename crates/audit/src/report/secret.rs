@@ -11,7 +11,7 @@ use audit_read::{
     document::Span,
     source::SourceFile,
 };
-use mesh::ecs_config::CONFIG_VARIABLE;
+use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// Shorter values are not searched for, because they may occur in other words.
 const MIN_SEARCHED_LENGTH: usize = 6;

@@ -1,13 +1,11 @@
 //! App Mesh: the container of Envoy.
 
-use semver::Version;
-
 use super::pages;
 use crate::{
     example::Base,
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule},
-    subject::{MeshResource, RESOURCE_VARIABLES, Subject, image_of},
+    subject::{MeshResource, RESOURCE_VARIABLES, Release, Subject, image_of},
 };
 use audit_read::definition::{Container, Maybe, Text};
 
@@ -216,7 +214,7 @@ fn check_envoy_variable(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let (Some(envoy), Some(variable)) = (mesh.envoy, mesh.resource_variable()) else { return };
     let version = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy").and_then(|image| image.version());
-    if let Some(version) = version.filter(|version| ignores_its_variable(envoy, version)) {
+    if let Some(version) = version.filter(|version| ignores_its_variable(envoy, *version)) {
         let message = format!("{} has version {version}, which does not read {NEW}", envoy.label());
         let draft = Draft::new(variable.name.span(), message, "use the image v1.17.2.0-prod or newer").of(envoy);
         findings.add(draft.note(envoy.image.span(), "the image"));
@@ -228,9 +226,9 @@ fn check_envoy_variable(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// Whether an image of this version does not read the variable that is set.
-fn ignores_its_variable(envoy: &Container, version: &Version) -> bool {
+fn ignores_its_variable(envoy: &Container, version: Release) -> bool {
     let is_set = |name: &str| matches!(envoy.variable(name), Maybe::Known(_));
-    *version < Version::new(1, 15, 0) && is_set(NEW) && matches!(envoy.variable(OLD), Maybe::Absent)
+    version.in_line() < Release::line(1, 15) && is_set(NEW) && matches!(envoy.variable(OLD), Maybe::Absent)
 }
 
 pub(super) static APPMESH_ENVOY_VERSION: Rule = Rule {
@@ -264,9 +262,9 @@ version 3 of Envoy's API.",
 fn check_envoy_version(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let Some(image) = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy") else { return };
-    let Some(version) = image.version().filter(|version| *version < Version::new(1, 17, 2)) else { return };
+    let Some(version) = image.version().filter(|version| *version < Release::new(1, 17, 2)) else { return };
     // That rule is more specific, and has the same fix.
-    if ignores_its_variable(envoy, &version) {
+    if ignores_its_variable(envoy, version) {
         return;
     }
     let message = format!("{} is {}", envoy.label(), image.tag.unwrap_or_default());

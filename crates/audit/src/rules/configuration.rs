@@ -1,15 +1,15 @@
 //! The configuration of consul-ecs as a whole.
 
 use super::pages;
-use super::schema::{Fault, problems};
+use super::schema::{problems, span_of};
 use crate::{
     example::Base,
     finding::{Draft, Findings, Severity},
     rule::{Applies, Rule},
-    subject::{Configuration, Subject, consul_ecs_version},
+    subject::{Configuration, Feature, Subject, consul_ecs_version},
 };
 use audit_read::definition::{Container, Maybe};
-use mesh::ecs_config::CONFIG_VARIABLE;
+use mesh::consul_ecs::{CONFIG_VARIABLE, Fault};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
     id: "consul-config-missing",
@@ -46,7 +46,7 @@ fn check_config_missing(subject: &Subject<'_>, findings: &mut Findings) {
 fn reads_a_configuration(container: &Container) -> bool {
     let has_flags =
         container.command.items.iter().any(|word| word.known().is_some_and(|word| word.head().starts_with('-')));
-    let is_older = consul_ecs_version(container).is_some_and(|version| version.minor < 3);
+    let is_older = consul_ecs_version(container).is_some_and(|version| !Feature::Configuration.is_in(version));
     !has_flags && !is_older
 }
 
@@ -116,9 +116,9 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
                 (format!("{path} is {found}, and has to be {wanted}"), format!("write {wanted}"))
             }
             Fault::WrongValue(how) => (format!("{path} {how}"), "use a valid value".to_owned()),
-            Fault::Unknown { is_refused: false, .. } | Fault::OtherVersion { .. } => continue,
+            Fault::Unknown { is_refused: false, .. } | Fault::OtherRelease { .. } => continue,
         };
-        let draft = Draft::new(problem.span, message, help);
+        let draft = Draft::new(span_of(&problem), message, help);
         findings.add(consul_ecs.of_holder(draft));
     }
 }
@@ -143,7 +143,7 @@ fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
         let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
         let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("write {nearest}"));
-        let draft = Draft::new(problem.span, message, help);
+        let draft = Draft::new(span_of(&problem), message, help);
         findings.add(consul_ecs.of_holder(draft));
     }
 }
@@ -174,10 +174,12 @@ fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     let Some(version) = &consul_ecs.version else { return };
     for problem in problems(&consul_ecs) {
-        let Fault::OtherVersion { releases, is_refused } = &problem.fault else { continue };
+        let Fault::OtherRelease { releases, value, is_refused } = &problem.fault else { continue };
+        let value = value.map(|value| format!(" {value}")).unwrap_or_default();
         let does = if *is_refused { "refuses" } else { "ignores" };
-        let message = format!("{} needs {releases}, and consul-ecs {version} {does} it", problem.path);
-        let draft = Draft::new(problem.span, message, "remove it, or use an image that supports it");
+        let message =
+            format!("{}{value} needs consul-ecs {releases}, and consul-ecs {version} {does} it", problem.path);
+        let draft = Draft::new(span_of(&problem), message, "remove it, or use an image that supports it");
         findings.add(consul_ecs.of_holder(draft));
     }
 }
@@ -198,8 +200,7 @@ family's name and port 0, which is unreachable.",
 fn check_service_or_gateway(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
-    // The gateways of 0.5 also had a service with port 0.
-    let had_both = consul.version().is_some_and(|version| version.minor < 6);
+    let had_both = consul.version().is_some_and(|version| !Feature::GatewayWithoutService.is_in(version));
     let (path, message, help) = match (configuration.at("service"), configuration.at("gateway")) {
         (Maybe::Known(_), Maybe::Known(_)) if !had_both => {
             ("service", "the configuration describes a service and a gateway", "remove service or gateway")

@@ -5,7 +5,7 @@ use crate::{
     example::Base,
     finding::{Draft, Findings, Fix},
     rule::{Applies, Rule},
-    subject::{ConsulTask, Subject},
+    subject::{ConsulTask, Feature, Subject},
 };
 use audit_read::definition::{Container, HealthCheck, Maybe};
 
@@ -49,7 +49,7 @@ fn check_dataplane_missing(subject: &Subject<'_>, findings: &mut Findings) {
 /// A task without a proxy shows its generation by its other containers.
 fn is_certainly_of_the_dataplane(consul: &ConsulTask<'_>) -> bool {
     consul.control_plane.is_some()
-        || consul.version().is_some_and(|version| version.minor >= 7)
+        || consul.version().is_some_and(|version| Feature::Dataplane.is_in(version))
         || matches!(consul.configuration.at("consulServers"), Maybe::Known(_))
 }
 

@@ -1,21 +1,20 @@
 //! Defects of releases that depend on the definition.
 
-use semver::Version;
 use serde_json::json;
 
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::{ConsulTask, Generation, Subject},
+    subject::{ConsulTask, Generation, Release, Subject},
     versions::{Defect, Program, defects_of, table},
 };
 use audit_read::definition::{Container, Maybe};
 
 /// The task's release of consul-ecs, and the defect of it that `rule` reports.
-fn defect_of(consul: &ConsulTask<'_>, rule: &Rule) -> Option<(Version, &'static Defect)> {
+fn defect_of(consul: &ConsulTask<'_>, rule: &Rule) -> Option<(Release, &'static Defect)> {
     let release = consul.release()?;
-    let defects = defects_of(Program::ConsulEcs, &release);
+    let defects = defects_of(Program::ConsulEcs, release);
     let defect = defects.into_iter().find(|defect| defect.rule.as_deref() == Some(rule.id))?;
     Some((release, defect))
 }
@@ -175,13 +174,13 @@ fn check_restart_policy(subject: &Subject<'_>, findings: &mut Findings) {
     let release = consul.release();
     for (container, id) in [(consul.mesh_init, "ecs-mesh-init-restart"), (proxy, "ecs-login-replay")] {
         let defect = table().defects.iter().find(|defect| defect.id == id);
-        let has_it = |defect: &&Defect| release.as_ref().is_none_or(|release| defect.releases.matches(release));
+        let has_it = |defect: &&Defect| release.is_none_or(|release| defect.is_in(release));
         let found = container.zip(defect.filter(has_it));
-        findings.extend(found.and_then(|(container, defect)| draft(container, defect, release.as_ref())));
+        findings.extend(found.and_then(|(container, defect)| draft(container, defect, release)));
     }
 }
 
-fn draft(container: &Container, defect: &Defect, release: Option<&Version>) -> Option<Draft> {
+fn draft(container: &Container, defect: &Defect, release: Option<Release>) -> Option<Draft> {
     let policy = container.restart_policy.known().filter(|policy| policy.enabled.known() == Some(&true))?;
     let release = release.map(|release| format!(" of {} {release}", defect.program)).unwrap_or_default();
     let message = format!("ECS restarts {}{release}: {}", container.label(), defect.what);

@@ -10,7 +10,7 @@ use crate::{
     subject::{Configuration, ConsulTask, Generation, Subject, is_observer},
 };
 use audit_read::definition::{Container, Maybe, PortMapping};
-use mesh::ecs_config::GatewayKind;
+use mesh::consul_ecs::GatewayKind;
 
 pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
     id: "consul-gateway-proxy-essential",

@@ -7,15 +7,15 @@ use crate::{
     example::Base,
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule, TaskFindings},
-    subject::Subject,
+    subject::{Feature, Subject},
 };
 use audit_read::{
     app_mesh::Resources,
     definition::{Maybe, Tag, TaskDefinition},
 };
 use mesh::{
-    service_name::ServiceName,
-    tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    consul_ecs::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    names::ServiceName,
 };
 
 pub(super) static CONSUL_SERVICE_NAME_TAG: Rule = Rule {
@@ -54,8 +54,7 @@ impl<'d> Names<'d> {
     fn of(subject: &Subject<'d>) -> Option<Self> {
         let definition = subject.definition;
         let consul = subject.consul.as_ref()?;
-        // Before 0.5, the family was not written in lower case.
-        let is_lowered = consul.version().is_none_or(|version| version.minor >= 5);
+        let is_lowered = consul.version().is_none_or(|version| Feature::LowerCaseFamily.is_in(version));
         let family = definition.family.text();
         let family = family.map(|family| if is_lowered { family.to_lowercase() } else { family.to_owned() });
         let configured = match consul.configured_name() {

@@ -6,11 +6,11 @@ use crate::{
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule},
     subject::{
-        ConsulTask, Controller, ControllerKind, Software, Subject, consul_ecs_version, image_of, is_consul_ecs, names,
-        subcommand,
+        ConsulTask, Controller, ControllerKind, Software, Subcommand, Subject, consul_ecs_version, image_of,
+        is_consul_ecs, names, subcommand,
     },
 };
-use audit_read::definition::{Container, Maybe, Text};
+use audit_read::definition::{Container, Text};
 
 pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
     id: "consul-ecs-image",
@@ -71,9 +71,9 @@ fn check_controller_command(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let message = match subcommand(container) {
-        Maybe::Known(_) => format!("{} runs {}", container.label(), container.command.shown_program()),
-        Maybe::Absent => format!("{} has no command", container.label()),
-        Maybe::Unknown => return,
+        Subcommand::Known(_) => format!("{} runs {}", container.label(), container.command.shown_program()),
+        Subcommand::Absent => format!("{} has no command", container.label()),
+        Subcommand::Unknown => return,
     };
     let place = &container.command.place;
     let draft = if container.name.text() == Some(names::ACL_CONTROLLER) {
@@ -146,7 +146,7 @@ fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let mut strangers = consul
         .consul_ecs_containers()
-        .filter(|container| consul_ecs_version(container).is_some_and(|version| !consul.generation.fits(&version)));
+        .filter(|container| consul_ecs_version(container).is_some_and(|version| !consul.generation.fits(version)));
     let Some(container) = strangers.next() else { return };
     let image = container.image.known().map(Text::shown).unwrap_or_default();
     let releases = consul.generation.releases();
@@ -158,7 +158,7 @@ fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn of_controller(controller: &Controller<'_>) -> Option<Draft> {
     let kind = controller.kind?;
-    consul_ecs_version(controller.container).filter(|version| !kind.fits(version))?;
+    consul_ecs_version(controller.container).filter(|version| !kind.releases().contain(*version))?;
     let image = controller.container.image.known().map(Text::shown).unwrap_or_default();
     let (command, releases) = (kind.command(), kind.releases());
     let message = format!("{image} does not have the command {command}, which consul-ecs {releases} has");
@@ -189,7 +189,7 @@ fn check_image_versions(subject: &Subject<'_>, findings: &mut Findings) {
         consul.consul_ecs_containers().filter_map(|container| Some((container, consul_ecs_version(container)?)));
     let Some((first, wanted)) = versions.next() else { return };
     for (container, version) in versions {
-        let fits = [&wanted, &version].iter().all(|version| consul.generation.fits(version));
+        let fits = [wanted, version].into_iter().all(|version| consul.generation.fits(version));
         if fits && version != wanted {
             let message = format!("{} has version {version}, {} has {wanted}", container.label(), first.label());
             let draft = Draft::new(container.image.span(), message, "use one version of the image for both");

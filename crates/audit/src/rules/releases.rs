@@ -1,13 +1,11 @@
 //! Releases: their support, the pairs that go together, and defects that an image alone shows.
 
-use semver::Version;
-
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::{ConsulTask, Software, Subject, image_of, line_of, release_of},
-    versions::{Defect, Line, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
+    subject::{ConsulTask, Release, Software, Subject, image_of, line_of, release_of},
+    versions::{Defect, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
 use audit_read::definition::Container;
 
@@ -43,12 +41,12 @@ digest alone, or an image with another name, it reports nothing.",
 
 fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
     let is_controller = subject.controller.is_some();
-    let mut drafts: Vec<((Program, Version), Draft)> = Vec::new();
+    let mut drafts: Vec<((Program, Release), Draft)> = Vec::new();
     for container in subject.containers_of_consul() {
         let Some(found) = release_of(container) else { continue };
         if let Some((_, draft)) = drafts.iter_mut().find(|(known, _)| *known == found) {
             draft.add_note_elsewhere(container.image.span(), "this image as well");
-        } else if let Some(draft) = draft(container, found.0, &found.1, is_controller) {
+        } else if let Some(draft) = draft(container, found.0, found.1, is_controller) {
             drafts.push((found, draft));
         }
     }
@@ -56,7 +54,7 @@ fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The defects of a release in one finding: one update corrects all of them.
-fn draft(container: &Container, program: Program, release: &Version, is_controller: bool) -> Option<Draft> {
+fn draft(container: &Container, program: Program, release: Release, is_controller: bool) -> Option<Draft> {
     let is_reported = |defect: &&Defect| {
         defect.rule.as_deref() == Some(CONSUL_RELEASE_DEFECT.id) && defect.is_of_controller == is_controller
     };
@@ -108,7 +106,7 @@ fn of_consul_ecs(consul: &ConsulTask<'_>, partner: &Container, program: Program)
         (program == Program::ConsulEcs).then_some((container, line))
     })?;
     let (_, theirs) = line_of(partner).filter(|(found, _)| *found == program)?;
-    let fits = |line: Line| supports((Program::ConsulEcs, ours), (program, line)) == Some(true);
+    let fits = |line: Release| supports((Program::ConsulEcs, ours), (program, line)) == Some(true);
     if supports((Program::ConsulEcs, ours), (program, theirs))? {
         return None;
     }
@@ -122,7 +120,7 @@ fn of_consul_ecs(consul: &ConsulTask<'_>, partner: &Container, program: Program)
 fn of_envoy(consul: &ConsulTask<'_>) -> Option<Draft> {
     let (client, proxy) = (consul.client?, consul.sidecar_proxy?);
     let image = image_of(proxy).filter(|image| image.software() == Some(Software::Envoy))?;
-    let envoy = Line::of(&image.version()?);
+    let envoy = image.version()?.in_line();
     let (_, line) = line_of(client).filter(|(program, _)| *program == Program::Consul)?;
     if supports_envoy(line, envoy)? {
         return None;
@@ -133,7 +131,7 @@ fn of_envoy(consul: &ConsulTask<'_>) -> Option<Draft> {
     Some(draft.of(proxy).note(client.image.span(), "Consul"))
 }
 
-fn help(program: &str, choices: impl Iterator<Item = Line>) -> String {
+fn help(program: &str, choices: impl Iterator<Item = Release>) -> String {
     let choices: Vec<String> = choices.map(|line| line.to_string()).collect();
     format!("use one of {program} {}, or update both", choices.join(", "))
 }
@@ -177,7 +175,7 @@ fn check_end_of_support(subject: &Subject<'_>, findings: &mut Findings) {
     }));
 }
 
-fn servers(program: Program, line: Line) -> String {
+fn servers(program: Program, line: Release) -> String {
     let lines: Vec<String> =
         consul_of(program, line).unwrap_or_default().iter().map(|line| format!("Consul {line}")).collect();
     lines.join(" and ")
@@ -219,9 +217,8 @@ fn check_fips_tag(subject: &Subject<'_>, findings: &mut Findings) {
 fn fips_draft(container: &Container) -> Option<Draft> {
     let (_, release) = release_of(container).filter(|(program, _)| *program == Program::ConsulEcs)?;
     let image = container.image.text().filter(|image| OF_HASHICORP.iter().any(|start| image.starts_with(start)))?;
-    let is_renamed = defects_of(Program::ConsulEcs, &release)
-        .iter()
-        .any(|defect| defect.rule.as_deref() == Some(CONSUL_FIPS_TAG.id));
+    let is_renamed =
+        defects_of(Program::ConsulEcs, release).iter().any(|defect| defect.rule.as_deref() == Some(CONSUL_FIPS_TAG.id));
     let (wrong, right) = if is_renamed { (OLD, NEW) } else { (NEW, OLD) };
     // A digest decides which image it is.
     if !image.ends_with(wrong) {

@@ -11,7 +11,7 @@ use audit_read::{
     definition::{Container, Maybe, PortMapping},
     document::{Node, Value},
 };
-use mesh::service_name::ServiceName;
+use mesh::names::ServiceName;
 
 pub(super) static CONSUL_SERVICE_NAME: Rule = Rule {
     id: "consul-service-name",

@@ -1,6 +1,5 @@
 //! Envoy next to a Consul client agent.
 
-use semver::Version;
 use serde_json::json;
 
 use super::pages;
@@ -8,9 +7,10 @@ use crate::{
     example::Base,
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule},
-    subject::{ConsulTask, Software, Subject, image_of, names},
+    subject::{ConsulTask, Feature, Software, Subject, image_of, names},
 };
 use audit_read::definition::{Container, HealthCheck};
+use mesh::consul_ecs::PROXY;
 
 pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {
     id: "consul-sidecar-proxy-missing",
@@ -77,9 +77,6 @@ fn check_sidecar_proxy_image(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// The first version of consul-ecs whose official definitions use `envoy-entrypoint`; the program is one release older.
-const SINCE: Version = Version::new(0, 3, 0);
-
 pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule {
     id: "consul-sidecar-proxy-entry-point",
     summary: "consul-ecs envoy-entrypoint starts the sidecar proxy",
@@ -125,7 +122,7 @@ fn is_fine(words: &[&str]) -> bool {
 }
 
 fn is_older(consul: &ConsulTask<'_>) -> bool {
-    consul.version().is_some_and(|version| version < SINCE)
+    consul.version().is_some_and(|version| !Feature::EnvoyEntryPoint.is_in(version))
 }
 
 /// Whether its command begins with the program, as `envoy-entrypoint` expects.
@@ -182,9 +179,6 @@ fn check_sidecar_proxy_command(subject: &Subject<'_>, findings: &mut Findings) {
 /// The default port of the public listener.
 const DEFAULT_PORT: u64 = 20_000;
 
-/// The first version of consul-ecs with this setting. Older ones ignore it.
-const PORT_SINCE: Version = Version::new(0, 6, 0);
-
 pub(super) static CONSUL_SIDECAR_PROXY_HEALTH_CHECK: Rule = Rule {
     id: "consul-sidecar-proxy-health-check",
     summary: "the health check of the sidecar proxy probes its public listener",
@@ -227,7 +221,9 @@ fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings) {
 /// The ports that a correct check may probe, the default first. `None` if they are known only at deployment.
 fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     if consul.is_service() {
-        let is_older = consul.version().is_some_and(|version| version < PORT_SINCE);
+        // Older releases ignore the setting.
+        let field = PROXY.field("publicListenerPort");
+        let is_older = consul.version().is_some_and(|version| field.is_none_or(|it| !it.releases.contain(version)));
         return Some(vec![if is_older { DEFAULT_PORT } else { consul.public_port()? }]);
     }
     let lan = consul.public_port().filter(|_| consul.is_gateway)?;

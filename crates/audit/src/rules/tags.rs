@@ -8,7 +8,7 @@ use crate::{
     subject::Subject,
 };
 use audit_read::definition::{Container, Maybe, TaskDefinition};
-use mesh::{service_name::ServiceName, tags::MESH_TAG};
+use mesh::{consul_ecs::MESH_TAG, names::ServiceName};
 
 pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
     id: "consul-mesh-tag-missing",

@@ -10,13 +10,13 @@ use crate::{
 };
 use audit_read::definition::{Container, Field, Maybe, Secret, TaskDefinition, Text};
 use mesh::{
-    identity::{MeshIdentity, MeshService},
+    consul_ecs::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    definition::{MeshIdentity, MeshService},
+    names::ServiceName,
     secret_reference::SecretReference,
-    service_name::ServiceName,
-    tags::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    settings::TokenMode,
     tenancy::Tenancy,
     token::TokenHolder,
-    token_mode::TokenMode,
 };
 
 const SERVICE_TOKEN: &str = "CONSUL_HTTP_TOKEN";
@@ -157,7 +157,7 @@ fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &D
             tenancy: tenancy.or_else(|| deployment.default_tenancy.clone())?,
             name: name.parse().ok()?,
         },
-        gateway: consul.is_gateway.then_some(mesh::ecs_config::GatewayKind::MeshGateway),
+        gateway: consul.is_gateway.then_some(mesh::consul_ecs::GatewayKind::MeshGateway),
         secrets: Vec::new(),
     })
 }

@@ -4,7 +4,7 @@ use audit_read::{
     definition::{Container, Field, Maybe, TaskDefinition, Text},
     document::{HOLE, Node, ParseError, Place, Step, Value, embedded_json},
 };
-use mesh::ecs_config::CONFIG_VARIABLE;
+use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
 #[derive(Debug)]

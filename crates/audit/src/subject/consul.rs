@@ -1,18 +1,17 @@
 //! The containers of a Consul task, by role.
 
-use semver::Version;
 use serde_json::Value;
 
 use super::{
+    Feature, Generation, Release,
     configuration::Configuration,
-    generation::Generation,
     image::{consul_ecs_version, release_of},
     names,
     roles::Roles,
 };
 use crate::{finding::Fix, versions::Program};
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
-use mesh::{ecs_config::GatewayKind, tags::SERVICE_NAME_TAG};
+use mesh::consul_ecs::{GatewayKind, SERVICE_NAME_TAG};
 
 /// A task definition of Consul's mesh.
 #[derive(Debug)]
@@ -56,17 +55,8 @@ impl<'d> ConsulTask<'d> {
             Some(holder) => Configuration::of(definition, holder),
             None => Configuration { content: Maybe::Unknown, place: definition.place.clone() },
         };
-        let version = [roles.control_plane, roles.mesh_init, roles.health_sync]
-            .into_iter()
-            .flatten()
-            .find_map(consul_ecs_version);
-        let is_gateway = describes_a_gateway(&configuration, version.as_ref());
-        let gateway = configuration.text("gateway.kind").and_then(|kind| match kind {
-            "mesh-gateway" => Some(GatewayKind::MeshGateway),
-            "api-gateway" => Some(GatewayKind::ApiGateway),
-            "terminating-gateway" => Some(GatewayKind::TerminatingGateway),
-            _ => None,
-        });
+        let is_gateway = describes_a_gateway(&configuration, roles.version());
+        let gateway = configuration.text("gateway.kind").and_then(GatewayKind::parse);
         let gateway = gateway.filter(|_| is_gateway);
         Some(Self {
             generation: roles.generation(&configuration),
@@ -102,13 +92,13 @@ impl<'d> ConsulTask<'d> {
     }
 
     /// The version of consul-ecs, by the image of mesh-init, the control plane or health-sync.
-    pub fn version(&self) -> Option<Version> {
+    pub fn version(&self) -> Option<Release> {
         let holders = [self.control_plane, self.mesh_init, self.health_sync];
         holders.into_iter().flatten().find_map(consul_ecs_version)
     }
 
     /// The release of consul-ecs, if the tag of an image names a single one.
-    pub fn release(&self) -> Option<Version> {
+    pub fn release(&self) -> Option<Release> {
         let mut releases = self.consul_ecs_containers().filter_map(release_of);
         releases.find(|(program, _)| *program == Program::ConsulEcs).map(|(_, release)| release)
     }
@@ -160,7 +150,7 @@ impl<'d> ConsulTask<'d> {
     pub fn is_run_by_flags(&self) -> bool {
         let is_flag = |word: &Field<Text>| word.known().is_some_and(|word| word.head().starts_with('-'));
         let has_flags = self.mesh_init.is_some_and(|mesh_init| mesh_init.command.items.iter().any(is_flag));
-        let is_older = self.version().is_some_and(|version| version < Version::new(0, 3, 0));
+        let is_older = self.version().is_some_and(|version| !Feature::Configuration.is_in(version));
         self.generation == Generation::Client
             && matches!(self.configuration.content, Maybe::Absent)
             && (has_flags || is_older)
@@ -203,11 +193,10 @@ impl<'d> ConsulTask<'d> {
     }
 }
 
-/// A configuration that also describes a service is ambiguous, except for the gateways of 0.5, which had a service with
-/// port 0.
-fn describes_a_gateway(configuration: &Configuration, version: Option<&Version>) -> bool {
+/// A configuration that also describes a service is ambiguous, unless gateways had a service with port 0.
+fn describes_a_gateway(configuration: &Configuration, version: Option<Release>) -> bool {
     let has = |path: &str| matches!(configuration.at(path), Maybe::Known(_));
-    let had_both = version.is_some_and(|version| version.minor < 6);
+    let had_both = version.is_some_and(|version| !Feature::GatewayWithoutService.is_in(version));
     let listens = configuration.number("service.port", 0) != Some(0);
     has("gateway") && (!has("service") || (had_both && !listens))
 }

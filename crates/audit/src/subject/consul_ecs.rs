@@ -1,12 +1,10 @@
 //! Where consul-ecs runs in a task: in the mesh's containers, or as the controller.
 
-use semver::Version;
-
 use super::{
+    ControllerKind, Release,
     configuration::Configuration,
     consul::ConsulTask,
-    controller::{Controller, ControllerKind},
-    generation::Generation,
+    controller::Controller,
     image::{consul_ecs_version, release_of},
 };
 use crate::finding::Draft;
@@ -21,13 +19,13 @@ pub struct ConsulEcs<'s, 'd> {
     /// The configuration, if its commands certainly read one.
     pub configuration: Option<&'s Configuration>,
     /// The version in the tag of the image.
-    pub version: Option<Version>,
+    pub version: Option<Release>,
     /// The release, if the tag names a single one.
-    pub release: Option<Version>,
+    pub release: Option<Release>,
     /// Whether the version has these commands; also if it is not known.
     pub fits: bool,
     /// Some version that has these commands.
-    pub presumed: Version,
+    pub presumed: Release,
 }
 
 impl<'s, 'd> ConsulEcs<'s, 'd> {
@@ -37,14 +35,10 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
             containers: consul.consul_ecs_containers().collect(),
             holder: consul.holder(),
             configuration: Some(&consul.configuration),
-            fits: version.as_ref().is_none_or(|version| consul.generation.fits(version)),
+            fits: version.is_none_or(|version| consul.generation.fits(version)),
             version,
             release: consul.release(),
-            presumed: match consul.generation {
-                Generation::Client => Version::new(0, 6, 0),
-                Generation::ControlPlane => Version::new(0, 7, 0),
-                Generation::Dataplane => Version::new(0, 8, 0),
-            },
+            presumed: consul.generation.releases().example(),
         }
     }
 
@@ -59,15 +53,15 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
     /// As the controller.
     pub(super) fn of_controller(controller: &'s Controller<'d>) -> Self {
         let version = consul_ecs_version(controller.container);
-        let fits = |version: &Version| controller.kind.is_none_or(|kind| kind.fits(version));
+        let fits = |version| controller.kind.is_none_or(|kind| kind.releases().contain(version));
         Self {
             containers: vec![controller.container],
             holder: Some(controller.container),
             configuration: (controller.kind == Some(ControllerKind::Controller)).then_some(&controller.configuration),
-            fits: version.as_ref().is_none_or(fits),
+            fits: version.is_none_or(fits),
             version,
             release: release_of(controller.container).map(|(_, release)| release),
-            presumed: Version::new(0, 7, 0),
+            presumed: ControllerKind::Controller.releases().since,
         }
     }
 }

@@ -8,14 +8,11 @@ mod consul_ecs;
 mod controller;
 mod credential;
 mod entry_point;
-mod generation;
 mod image;
 mod mount;
-pub mod names;
 mod observer;
 mod roles;
 mod settings;
-mod subcommand;
 mod task;
 
 pub use self::{
@@ -24,12 +21,15 @@ pub use self::{
     configuration::Configuration,
     consul::ConsulTask,
     consul_ecs::ConsulEcs,
-    controller::{Controller, ControllerKind},
+    controller::Controller,
     credential::{CREDENTIALS, secrets_in, sounds_secret},
     entry_point::EntryPoint,
-    generation::Generation,
-    image::{Image, Software, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, version_in},
+    image::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of},
     observer::{is_observer, workloads},
-    subcommand::subcommand,
+    roles::subcommand,
     task::Subject,
+};
+pub use mesh::{
+    consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names},
+    release::{Image, Release, Software},
 };

@@ -1,17 +1,10 @@
-//! The roles of the containers in Consul's mesh, by their names and commands.
-
-use semver::Version;
+//! The containers of Consul's mesh, by role.
 
 use super::{
-    configuration::Configuration,
-    controller::Controller,
-    generation::Generation,
-    image::{consul_ecs_version, is_consul_ecs},
-    names,
-    subcommand::subcommand,
+    Generation, Release, Subcommand, configuration::Configuration, controller::kind_of, image::consul_ecs_version,
 };
-use audit_read::definition::{Container, Maybe, TaskDefinition};
-use mesh::ecs_config::CONFIG_VARIABLE;
+use audit_read::definition::{Container, Field, List, Maybe, TaskDefinition, Text};
+use mesh::consul_ecs::{self, CONFIG_VARIABLE, Role, Words, configures_controller};
 
 #[derive(Default)]
 pub(super) struct Roles<'d> {
@@ -28,33 +21,19 @@ pub(super) struct Roles<'d> {
 
 impl<'d> Roles<'d> {
     pub(super) fn take(&mut self, definition: &TaskDefinition, container: &'d Container) {
-        let name = container.name.text().unwrap_or_default();
-        // With a wrapper as entry point, the command is usually still that of consul-ecs.
-        let command = match subcommand(container) {
-            Maybe::Known(command) => Some(command),
-            _ => container.command.texts().and_then(|words| words.first().copied()),
-        };
-        let is_named = [names::CONTROLLER, names::ACL_CONTROLLER].contains(&name);
-        let by_command = command.filter(|_| is_consul_ecs(container) && !is_named);
-        let slot = match (name, by_command) {
-            (names::MESH_INIT, _) => &mut self.mesh_init,
-            (names::CONTROL_PLANE, _) => &mut self.control_plane,
-            (names::HEALTH_SYNC, _) => &mut self.health_sync,
-            (names::CLIENT, _) => &mut self.client,
-            (names::SIDECAR_PROXY, _) => &mut self.sidecar_proxy,
-            (names::DATAPLANE, _) => &mut self.dataplane,
-            (names::DISCOVER_SERVERS, _) | (_, Some("discover-servers")) => return,
-            (_, Some("mesh-init")) => &mut self.mesh_init,
-            (_, Some("control-plane")) => &mut self.control_plane,
-            (_, Some("health-sync")) => &mut self.health_sync,
-            _ => {
+        let role = role_of(definition, container);
+        let slot = match role {
+            Role::MeshInit => &mut self.mesh_init,
+            Role::ControlPlane => &mut self.control_plane,
+            Role::HealthSync => &mut self.health_sync,
+            Role::Client => &mut self.client,
+            Role::SidecarProxy => &mut self.sidecar_proxy,
+            Role::Dataplane => &mut self.dataplane,
+            Role::DiscoverServers => return,
+            Role::Controller | Role::App => {
                 // The controller has a configuration too, and a container with an unknown command may be one.
-                let may_be_controller = || {
-                    Controller::in_container(definition, container).is_some()
-                        || Controller::may_be_in(definition, container)
-                };
-                let has_configuration = matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
-                self.has_configuration |= has_configuration && !may_be_controller();
+                let is_controller = role == Role::Controller || may_be_controller(definition, container);
+                self.has_configuration |= has_configuration(container) && !is_controller;
                 return self.apps.push(container);
             }
         };
@@ -69,6 +48,12 @@ impl<'d> Roles<'d> {
             || (self.sidecar_proxy.is_some() && self.client.is_some())
     }
 
+    /// The version of consul-ecs, by the image of the first container that has one.
+    pub(super) fn version(&self) -> Option<Release> {
+        let holders = [self.control_plane, self.mesh_init, self.health_sync];
+        holders.into_iter().flatten().find_map(consul_ecs_version)
+    }
+
     pub(super) fn generation(&self, configuration: &Configuration) -> Generation {
         if self.control_plane.is_some() {
             return Generation::ControlPlane;
@@ -80,12 +65,52 @@ impl<'d> Roles<'d> {
             return Generation::Client;
         }
         // Both proxies are missing: the image or the configuration may show the generation.
-        let holders = [self.mesh_init, self.health_sync];
-        let version = holders.into_iter().flatten().find_map(consul_ecs_version);
-        match version {
-            Some(version) if version < Version::new(0, 7, 0) => Generation::Client,
+        match self.version() {
+            Some(version) if Generation::Client.fits(version) => Generation::Client,
             None if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,
             Some(_) | None => Generation::Dataplane,
         }
     }
+}
+
+/// The role of a container, as [`mesh::consul_ecs`] decides it.
+pub(super) fn role_of(definition: &TaskDefinition, container: &Container) -> Role {
+    let configuration = Configuration::of(definition, container);
+    consul_ecs::Container {
+        configures_controller: configuration.json().is_some_and(configures_controller),
+        ..facts(container)
+    }
+    .role()
+}
+
+/// The subcommand of consul-ecs that a container runs.
+pub fn subcommand(container: &Container) -> Subcommand<'_> {
+    facts(container).subcommand()
+}
+
+fn facts(container: &Container) -> consul_ecs::Container<'_> {
+    consul_ecs::Container {
+        name: container.name.text(),
+        image: super::image_of(container),
+        entry_point: words(&container.entry_point),
+        command: words(&container.command),
+        has_configuration: has_configuration(container) || matches!(container.secret(CONFIG_VARIABLE), Maybe::Known(_)),
+        configures_controller: false,
+    }
+}
+
+fn words(list: &List<Field<Text>>) -> Words<'_> {
+    Words { known: list.items.iter().map(Field::text).collect(), is_complete: list.is_complete }
+}
+
+fn has_configuration(container: &Container) -> bool {
+    matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_))
+}
+
+/// Whether a container may run the controller, as far as its command and its configuration are known.
+fn may_be_controller(definition: &TaskDefinition, container: &Container) -> bool {
+    let configuration = Configuration::of(definition, container);
+    let has = |section: &str| matches!(configuration.at(section), Maybe::Known(_));
+    let may_run_it = subcommand(container) == Subcommand::Unknown || kind_of(container).is_some();
+    may_run_it && !has("service") && !has("gateway")
 }

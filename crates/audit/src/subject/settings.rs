@@ -1,6 +1,6 @@
 //! Settings that result from the containers and the configuration of a task.
 
-use super::{consul::ConsulTask, generation::Generation, image::consul_ecs_version};
+use super::{Generation, consul::ConsulTask, image::consul_ecs_version};
 use audit_read::definition::{Container, Maybe};
 
 impl<'d> ConsulTask<'d> {
@@ -28,7 +28,7 @@ impl<'d> ConsulTask<'d> {
     /// changes the images.
     pub fn has_images_of_its_generation(&self) -> bool {
         let mut versions = self.consul_ecs_containers().filter_map(consul_ecs_version);
-        !self.is_mixed() && versions.all(|version| self.generation.fits(&version))
+        !self.is_mixed() && versions.all(|version| self.generation.fits(version))
     }
 
     /// The port of the proxy's readiness check (dataplane generation). Zero means the default.
@@ -69,8 +69,8 @@ impl<'d> ConsulTask<'d> {
         Some(if port == 0 { default } else { port })
     }
 
-    /// Whether iptables rules redirect the app's traffic to the proxy. In consul-ecs from 0.8 on, it is on unless
-    /// `transparentProxy.enabled` is false; for gateways it is off.
+    /// Whether iptables rules redirect the app's traffic to the proxy. Without the setting, it is on in the
+    /// dataplane generation; for gateways it is off.
     pub fn is_transparent(&self) -> Option<bool> {
         if self.is_gateway || self.is_run_by_flags() {
             return Some(false);

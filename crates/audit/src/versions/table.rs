@@ -6,7 +6,7 @@ use semver::{Version, VersionReq};
 use serde::Deserialize;
 use toml::value::Datetime;
 
-use super::line::Line;
+use mesh::release::Release;
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and every test of the table parses it")]
 static TABLE: LazyLock<Table> =
@@ -38,14 +38,14 @@ pub struct Table {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Consul {
-    pub line: Line,
+    pub line: Release,
     /// The end of its support, in the edition that has the longest.
     pub supported_until: Support,
     /// The lines of Envoy that it supports.
-    pub envoy: Vec<Line>,
+    pub envoy: Vec<Release>,
     /// The lines of Consul Dataplane that it supports. None before 1.14.
     #[serde(default)]
-    pub dataplane: Vec<Line>,
+    pub dataplane: Vec<Release>,
     /// What HashiCorp demands before the servers are updated to this line, in one phrase.
     #[serde(default)]
     pub before: Option<String>,
@@ -59,18 +59,18 @@ pub struct Consul {
 pub enum Support {
     Day(Datetime),
     /// The release of another line.
-    Release(Line),
+    Line(Release),
 }
 
 /// A line of consul-ecs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ConsulEcs {
-    pub line: Line,
+    pub line: Release,
     /// Its newest release.
-    pub newest: Version,
+    pub newest: Release,
     /// The lines of Consul that it goes with.
-    pub consul: Vec<Line>,
+    pub consul: Vec<Release>,
     /// The pages that say so.
     pub sources: Vec<String>,
 }
@@ -79,9 +79,9 @@ pub struct ConsulEcs {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Dataplane {
-    pub line: Line,
+    pub line: Release,
     /// Its newest release.
-    pub newest: Version,
+    pub newest: Release,
     /// The Envoy in its images.
     pub envoy: Vec<Bundled>,
     /// The pages that say so.
@@ -95,7 +95,7 @@ pub struct Bundled {
     /// The releases of Consul Dataplane.
     pub releases: VersionReq,
     /// The line of Envoy.
-    pub line: Line,
+    pub line: Release,
 }
 
 /// A program of the mesh.
@@ -135,7 +135,7 @@ pub struct Defect {
     /// What to do, in one phrase.
     pub action: String,
     /// The release that corrects it, if there is one.
-    pub fixed_in: Option<Version>,
+    pub fixed_in: Option<Release>,
     /// Whether the controller of consul-ecs has it, and not the tasks of the mesh.
     #[serde(default, rename = "of-controller")]
     pub is_of_controller: bool,
@@ -143,4 +143,16 @@ pub struct Defect {
     pub rule: Option<String>,
     /// The pages that say so.
     pub sources: Vec<String>,
+}
+
+/// Whether a requirement of the table matches a release.
+pub(super) fn matches(requirement: &VersionReq, release: Release) -> bool {
+    requirement.matches(&Version::new(release.major, release.minor, release.patch.unwrap_or_default()))
+}
+
+impl Defect {
+    /// Whether a release has the defect.
+    pub fn is_in(&self, release: Release) -> bool {
+        matches(&self.releases, release)
+    }
 }

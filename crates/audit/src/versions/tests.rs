@@ -1,14 +1,21 @@
 //! The table parses, is sorted, and contradicts itself nowhere.
 
 use super::*;
-use crate::rules::rule;
+use crate::{
+    rules::rule,
+    subject::{Feature, Generation},
+};
 
-fn version(text: &str) -> Version {
+fn release(text: &str) -> Release {
     text.parse().unwrap()
 }
 
-fn line(text: &str) -> Line {
-    text.parse().unwrap()
+fn with_dataplane(release: Release) -> bool {
+    Feature::Dataplane.is_in(release)
+}
+
+fn with_mesh_init(release: Release) -> bool {
+    Generation::Dataplane.fits(release)
 }
 
 #[test]
@@ -39,7 +46,7 @@ fn rows_are_sorted_and_refer_to_others() {
             let servers = consul_of(program, line).unwrap();
             assert!(!servers.is_empty(), "{program} {line} goes with no Consul");
             assert!(servers.is_sorted() && servers.iter().all(|line| consul(*line).is_some()), "{program} {line}");
-            assert!(newest_of(program, line).is_none_or(|newest| Line::of(newest) == line), "{program} {line}");
+            assert!(newest_of(program, line).is_none_or(|newest| newest.in_line() == line), "{program} {line}");
         }
     }
     for row in &table().consul {
@@ -47,7 +54,7 @@ fn rows_are_sorted_and_refer_to_others() {
         assert!(row.dataplane.is_sorted() && row.envoy.is_sorted(), "Consul {}", row.line);
         assert!(
             matches!(&row.supported_until, Support::Day(day) if day.date.is_some() && day.time.is_none())
-                || matches!(row.supported_until, Support::Release(until) if until > row.line)
+                || matches!(row.supported_until, Support::Line(until) if until > row.line)
         );
     }
 }
@@ -70,7 +77,7 @@ fn a_defect_has_an_own_name_and_an_end_after_its_last_release() {
     once.dedup();
     assert_eq!(once.len(), ids.len());
     for defect in &table().defects {
-        let ended = defect.fixed_in.as_ref().is_none_or(|fixed| !defect.releases.matches(fixed));
+        let ended = defect.fixed_in.as_ref().is_none_or(|fixed| !defect.is_in(*fixed));
         assert!(ended, "{}: fixed in a release that has it", defect.id);
         assert!(defect.rule.as_deref().is_none_or(|id| rule(id).is_some()), "{}: its rule", defect.id);
         for phrase in [&defect.what, &defect.action] {
@@ -82,32 +89,31 @@ fn a_defect_has_an_own_name_and_an_end_after_its_last_release() {
 
 #[test]
 fn lines_go_together_if_one_consul_goes_with_both() {
-    let pair = |one: &str, other: &str| supports((Program::ConsulEcs, line(one)), (Program::Dataplane, line(other)));
+    let pair =
+        |one: &str, other: &str| supports((Program::ConsulEcs, release(one)), (Program::Dataplane, release(other)));
     assert_eq!(pair("0.9", "1.6"), Some(true));
     assert_eq!(pair("0.9", "2.0"), Some(false));
     assert_eq!(pair("0.7", "1.3"), Some(true));
     assert_eq!(pair("0.6", "1.6"), Some(true), "Consul 1.15 in its LTS release");
     assert_eq!(pair("0.99", "1.3"), None);
-    assert_eq!(supports((Program::ConsulEcs, line("0.10")), (Program::Consul, line("2.0"))), Some(true));
-    assert_eq!(supports((Program::ConsulEcs, line("0.8")), (Program::Consul, line("2.0"))), Some(false));
+    assert_eq!(supports((Program::ConsulEcs, release("0.10")), (Program::Consul, release("2.0"))), Some(true));
+    assert_eq!(supports((Program::ConsulEcs, release("0.8")), (Program::Consul, release("2.0"))), Some(false));
 }
 
 #[test]
 fn support_ends_on_a_day_or_with_a_release() {
-    assert_eq!(has_ended(Program::Consul, line("1.17")), Some(true));
-    assert_eq!(has_ended(Program::Consul, line("1.18")), Some(true));
-    assert_eq!(has_ended(Program::Consul, line("1.21")), Some(false));
-    assert_eq!(has_ended(Program::ConsulEcs, line("0.8")), Some(true));
-    assert_eq!(has_ended(Program::ConsulEcs, line("0.9")), Some(false));
-    assert_eq!(has_ended(Program::Dataplane, line("1.5")), Some(true));
-    assert_eq!(has_ended(Program::Dataplane, line("9.9")), None);
+    assert_eq!(has_ended(Program::Consul, release("1.17")), Some(true));
+    assert_eq!(has_ended(Program::Consul, release("1.18")), Some(true));
+    assert_eq!(has_ended(Program::Consul, release("1.21")), Some(false));
+    assert_eq!(has_ended(Program::ConsulEcs, release("0.8")), Some(true));
+    assert_eq!(has_ended(Program::ConsulEcs, release("0.9")), Some(false));
+    assert_eq!(has_ended(Program::Dataplane, release("1.5")), Some(true));
+    assert_eq!(has_ended(Program::Dataplane, release("9.9")), None);
 }
 
 #[test]
 fn a_defect_begins_and_ends_with_its_releases() {
-    let has = |release: &str, id: &str| {
-        defects_of(Program::ConsulEcs, &version(release)).iter().any(|defect| defect.id == id)
-    };
+    let has = |text: &str, id: &str| defects_of(Program::ConsulEcs, release(text)).iter().any(|defect| defect.id == id);
     assert!(!has("0.8.1", "ecs-critical-overwritten"));
     assert!(has("0.9.1", "ecs-critical-overwritten"));
     assert!(!has("0.9.2", "ecs-critical-overwritten") && has("0.9.2", "ecs-writes-every-second"));
@@ -116,17 +122,17 @@ fn a_defect_begins_and_ends_with_its_releases() {
 
 #[test]
 fn an_image_of_the_dataplane_has_an_envoy_if_it_is_known() {
-    assert_eq!(bundled_envoy(&version("1.1.10")), Some(line("1.26")));
-    assert_eq!(bundled_envoy(&version("1.8.17")), Some(line("1.38")));
-    assert_eq!(bundled_envoy(&version("1.8.12")), None);
+    assert_eq!(bundled_envoy(release("1.1.10")), Some(release("1.26")));
+    assert_eq!(bundled_envoy(release("1.8.17")), Some(release("1.38")));
+    assert_eq!(bundled_envoy(release("1.8.12")), None);
 }
 
 #[test]
 fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
-    let (consul_ecs, dataplane) = newest_pair_for(&[line("2.0")], FIRST_WITHOUT_CONTROL_PLANE).unwrap();
-    assert_eq!((consul_ecs, dataplane), (&version("0.10.1"), &version("2.0.4")));
+    let (consul_ecs, dataplane) = newest_pair_for(&[release("2.0")], with_mesh_init).unwrap();
+    assert_eq!((consul_ecs, dataplane), (release("0.10.1"), release("2.0.4")));
     for (program, release) in [(Program::ConsulEcs, consul_ecs), (Program::Dataplane, dataplane)] {
-        assert_eq!(has_ended(program, Line::of(release)), Some(false));
+        assert_eq!(has_ended(program, release.in_line()), Some(false));
         let by_release = |defect: &&Defect| defect.rule.as_deref() == Some("consul-release-defect");
         assert!(!defects_of(program, release).iter().any(by_release));
     }
@@ -134,32 +140,22 @@ fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
 
 #[test]
 fn a_pair_goes_with_all_lines_of_consul_that_are_asked_for() {
-    let pair = |consul: &[&str], first: Line| {
-        let consul: Vec<Line> = consul.iter().map(|text| line(text)).collect();
-        newest_pair_for(&consul, first).map(|(consul_ecs, dataplane)| format!("{consul_ecs} {dataplane}"))
+    let pair = |consul: &[&str], among: fn(Release) -> bool| {
+        let consul: Vec<Release> = consul.iter().map(|text| release(text)).collect();
+        newest_pair_for(&consul, among).map(|(consul_ecs, dataplane)| format!("{consul_ecs} {dataplane}"))
     };
-    assert_eq!(pair(&["1.20", "1.22"], FIRST_WITH_DATAPLANE).as_deref(), Some("0.9.4 1.7.11"));
-    assert_eq!(pair(&["1.22"], FIRST_WITH_DATAPLANE).as_deref(), Some("0.10.1 1.9.12"));
-    assert_eq!(pair(&["1.17"], FIRST_WITH_DATAPLANE).as_deref(), Some("0.7.3 1.4.6"));
-    assert_eq!(pair(&["1.17"], FIRST_WITHOUT_CONTROL_PLANE), None);
-    assert_eq!(pair(&["1.15"], FIRST_WITH_DATAPLANE), None, "consul-ecs 0.6 has client agents");
-    assert_eq!(pair(&["1.17", "1.18"], FIRST_WITH_DATAPLANE), None);
-}
-
-#[test]
-fn a_version_has_a_line() {
-    for (text, expected) in
-        [("2.0", "2.0"), ("1.21.4", "1.21"), ("v1.21.4", "1.21"), ("1.21.4+ent", "1.21"), ("1.22.0-rc1", "1.22")]
-    {
-        assert_eq!(Line::of_version(text), Ok(line(expected)), "{text}");
-    }
-    for text in ["", "2", "1.x", "1.21.4.5", "latest"] {
-        assert!(Line::of_version(text).unwrap_err().to_string().contains("such as 2.0"), "{text}");
-    }
+    assert_eq!(pair(&["1.20", "1.22"], with_dataplane).as_deref(), Some("0.9.4 1.7.11"));
+    assert_eq!(pair(&["1.22"], with_dataplane).as_deref(), Some("0.10.1 1.9.12"));
+    assert_eq!(pair(&["1.17"], with_dataplane).as_deref(), Some("0.7.3 1.4.6"));
+    assert_eq!(pair(&["1.17"], with_mesh_init), None);
+    assert_eq!(pair(&["1.15"], with_dataplane), None, "consul-ecs 0.6 has client agents");
+    assert_eq!(pair(&["1.17", "1.18"], with_dataplane), None);
 }
 
 #[test]
 fn servers_need_a_release_and_a_licence_before_consul_2() {
-    assert!(before(line("2.0")).is_some_and(|demand| demand.contains("1.21.7") && demand.contains("license of IBM")));
-    assert_eq!(before(line("1.22")), None);
+    assert!(
+        before(release("2.0")).is_some_and(|demand| demand.contains("1.21.7") && demand.contains("license of IBM"))
+    );
+    assert_eq!(before(release("1.22")), None);
 }

@@ -2,7 +2,9 @@
 
 use std::{env, fmt::Write as _, fs, path::Path};
 
-use audit::versions::{Line, Program, Support, bundled_envoy, has_ended, lines_of, newest_of, supports, table};
+use audit::versions::{Program, Support, bundled_envoy, has_ended, lines_of, newest_of, supports, table};
+
+use mesh::release::Release;
 
 const MARK: &str = "<!-- The rest is written by `make pages`";
 
@@ -38,8 +40,8 @@ fn what_goes_together() -> String {
         let support = match (&row.supported_until, has_ended(Program::Consul, row.line)) {
             (Support::Day(day), Some(true)) => format!("ended on {day}"),
             (Support::Day(day), _) => format!("until {day}"),
-            (Support::Release(line), Some(true)) => format!("ended with {line}"),
-            (Support::Release(line), _) => format!("until {line}"),
+            (Support::Line(line), Some(true)) => format!("ended with {line}"),
+            (Support::Line(line), _) => format!("until {line}"),
         };
         let cells = [listed(consul_ecs), listed(row.dataplane.iter().copied()), listed(row.envoy.iter().copied())];
         writeln!(out, "| {} | {support} | {} | {} |", row.line, cells.join(" | "), links(&row.sources)).unwrap();
@@ -60,7 +62,7 @@ fn what_goes_together() -> String {
     out
 }
 
-fn sources_of(program: Program, wanted: Line) -> &'static [String] {
+fn sources_of(program: Program, wanted: Release) -> &'static [String] {
     let table = table();
     match program {
         Program::Consul => &table.consul.iter().find(|row| row.line == wanted).unwrap().sources,
@@ -96,7 +98,7 @@ fn known_defects() -> String {
     out
 }
 
-fn listed(lines: impl Iterator<Item = Line>) -> String {
+fn listed(lines: impl Iterator<Item = Release>) -> String {
     let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
     if lines.is_empty() { "–".to_owned() } else { lines.join(", ") }
 }

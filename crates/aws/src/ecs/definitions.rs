@@ -18,9 +18,11 @@ use jiff::Timestamp;
 use lru::LruCache;
 use mesh::{
     arn::TaskDefinitionArn,
+    consul_ecs::{
+        CONFIG_VARIABLE, Programs, REGION_VARIABLE, Registrar, RegistrarContainer, Role, configures_controller,
+    },
     definition::TaskDefinition,
-    ecs_config::{CONFIG_VARIABLE, REGION_VARIABLE},
-    program::{Program, Programs, Registrar, RegistrarContainer, Release, is_controller},
+    release::Image,
     secret_reference::SecretReference,
 };
 
@@ -140,21 +142,47 @@ fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutpu
 fn read_programs(containers: &[ContainerDefinition]) -> Programs {
     let mut programs = Programs::default();
     for container in containers {
-        let name = container.name().unwrap_or_default();
+        let name = || container.name().unwrap_or_default().to_owned();
         programs.sets_token |= sets_token(container);
-        if is_controller(container.image().unwrap_or_default(), container.command()) {
-            programs.controller = Some(name.to_owned());
-        }
-        match Program::of(name, container.command()) {
-            Some(Program::Registers(registrar)) => {
-                programs.registrar = Some(read_registrar(container, registrar));
-                programs.release = container.image().and_then(Release::of_image);
+        let registrar = match role_of(container) {
+            Some(Role::MeshInit) => Registrar::MeshInit,
+            Some(Role::ControlPlane) => Registrar::ControlPlane,
+            Some(Role::HealthSync) => {
+                programs.health_sync = Some(name());
+                continue;
             }
-            Some(Program::SyncsHealth) => programs.health_sync = Some(name.to_owned()),
-            None => {}
-        }
+            Some(Role::Controller) => {
+                programs.controller = Some(name());
+                continue;
+            }
+            _ => continue,
+        };
+        programs.registrar = Some(read_registrar(container, registrar));
+        // A mirror may number its images in another way.
+        let release = container.image().and_then(|image| Image::parse(image).consul_ecs_version());
+        programs.release = release.filter(|release| registrar.generation().fits(*release));
     }
     programs
+}
+
+fn role_of(container: &ContainerDefinition) -> Option<Role> {
+    let configuration = variable(container, CONFIG_VARIABLE);
+    let json = configuration.and_then(|json| serde_json::from_str::<serde_json::Value>(json).ok());
+    let facts = mesh::consul_ecs::Container {
+        name: container.name(),
+        image: container.image().map(Image::parse),
+        entry_point: container.entry_point().into(),
+        command: container.command().into(),
+        has_configuration: configuration.is_some()
+            || container.secrets().iter().any(|secret| secret.name() == CONFIG_VARIABLE)
+            || !container.environment_files().is_empty(),
+        configures_controller: json.as_ref().is_some_and(configures_controller),
+    };
+    facts.running()
+}
+
+fn variable<'c>(container: &'c ContainerDefinition, name: &str) -> Option<&'c str> {
+    container.environment().iter().find(|variable| variable.name() == Some(name))?.value()
 }
 
 /// Whether the container gets a Consul token from its definition, or may get one: an environment file, which is not read, may
@@ -166,10 +194,7 @@ fn sets_token(container: &ContainerDefinition) -> bool {
 }
 
 fn read_registrar(container: &ContainerDefinition, registrar: Registrar) -> RegistrarContainer {
-    let value = |name: &str| {
-        let variable = container.environment().iter().find(|variable| variable.name() == Some(name));
-        variable.and_then(|variable| variable.value()).map(str::to_owned)
-    };
+    let value = |name: &str| variable(container, name).map(str::to_owned);
     let is_secret = |secret: &Secret| [CONFIG_VARIABLE, REGION_VARIABLE].contains(&secret.name());
     RegistrarContainer {
         name: container.name().unwrap_or_default().to_owned(),
@@ -198,7 +223,25 @@ fn secrets_of(containers: &[ContainerDefinition]) -> Vec<SecretReference> {
 mod tests {
     use aws_sdk_ecs::types::{EnvironmentFile, EnvironmentFileType, KeyValuePair};
 
+    use mesh::release::Release;
+
     use super::*;
+
+    #[test]
+    fn last_container_that_registers_the_task_counts() {
+        let container = |name: &str, image: &str| {
+            let variable = KeyValuePair::builder().name(CONFIG_VARIABLE).value("{}").build();
+            let container = ContainerDefinition::builder().name(name).image(image).command("mesh-init");
+            container.environment(variable).build()
+        };
+        let of = |image: &str| read_programs(&[container("a", "consul-ecs:0.8.1"), container("b", image)]);
+        let programs = of("hashicorp/consul-ecs:0.9.0");
+        assert_eq!(programs.registrar.unwrap().name, "b");
+        assert_eq!(programs.release, Some(Release::new(0, 9, 0)));
+        for image in ["mirror/consul-ecs:0.3", "mirror/mesh:0.9.0"] {
+            assert_eq!(of(image).release, None, "{image}");
+        }
+    }
 
     #[test]
     fn container_that_may_get_a_token_of_its_own_is_told_by_its_definition() {

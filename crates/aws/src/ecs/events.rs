@@ -10,10 +10,8 @@ use serde_json::Value;
 
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    field::InvalidField,
-    phase::TaskPhase,
-    task::TaskChange,
-    task_end::{ContainerEnd, TaskEnd},
+    names::InvalidField,
+    task::{ContainerEnd, TaskChange, TaskEnd, TaskPhase},
 };
 
 /// The `source` of ECS's events.

@@ -24,9 +24,8 @@ use jiff::Timestamp;
 use lru::LruCache;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::TaskDefinition,
-    field::InvalidField,
-    tags::Tags,
+    definition::{Tags, TaskDefinition},
+    names::InvalidField,
 };
 
 pub use self::{

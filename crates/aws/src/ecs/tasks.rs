@@ -16,11 +16,9 @@ use aws_sdk_ecs::{
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
-    ecs_config::{CONFIG_VARIABLE, REGION_VARIABLE},
-    field::InvalidField,
-    phase::TaskPhase,
-    task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
-    task_end::{ContainerEnd, TaskEnd},
+    consul_ecs::{CONFIG_VARIABLE, REGION_VARIABLE},
+    names::InvalidField,
+    task::{ContainerEnd, ContainerHealth, DescribedTask, Placement, TaskContainer, TaskEnd, TaskPhase},
 };
 
 use super::{AwsEcs, DESCRIBE_LIMIT, EcsError, only_missing, tags, timestamp};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mesh::{
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
-    registration::TASK_ID_META,
+    consul_ecs::TASK_ID_META,
     tenancy::Tenancy,
 };
 use serde::Deserialize;

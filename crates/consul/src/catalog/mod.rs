@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, ServiceInstance},
-    registration::{Registration, TASK_ID_META},
-    service_name::ServiceName,
+    consul_ecs::{Registration, TASK_ID_META},
+    names::ServiceName,
     tenancy::{Tenancy, TenancyName},
 };
 use serde_json::{Value, json};

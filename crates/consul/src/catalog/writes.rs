@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use mesh::{
     catalog::{HealthCheck, ServiceInstance},
-    registration::{DestinationType, Expose, ExposedPath, MeshGateway, Proxy, Registration, ServiceAddress, Upstream},
+    consul_ecs::{DestinationType, Expose, ExposedPath, MeshGateway, Proxy, Registration, ServiceAddress, Upstream},
     tenancy::Tenancy,
 };
 use serde_json::{Map, Value, json};

@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError, OwnEvent};
 use mesh::{
-    identity::MeshService,
-    mode::Mode,
+    definition::MeshService,
+    settings::Mode,
     tenancy::Tenancy,
     token::{AccessorId, TokenHolder},
 };

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use consul::{ConsulError, Permissions};
 use mesh::{
-    action::{Action, Planned},
     arn::TaskArn,
     catalog::{AgentStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, Member, ServiceInstance},
-    definition::DATAPLANE,
-    mode::Mode,
-    permission::OPERATOR,
+    consul_ecs::names::DATAPLANE,
+    permissions::OPERATOR,
+    plan::{Action, Planned},
+    settings::Mode,
     time::elapsed,
 };
 use report::{LogAction, LogLine};

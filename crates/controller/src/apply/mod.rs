@@ -8,11 +8,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use aws::queue::MessageSender;
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
-    action::{Action, Planned},
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    field::InvalidField,
     lifecycle::Idle,
+    names::InvalidField,
+    plan::{Action, Planned},
     secret::{Retirement, StoredSecret},
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},

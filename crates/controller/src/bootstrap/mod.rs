@@ -17,10 +17,10 @@ use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
     cluster_selection::ClusterSelection,
-    field::InvalidField,
+    names::InvalidField,
+    settings::TokenMode,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
-    token_mode::TokenMode,
 };
 
 pub use self::{

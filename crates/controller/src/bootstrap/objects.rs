@@ -13,9 +13,9 @@
 use consul::{Fields, Kind, Object, fields};
 use mesh::{
     arn::ClusterArn,
-    login::{GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
+    consul_ecs::{GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
+    settings::TokenMode,
     tenancy::{Tenancy, TenancyName},
-    token_mode::TokenMode,
 };
 use serde_json::{Value, json};
 

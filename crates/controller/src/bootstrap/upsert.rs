@@ -7,7 +7,7 @@
 use std::{slice, sync::Arc, time::Duration};
 
 use consul::{ConsulBootstrap, ConsulError, Kind, Object};
-use mesh::{mode::Mode, token_mode::TokenMode};
+use mesh::settings::{Mode, TokenMode};
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 

@@ -13,10 +13,8 @@ use std::{
 use aws::queue::MessageVisibility;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
-    phase::TaskPhase,
     plan::plan,
-    task::{MeshTask, TaskChange},
-    task_end::ContainerEnd,
+    task::{ContainerEnd, MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
     time::elapsed,
 };

@@ -1,5 +1,5 @@
 use super::*;
-use mesh::phase::TaskPhase;
+use mesh::task::TaskPhase;
 
 /// How often the template lets a message be received (`maxReceiveCount`).
 const RECEIVES: u32 = 14;

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::EcsError;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    definition::Tags,
     idleness::{Idleness, ServiceTask, TaskListing, judge},
-    tags::Tags,
     token::TokenHolder,
 };
 use report::{LogAction, LogLine, LogOutcome};

@@ -8,8 +8,8 @@ use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
     guard::corrections::{Corrections, HeldBack},
-    phase::TaskPhase,
     repair::Catalog,
+    task::TaskPhase,
     tenancy::Tenancy,
 };
 use report::{Blocked, Waiting};

@@ -8,8 +8,8 @@ use mesh::{
     arn::{ClusterArn, TaskArn},
     broken::{Broken, LoginTokens},
     catalog::{DrainReason, HealthCheck},
-    observed::Observed,
-    registration::Registration,
+    consul_ecs::Registration,
+    plan::Observed,
     repair::{Catalog, Difference, NotRepaired, Statuses, TaskFacts},
 };
 use report::{CheckStatus, ClusterReport, PlannedAction, Skipped};

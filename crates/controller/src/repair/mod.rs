@@ -22,9 +22,9 @@ use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     guard::corrections::Corrections,
-    phase::TaskPhase,
-    repair::{Catalog, NotRepaired, RepairMode, opts_out},
-    task::DescribedTask,
+    repair::{Catalog, NotRepaired, opts_out},
+    settings::RepairMode,
+    task::{DescribedTask, TaskPhase},
 };
 use report::{LogAction, LogLine};
 use tokio::time::Instant;

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use mesh::{mode::Mode, token_mode::TokenMode};
+use mesh::settings::{Mode, TokenMode};
 
 use super::*;
 

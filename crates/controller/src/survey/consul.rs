@@ -7,16 +7,14 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
     definition::Losses,
-    login::LoginMark,
-    mark::{self, HolderMark},
-    observed::Observed,
-    phase::TaskPhase,
+    mark::{self, HolderMark, LoginMark},
+    plan::Observed,
     repair::NodeReading,
     secret::StoredSecret,
-    task::MeshTask,
+    settings::TokenMode,
+    task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
-    token_mode::TokenMode,
 };
 
 use super::{

@@ -11,7 +11,7 @@ use mesh::{
     cluster_selection::ClusterSelection,
     definition::TaskDefinition,
     guard,
-    observed::Observed,
+    plan::Observed,
     repair::NodeReading,
     secret::Trigger,
     task::DescribedTask,

@@ -12,13 +12,12 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use aws::queue::MessageSender;
 use mesh::{
-    action::Planned,
     arn::ClusterArn,
     guard::{Divided, Guard, MaxDeletePercent, Wait},
-    plan::{plan, waiting_tokens},
-    repair::{NodeReading, RepairMode},
-    rules::Rules,
+    plan::{Planned, plan, waiting_tokens},
+    repair::NodeReading,
     secret::Trigger,
+    settings::{PlanSettings, RepairMode},
     tenancy::Tenancy,
 };
 use report::{LogAction, LogLine, LogOutcome, PlannedAction, SweepReport};
@@ -143,8 +142,8 @@ impl Sweep {
     }
 
     /// The rules of the sweep's plan. Every read is later than the start of the survey.
-    fn rules(&self, survey: &Survey, order: &SweepOrder) -> Rules<'_> {
-        Rules { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) }
+    fn rules(&self, survey: &Survey, order: &SweepOrder) -> PlanSettings<'_> {
+        PlanSettings { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) }
     }
 
     /// The nodes of existing clusters that Consul does not have.

@@ -6,13 +6,12 @@ use std::{
 };
 
 use mesh::{
-    action::{Action, Planned},
     arn::{ClusterArn, TaskArn},
     cluster_selection::ClusterSelection,
     guard::{Divided, Wait, concerns},
     mark::HolderMark,
-    plan::WaitingToken,
-    service_name::ServiceName,
+    names::ServiceName,
+    plan::{Action, Planned, WaitingToken},
     time::elapsed,
     token::TokenHolder,
 };

@@ -8,14 +8,14 @@ use consul::Token;
 use jiff::Timestamp;
 use mesh::{
     arn::TaskArn,
-    field::InvalidField,
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::{HolderMark, is_token_of},
+    names::InvalidField,
     plan::is_awaited,
     secret::{Retirement, SecretState, StoredSecret},
+    settings::TokenMode,
     tenancy::Tenancy,
     token::{AccessorId, TokenHolder},
-    token_mode::TokenMode,
 };
 use report::{LogAction, LogLine, LogOutcome};
 use telemetry::Counted;

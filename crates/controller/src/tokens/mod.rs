@@ -13,13 +13,12 @@ use aws::{
 use consul::Acl;
 use mesh::{
     arn::ClusterArn,
-    field::InvalidField,
-    reserved_secret,
-    rules::Rules,
+    names::InvalidField,
     secret::{Retirement, StoredSecret},
+    secret_name,
+    settings::{PlanSettings, TokenMode},
     task::TaskChange,
     token::{ListedToken, TokenHolder},
-    token_mode::TokenMode,
 };
 use report::{LogAction, LogLine, LogOutcome};
 
@@ -44,7 +43,7 @@ pub(crate) struct Tokens {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) tasks: TaskReader,
-    /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
+    /// Until when a holder's token is valid without a read: see [`mesh::time::Bounds::cached_until`].
     pub(crate) cached_until: TimestampCache<TokenHolder>,
     pub(crate) announcer: Arc<Announcer>,
 }
@@ -134,7 +133,7 @@ impl Tokens {
     /// A secret of another kind has this name; or a service whose secret has the name of the client token's.
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Reconciliation<'a>, InvalidField> {
         let name = self.scope.names.of(holder);
-        reserved_secret::check(&name, &self.scope.names.start())?;
+        secret_name::check_reserved(&name, &self.scope.names.start())?;
         match holder.service() {
             Some(service) if self.scope.names.is_reserved(holder) => Err(InvalidField::new(
                 "service name",
@@ -158,7 +157,7 @@ impl Tokens {
         }
     }
 
-    fn rules(&self) -> Rules<'_> {
+    fn rules(&self) -> PlanSettings<'_> {
         self.scope.rules(self.clock.now())
     }
 }

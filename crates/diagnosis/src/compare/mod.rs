@@ -12,7 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName, time::elapsed};
+use mesh::{mark::HolderMark, names::ServiceName, task::TaskPhase, time::elapsed};
 use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use mesh::{
-    mode::Mode,
+    settings::Mode,
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken},
 };

@@ -7,7 +7,11 @@ use aws::{
     installation::Mapping,
     queue::FailedMessage,
 };
-use mesh::{arn::TaskId, field::InvalidField, phase::TaskPhase, task::TaskChange};
+use mesh::{
+    arn::TaskId,
+    names::InvalidField,
+    task::{TaskChange, TaskPhase},
+};
 use report::{Envelope, ReconcileOrder};
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ mod tests;
 
 use aws::installation::{DeployedStack, Invoked, Resources};
 use mesh::{
-    mode::Mode,
-    permission::{Permission, required, required_to_observe},
+    permissions::{Permission, required, required_to_observe},
+    settings::Mode,
 };
 use report::{CheckReport, ErrorLabel, Problem, ReconcileOrder};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ const TOKEN: &str = "consul-token";
 const SET_UP: &str = "consul-set-up";
 const ROLES: &str = "roles";
 const SWEEP: &str = "sweep";
-/// [`mesh::permission::OPERATOR`] is optional where client agents may exist.
+/// [`mesh::permissions::OPERATOR`] is optional where client agents may exist.
 const KEEP_OPERATOR: &str =
     ". Keep operator = \"write\" if tasks run client agents: without it, the nodes of dead agents stay";
 

@@ -20,7 +20,7 @@ use aws::{
 };
 use consul::{HttpConsul, Permissions as _, Release as _};
 use jiff::Timestamp;
-use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::required, tenancy::Tenancy};
+use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permissions::required, tenancy::Tenancy};
 use report::CheckReport;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! The checks of the stack, and of what else manages its clusters: other stacks, and controllers of consul-ecs.
 
 use aws::installation::DeployedStack;
-use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, field::InvalidField, mode::Mode};
+use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidField, settings::Mode};
 
 use super::{
     Check, CheckOutcome, Read,

@@ -2,7 +2,7 @@
 
 use aws::installation::{Caller, TopicKey, Trail};
 use consul::{ConsulError, OwnToken};
-use mesh::permission::Permission;
+use mesh::permissions::Permission;
 use semver::Version;
 use serde_json::Value;
 

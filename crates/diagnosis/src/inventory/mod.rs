@@ -13,7 +13,7 @@ use audit_read::{
 };
 use aws::ecs::{DefinitionState, ServiceState, TaskState};
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, definition::DATAPLANE, identity::MeshService, phase::TaskPhase};
+use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, definition::MeshService, task::TaskPhase};
 use serde::Serialize;
 
 use crate::observed::{Observed, ObservedCluster};

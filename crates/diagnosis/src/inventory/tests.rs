@@ -8,9 +8,8 @@ use std::{
 use aws::ecs::TaskHistory;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
-    definition::TaskDefinition,
-    program::{Programs, Registrar, RegistrarContainer},
-    tags::Tags,
+    consul_ecs::{Programs, Registrar, RegistrarContainer},
+    definition::{Tags, TaskDefinition},
     task::{DescribedTask, Placement},
     tenancy::Tenancy,
 };

@@ -7,7 +7,7 @@ mod tests;
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed};
+use mesh::{arn::TaskDefinitionArn, definition::MeshService, task::TaskPhase, tenancy::TenancyName, time::elapsed};
 use serde::Serialize;
 
 use self::task::{Leftover, gap};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck, OtherService, ServiceInstance},
-    phase::TaskPhase,
-    tags::REPAIR_TAG,
-    task::{ContainerHealth, TaskContainer},
+    repair::REPAIR_TAG,
+    task::{ContainerHealth, TaskContainer, TaskPhase},
 };
 
 use super::*;

@@ -3,13 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use audit::{
-    subject::version_in,
-    versions::{
-        FIRST_WITH_DATAPLANE, Line, Program, before, bundled_envoy, consul_of, envoy_of, lines_of, newest_pair_for,
-        table,
-    },
-};
+use audit::versions::{Program, before, bundled_envoy, consul_of, envoy_of, lines_of, newest_pair_for, table};
+use mesh::{consul_ecs::Feature, release::Release};
 use serde::Serialize;
 
 use crate::inventory::{Generation, InventoryRow, UNKNOWN, UNTAGGED};
@@ -81,15 +76,15 @@ pub enum UpgradeError {
     #[error("Consul {line} is not in the table of {}, which has {}", table().as_of, all_lines())]
     NotInTheTable {
         /// The line.
-        line: Line,
+        line: Release,
     },
     /// The servers are newer than the target.
     #[error("Consul's servers have {from}, which is newer than {target}: a downgrade is not supported")]
     Downgrade {
         /// The line of the servers.
-        from: Line,
+        from: Release,
         /// The target.
-        target: Line,
+        target: Release,
     },
 }
 
@@ -101,7 +96,7 @@ fn all_lines() -> String {
 ///
 /// # Errors
 /// The table does not have one of the lines, or `from` is newer.
-pub fn upgrade(rows: &[InventoryRow], from: Option<Line>, target: Line) -> Result<UpgradeReport, UpgradeError> {
+pub fn upgrade(rows: &[InventoryRow], from: Option<Release>, target: Release) -> Result<UpgradeReport, UpgradeError> {
     let known = lines_of(Program::Consul);
     if let Some(line) = [Some(target), from].into_iter().flatten().find(|line| !known.contains(line)) {
         return Err(UpgradeError::NotInTheTable { line });
@@ -118,8 +113,8 @@ pub fn upgrade(rows: &[InventoryRow], from: Option<Line>, target: Line) -> Resul
             found.push(Blocker { row: RowName::of(row), reasons });
         }
     }
-    let is_ahead = |line: &&Line| **line <= target && from.map_or(**line == target, |from| **line > from);
-    let note = |line: &Line| before(*line).map(|demand| format!("Before Consul {line}: {demand}"));
+    let is_ahead = |line: &&Release| **line <= target && from.map_or(**line == target, |from| **line > from);
+    let note = |line: &Release| before(*line).map(|demand| format!("Before Consul {line}: {demand}"));
     Ok(UpgradeReport {
         target: target.to_string(),
         from: from.map(|line| line.to_string()),
@@ -143,12 +138,12 @@ impl RowName {
 }
 
 impl NewestReleases {
-    fn of(from: Option<Line>, target: Line) -> Option<Self> {
-        let both: Vec<Line> = from.filter(|from| *from != target).into_iter().chain([target]).collect();
+    fn of(from: Option<Release>, target: Release) -> Option<Self> {
+        let both: Vec<Release> = from.filter(|from| *from != target).into_iter().chain([target]).collect();
         [both, vec![target]].into_iter().find_map(|consul| {
-            let (consul_ecs, dataplane) = newest_pair_for(&consul, FIRST_WITH_DATAPLANE)?;
+            let (consul_ecs, dataplane) = newest_pair_for(&consul, |line| Feature::Dataplane.is_in(line))?;
             Some(Self {
-                consul: consul.iter().map(Line::to_string).collect(),
+                consul: consul.iter().map(Release::to_string).collect(),
                 consul_ecs: consul_ecs.to_string(),
                 consul_dataplane: dataplane.to_string(),
             })
@@ -165,7 +160,7 @@ pub(super) struct Fit {
 
 impl Fit {
     /// `None` if the revision is neither in Consul's mesh nor a controller: the only program of consul-ecs outside of it.
-    pub(super) fn of(row: &InventoryRow, consul: Line) -> Option<Self> {
+    pub(super) fn of(row: &InventoryRow, consul: Release) -> Option<Self> {
         let (images, mut fit) = (&row.images, Self::default());
         match row.generation {
             Generation::Unknown => {
@@ -181,7 +176,7 @@ impl Fit {
             fit.judge(Program::Dataplane, images.consul_dataplane.as_deref(), consul);
         }
         if row.generation == Generation::ClientAgent
-            && let Some(agent) = images.consul.as_deref().and_then(version_in).map(|version| Line::of(&version))
+            && let Some(agent) = images.consul.as_deref().and_then(Release::in_tag).map(Release::in_line)
             && agent != consul
         {
             fit.blocking.push(format!("its client agent runs Consul {agent}"));
@@ -189,16 +184,16 @@ impl Fit {
         Some(fit)
     }
 
-    fn judge(&mut self, program: Program, tag: Option<&str>, consul: Line) {
+    fn judge(&mut self, program: Program, tag: Option<&str>, consul: Release) {
         let tag = tag.unwrap_or(UNKNOWN);
-        let Some(version) = version_in(tag) else { return self.unknown.push(no_release(program, tag)) };
-        let Some(lines) = consul_of(program, Line::of(&version)) else {
+        let Some(version) = Release::in_tag(tag) else { return self.unknown.push(no_release(program, tag)) };
+        let Some(lines) = consul_of(program, version.in_line()) else {
             return self.unknown.push(format!("{program} {tag} is not in the table of {}", table().as_of));
         };
         // Servers refuse an Envoy that is too old: https://github.com/hashicorp/consul-dataplane/issues/1245
-        let envoy = bundled_envoy(&version).filter(|_| program == Program::Dataplane);
-        let oldest = |line: Line| envoy_of(line).first().copied();
-        let accepts = |line: &Line| lines.contains(line) && envoy.is_none_or(|envoy| Some(envoy) >= oldest(*line));
+        let envoy = bundled_envoy(version).filter(|_| program == Program::Dataplane);
+        let oldest = |line: Release| envoy_of(line).first().copied();
+        let accepts = |line: &Release| lines.contains(line) && envoy.is_none_or(|envoy| Some(envoy) >= oldest(*line));
         if accepts(&consul) {
             return;
         }
@@ -207,7 +202,7 @@ impl Fit {
                 format!("{program} {tag} contains Envoy {envoy}, and Consul {consul} starts at Envoy {oldest}")
             }
             _ => {
-                let lines: Vec<String> = lines.iter().filter(|line| accepts(line)).map(Line::to_string).collect();
+                let lines: Vec<String> = lines.iter().filter(|line| accepts(line)).map(Release::to_string).collect();
                 format!("{program} {tag} goes with Consul {}", lines.join(", "))
             }
         });

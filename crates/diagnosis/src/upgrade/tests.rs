@@ -30,7 +30,7 @@ fn dataplane(name: &str, consul_ecs: &str, dataplane: &str) -> InventoryRow {
     row(name, Generation::Dataplane, consul_ecs, Some(dataplane))
 }
 
-fn line(text: &str) -> Line {
+fn line(text: &str) -> Release {
     text.parse().unwrap()
 }
 

@@ -5,11 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
-    phase::TaskPhase,
-    program::Registrar,
+    consul_ecs::Registrar,
     repair::TaskFacts,
-    task::{ContainerHealth, TaskContainer},
-    task_end::TaskEnd,
+    task::{ContainerHealth, TaskContainer, TaskEnd, TaskPhase},
 };
 use report::{LogAction, LogLine, LogOutcome};
 

@@ -4,8 +4,7 @@ use aws::ecs::TaskHistory;
 use jiff::Timestamp;
 use mesh::{
     catalog::CheckStatus,
-    task::TaskContainer,
-    task_end::{ContainerEnd, TaskEnd},
+    task::{ContainerEnd, TaskContainer, TaskEnd},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 

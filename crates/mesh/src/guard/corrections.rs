@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::limits::{MIN_OBJECTS, MaxDeletePercent};
+use super::{MIN_OBJECTS, MaxDeletePercent};
 use crate::{
     catalog::{CheckStatus, HealthCheck},
     tenancy::Tenancy,

@@ -6,15 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::limits::{Alarm, MaxDeletePercent, TaskCounts};
+use super::{Alarm, MaxDeletePercent, TaskCounts};
 use crate::{
-    action::{Action, Planned},
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, ServiceInstance},
     mark::HolderMark,
-    observed::Observed,
-    phase::TaskPhase,
-    task::MeshTask,
+    plan::{Action, Observed, Planned},
+    task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };

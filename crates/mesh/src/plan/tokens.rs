@@ -1,40 +1,41 @@
 //! The part of a sweep's plan for tokens of services: which are hidden and revoked, and what happens to orphans.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::time::{elapsed, later};
 use crate::{
-    action::Action,
-    arn::TaskArn,
+    arn::{ClusterArn, TaskArn, TaskId},
+    cluster_selection::ClusterSelection,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
-    observed::{Extent, Observed},
-    rules::Rules,
+    names::ServiceName,
+    plan::{Action, Extent, Observed},
     secret::StoredSecret,
+    settings::{PlanSettings, TokenMode},
+    task::{MeshTask, TaskPhase},
+    time::{elapsed, later},
     token::{AccessorId, ListedToken, TokenHolder},
-    token_mode::TokenMode,
 };
 
 /// The usage of a holder's token, by a listing of every task. A token in a secret of another name stays as it is while a
 /// task reads it.
-pub fn usage(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Usage {
-    match judge(holder, listing, rules) {
-        Idleness::Living(_) if holder.owns_its_secret() => required_by_a_listed_task(rules),
+pub fn usage(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings<'_>) -> Usage {
+    match judge(holder, listing, settings) {
+        Idleness::Living(_) if holder.owns_its_secret() => required_by_a_listed_task(settings),
         Idleness::Living(_) | Idleness::RecentlyStopped(_) => Usage::Recent,
         Idleness::Idle(idle) => Usage::Idle(idle),
     }
 }
 
-fn required_by_a_listed_task(rules: Rules<'_>) -> Usage {
-    Usage::Needed(Requirement { may_create: rules.mode != TokenMode::AuthMethod, is_by_event: false })
+fn required_by_a_listed_task(settings: PlanSettings<'_>) -> Usage {
+    Usage::Needed(Requirement { may_create: settings.mode != TokenMode::AuthMethod, is_by_event: false })
 }
 
 /// Whether a token was pre-provisioned, and is still within the time that it waits for a first task.
-pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
-    unused_since.is_some_and(|since| elapsed(since, rules.now) < rules.unused_for)
+pub fn is_awaited(unused_since: Option<Timestamp>, settings: PlanSettings<'_>) -> bool {
+    unused_since.is_some_and(|since| elapsed(since, settings.now) < settings.unused_for)
 }
 
 /// The actions for the services' tokens in Consul. Without a listing of every task, only holders in `required` are
@@ -43,33 +44,36 @@ pub(crate) fn plan_tokens(
     observed: &Observed,
     listing: Option<&TaskListing>,
     required: &BTreeMap<TokenHolder, Vec<TaskArn>>,
-    rules: Rules<'_>,
+    settings: PlanSettings<'_>,
 ) -> Vec<Action> {
     let mut actions = Vec::new();
-    for (holder, tokens) in marked(observed, rules) {
+    for (holder, tokens) in marked(observed, settings) {
         // A holder whose secret could not be read is skipped.
         let Some(secret) = observed.secrets.get(&holder) else { continue };
         let usage = match listing {
-            Some(listing) => usage(&holder, listing, rules),
-            None if required.contains_key(&holder) => required_by_a_listed_task(rules),
+            Some(listing) => usage(&holder, listing, settings),
+            None if required.contains_key(&holder) => required_by_a_listed_task(settings),
             None => continue,
         };
         let is_required = required.contains_key(&holder);
-        actions.extend(plan_named(&holder, secret, &tokens, &usage, is_required, rules));
-        actions.extend(plan_orphans(&holder, secret, &tokens, &usage, rules));
+        actions.extend(plan_named(&holder, secret, &tokens, &usage, is_required, settings));
+        actions.extend(plan_orphans(&holder, secret, &tokens, &usage, settings));
     }
     actions.retain(|action| listing.is_some() || matches!(action, Action::ShowOrphan(..)));
     actions
 }
 
 /// The services' tokens of this deployment, by holder.
-fn marked<'a>(observed: &'a Observed, rules: Rules<'_>) -> BTreeMap<TokenHolder, Vec<(&'a ListedToken, HolderMark)>> {
+fn marked<'a>(
+    observed: &'a Observed,
+    settings: PlanSettings<'_>,
+) -> BTreeMap<TokenHolder, Vec<(&'a ListedToken, HolderMark)>> {
     let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
     for token in &observed.tokens {
-        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
+        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(settings.clusters)) else {
             continue;
         };
-        let holder = rules.names.holder_of(&mark, &token.tenancy).filter(|holder| holder.service().is_some());
+        let holder = settings.names.holder_of(&mark, &token.tenancy).filter(|holder| holder.service().is_some());
         if let Some(holder) = holder {
             marked.entry(holder).or_default().push((token, mark));
         }
@@ -91,33 +95,33 @@ pub struct WaitingToken {
 }
 
 /// The tokens of idle services that wait for a time.
-pub fn waiting_tokens(observed: &Observed, rules: Rules<'_>) -> Vec<WaitingToken> {
+pub fn waiting_tokens(observed: &Observed, settings: PlanSettings<'_>) -> Vec<WaitingToken> {
     let Extent::Clusters(Some(listing)) = &observed.extent else { return Vec::new() };
     let mut waiting = Vec::new();
-    for (holder, tokens) in marked(observed, rules) {
+    for (holder, tokens) in marked(observed, settings) {
         let Some(secret) = observed.secrets.get(&holder) else { continue };
-        let (Some(written_at), Some(idle_from)) = (secret.written_at, idle_from(&holder, listing, rules)) else {
+        let (Some(written_at), Some(idle_from)) = (secret.written_at, idle_from(&holder, listing, settings)) else {
             continue;
         };
-        let (bounds, place) = (rules.bounds, rules.names.place_of(&holder));
+        let (bounds, place) = (settings.bounds, settings.names.place_of(&holder));
         for (token, mark) in tokens {
             let is_named = secret.names(token.accessor);
             let is_shown = is_named && secret.state.shown().is_some();
             let from = match (is_shown, is_named) {
                 (true, _) => {
-                    let awaited = mark.unused_since.map(|since| later(since, rules.unused_for));
+                    let awaited = mark.unused_since.map(|since| later(since, settings.unused_for));
                     bounds.hidden_from(written_at).max(awaited.unwrap_or(written_at))
                 }
                 (false, true) => bounds.deleted_from(written_at),
                 (false, false) => match token.created_at {
-                    Some(at) if is_orphan(secret, token, &mark, &place, rules) => {
+                    Some(at) if is_orphan(secret, token, &mark, &place, settings) => {
                         bounds.deleted_from(written_at).max(later(at, bounds.settled_after()))
                     }
                     _ => continue,
                 },
             };
             let until = from.max(idle_from);
-            if until > rules.now {
+            if until > settings.now {
                 waiting.push(WaitingToken { holder: holder.clone(), accessor: token.accessor, is_shown, until });
             }
         }
@@ -126,13 +130,13 @@ pub fn waiting_tokens(observed: &Observed, rules: Rules<'_>) -> Vec<WaitingToken
 }
 
 /// From when on a holder without a living task is idle; `None` if it has one.
-fn idle_from(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Option<Timestamp> {
-    match judge(holder, listing, rules) {
+fn idle_from(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings<'_>) -> Option<Timestamp> {
+    match judge(holder, listing, settings) {
         Idleness::Living(_) => None,
-        Idleness::Idle(_) => Some(rules.now),
+        Idleness::Idle(_) => Some(settings.now),
         Idleness::RecentlyStopped(task) => {
             let stopped = listing.tasks.iter().find(|it| it.arn == task).and_then(|it| it.stopped_at);
-            Some(later(stopped.unwrap_or(rules.now), rules.grace.quiet()))
+            Some(later(stopped.unwrap_or(settings.now), settings.grace.quiet()))
         }
     }
 }
@@ -144,15 +148,15 @@ fn plan_named(
     tokens: &[(&ListedToken, HolderMark)],
     usage: &Usage,
     is_required: bool,
-    rules: Rules<'_>,
+    settings: PlanSettings<'_>,
 ) -> Option<Action> {
     let named = tokens.iter().find(|(token, _)| secret.names(token.accessor));
     let held = named.map(|(_, mark)| HeldToken {
         is_marked: true,
-        is_awaited: is_awaited(mark.unused_since, rules),
+        is_awaited: is_awaited(mark.unused_since, settings),
         differs: None,
     });
-    match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
+    match (next_step(secret, held.as_ref(), usage, settings.bounds, settings.now), usage) {
         (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(holder.clone(), idle.clone())),
         (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(holder.clone(), idle.clone())),
         (Step::Show(_), _) if !is_required => Some(Action::Provision(holder.clone())),
@@ -166,13 +170,13 @@ fn plan_orphans(
     secret: &StoredSecret,
     tokens: &[(&ListedToken, HolderMark)],
     usage: &Usage,
-    rules: Rules<'_>,
+    settings: PlanSettings<'_>,
 ) -> Vec<Action> {
-    let place = rules.names.place_of(holder);
-    let orphans = tokens.iter().filter(|(token, mark)| is_orphan(secret, token, mark, &place, rules));
+    let place = settings.names.place_of(holder);
+    let orphans = tokens.iter().filter(|(token, mark)| is_orphan(secret, token, mark, &place, settings));
     let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
     for (token, _) in orphans {
-        match orphan_step(token.created_at, secret, usage, rules.bounds, rules.now) {
+        match orphan_step(token.created_at, secret, usage, settings.bounds, settings.now) {
             OrphanStep::Show if shown.is_none_or(|known| known.created_at < token.created_at) => shown = Some(token),
             OrphanStep::Keep | OrphanStep::Show => {}
             OrphanStep::Delete(retirement) => {
@@ -185,7 +189,44 @@ fn plan_orphans(
 }
 
 /// Whether the token is certainly for this secret, which does not contain it.
-fn is_orphan(secret: &StoredSecret, token: &ListedToken, mark: &HolderMark, place: &str, rules: Rules<'_>) -> bool {
+fn is_orphan(
+    secret: &StoredSecret,
+    token: &ListedToken,
+    mark: &HolderMark,
+    place: &str,
+    settings: PlanSettings<'_>,
+) -> bool {
     // A cluster name alone may be that of another account.
-    !secret.names(token.accessor) && mark.has_arn_of(rules.clusters) && mark.may_be_for(place)
+    !secret.names(token.accessor) && mark.has_arn_of(settings.clusters) && mark.may_be_for(place)
+}
+
+/// Selects the tokens that the plan for events of `tasks` looks at: those for which a stopped task logged in, and those
+/// that a controller created for the service of one.
+pub struct NeededTokens<'a> {
+    stopped: BTreeMap<&'a TaskId, Vec<&'a ClusterArn>>,
+    services: BTreeSet<&'a ServiceName>,
+    clusters: &'a ClusterSelection,
+}
+
+impl<'a> NeededTokens<'a> {
+    /// The tokens for events of `tasks`, in a deployment of `clusters`.
+    pub fn of(tasks: &'a [MeshTask], clusters: &'a ClusterSelection) -> Self {
+        let mut needed = Self { stopped: BTreeMap::new(), services: BTreeSet::new(), clusters };
+        for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped) {
+            needed.stopped.entry(task.arn.id()).or_default().push(&task.cluster);
+            needed.services.extend(task.identity.iter().map(|identity| &identity.service.name));
+        }
+        needed
+    }
+
+    /// Whether the plan looks at the token.
+    pub fn contains(&self, token: &ListedToken) -> bool {
+        if let Some(login) = &token.login {
+            let clusters = self.stopped.get(&login.task);
+            return clusters.is_some_and(|clusters| clusters.iter().any(|of| login.is_of(&login.task, of)));
+        }
+        HolderMark::parse(&token.description).is_some_and(|mark| {
+            mark.service.as_ref().is_some_and(|service| self.services.contains(service)) && mark.is_of(self.clusters)
+        })
+    }
 }

@@ -1,25 +1,25 @@
 //! What Consul has forgotten of running tasks, or remembers wrongly: the difference between what `mesh-init` registered
 //! for them, with the health that ECS reports, and the catalog.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::expected::container_of;
+use crate::{
+    arn::{ClusterArn, TaskId},
+    catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
+    consul_ecs::Registration,
+    health::verdict,
+    tenancy::{Tenancy, TenancyName},
+};
+
 mod expected;
-mod mode;
-mod statuses;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+pub use self::expected::{NotRepaired, TaskFacts, opts_out};
 
-pub use self::{
-    expected::{NotRepaired, TaskFacts, opts_out},
-    mode::RepairMode,
-    statuses::Statuses,
-};
-use crate::{
-    arn::{ClusterArn, TaskId},
-    catalog::{HealthCheck, OtherService, ServiceInstance},
-    registration::Registration,
-    tenancy::{Tenancy, TenancyName},
-};
+/// `off`: the controller does not repair the task's entries in Consul. On a task, its definition or its ECS service.
+pub const REPAIR_TAG: &str = "ecs-mesh-controller/repair";
 
 /// A cluster's node in one partition, as a sweep read it.
 #[derive(Debug, Clone)]
@@ -137,4 +137,39 @@ fn partition(tenancy: &Tenancy) -> &str {
 
 fn place<'a>(node: &'a str, tenancy: &'a Tenancy) -> Place<'a> {
     (node, partition(tenancy), tenancy.namespace().map_or("default", TenancyName::as_str))
+}
+
+/// The comparison of the registered checks of a task with the health that ECS reports.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statuses {
+    /// The checks with another status than in ECS, as they should be, with the `ModifyIndex` of what was read.
+    pub wrong: Vec<HealthCheck>,
+    /// A check that passes in Consul, and of which ECS does not tell that it should: in words.
+    pub unconfirmed: Option<String>,
+}
+
+impl TaskFacts<'_> {
+    /// Compares the registered checks among the expected ones with the health that ECS reports.
+    pub fn statuses(&self, expected: &[Registration], catalog: &Catalog<'_>) -> Statuses {
+        let mut statuses = Statuses::default();
+        let Ok(config) = self.config() else { return statuses };
+        let synced = self.synced(&config);
+        for check in expected.iter().flat_map(|registration| &registration.checks) {
+            let verdict = container_of(check).and_then(|container| verdict(&synced, container));
+            let (Some(seen), Some(verdict)) = (catalog.check(check), verdict) else { continue };
+            match verdict.status {
+                Some(status) if status != seen.status => {
+                    let (status, output) = (status, verdict.why);
+                    let check = HealthCheck { status, output, modify_index: seen.modify_index, ..check.clone() };
+                    statuses.wrong.push(check);
+                }
+                None if seen.status == CheckStatus::Passing => {
+                    let why = format!("{}; its check {} passes in Consul, and is left as it is", verdict.why, seen.id);
+                    statuses.unconfirmed.get_or_insert(why);
+                }
+                _ => {}
+            }
+        }
+        statuses
+    }
 }

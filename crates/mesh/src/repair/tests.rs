@@ -6,12 +6,12 @@ use super::*;
 use crate::{
     arn::TaskArn,
     catalog::CheckStatus,
-    definition::{DATAPLANE, TaskDefinition},
+    consul_ecs::{Programs, Registrar, RegistrarContainer, names::DATAPLANE},
+    definition::{Tags, TaskDefinition},
     examples::{cluster, task_id},
-    phase::TaskPhase,
-    program::{Programs, Registrar, RegistrarContainer, Release},
-    tags::{REPAIR_TAG, Tags},
-    task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+    release::Release,
+    repair::REPAIR_TAG,
+    task::{ContainerHealth, DescribedTask, Placement, TaskContainer, TaskPhase},
     time::later,
 };
 
@@ -91,7 +91,7 @@ fn checks_have_the_health_that_ecs_reports() {
     ailing.containers[1].health = ContainerHealth::Unhealthy;
     assert_eq!(statuses(&ailing, &definition()), passing(&[], all));
     let mut old = definition();
-    old.programs.release = Some(Release { major: 0, minor: 8 });
+    old.programs.release = Some(Release::line(0, 8));
     assert_eq!(statuses(&ailing, &old), passing(&[SERVICE, SIDECAR], all));
     // A container that has stopped, or is not there, is critical whatever its last health is
     let mut stopped = task();
@@ -274,7 +274,7 @@ fn app_lowers_no_check_of_the_dataplane_where_the_release_is_not_known() {
         definition.programs.release = release;
         compared(&ailing, &definition, CheckStatus::Passing).wrong.len()
     };
-    assert_eq!(lowered(Some(Release { major: 0, minor: 9 })), 3);
+    assert_eq!(lowered(Some(Release::line(0, 9))), 3);
     assert_eq!(lowered(None), 1, "only that of the app");
 }
 

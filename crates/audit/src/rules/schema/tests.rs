@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Fault, problems};
+use mesh::consul_ecs::Fault;
+
+use super::problems;
 use crate::subject::Subject;
 use audit_read::{
     document::{Route, parse_json},
@@ -31,7 +33,8 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
         Fault::Missing => "missing".to_owned(),
         Fault::WrongType(wanted, _) => format!("not {wanted}"),
         Fault::WrongValue(how) => how.clone(),
-        Fault::OtherVersion { releases, .. } => format!("of {releases}"),
+        Fault::OtherRelease { releases, value: None, .. } => format!("of {releases}"),
+        Fault::OtherRelease { releases, value: Some(value), .. } => format!("{value} of {releases}"),
     };
     let problems = problems(&subject.consul_ecs().unwrap());
     problems.iter().map(|problem| format!("{}: {}", problem.path, shown(&problem.fault))).collect()
@@ -95,15 +98,15 @@ fn fields_of_other_releases_are_reported_by_version() {
         "bootstrapDir": "/consul", "consulHTTPAddr": "https://x", "consulServers": { "hosts": "x" },
         "service": { "port": 1, "networkResilienceConfig": { "enabled": true } },
     });
-    let old = "consulHTTPAddr: of consul-ecs 0.5 to 0.6";
-    let new = "service.networkResilienceConfig: of consul-ecs 0.9.4 or newer";
+    let old = "consulHTTPAddr: of 0.5 to 0.6";
+    let new = "service.networkResilienceConfig: of 0.9.4 or newer";
     assert_eq!(dataplane("0.9.3", &config), [old, new]);
     for later in ["0.9.4", "0.9", "0.10.1"] {
         assert_eq!(dataplane(later, &config), [old], "{later}");
     }
     assert_eq!(dataplane("latest", &config), Vec::<String>::new());
     let gateway = json!({ "bootstrapDir": "/consul", "gateway": { "kind": "api-gateway" } });
-    assert_eq!(client("0.6.0", &gateway), ["gateway.kind api-gateway: of consul-ecs 0.8 or newer"]);
+    assert_eq!(client("0.6.0", &gateway), ["gateway.kind: api-gateway of 0.8 or newer"]);
 }
 
 #[test]

@@ -3,9 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use mesh::{
-    field::InvalidField,
-    program::Registrar,
-    registration::{MeshConfig, TaskPlace, registrations},
+    consul_ecs::{MeshConfig, Registrar, TaskPlace, registrations},
+    names::InvalidField,
     tenancy::Tenancy,
 };
 

@@ -40,7 +40,7 @@ mod command_lines {
 }
 
 mod policy {
-    use mesh::permission::required_to_observe;
+    use mesh::permissions::required_to_observe;
 
     use super::*;
 

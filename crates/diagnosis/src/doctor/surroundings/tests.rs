@@ -124,7 +124,7 @@ mod trail {
 }
 
 mod consul {
-    use mesh::permission::required_to_observe;
+    use mesh::permissions::required_to_observe;
 
     use super::*;
     use crate::doctor::CheckOutcome;

@@ -2,8 +2,7 @@
 //! know.
 
 use mesh::{
-    phase::TaskPhase,
-    task_end::{ContainerEnd, TaskEnd},
+    task::{ContainerEnd, TaskEnd, TaskPhase},
     time::elapsed,
 };
 use report::LogAction;

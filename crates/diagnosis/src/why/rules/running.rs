@@ -3,7 +3,7 @@
 use mesh::{
     broken::Broken,
     catalog::{DrainReason, HealthCheck},
-    definition::DATAPLANE,
+    consul_ecs::names::DATAPLANE,
     repair::NotRepaired,
     task::{ContainerHealth, TaskContainer},
 };

@@ -8,8 +8,7 @@ mod shown;
 use ::report::LogLine;
 use jiff::SignedDuration;
 use mesh::{
-    phase::TaskPhase,
-    task_end::{ContainerEnd, TaskEnd},
+    task::{ContainerEnd, TaskEnd, TaskPhase},
     token::ListedToken,
 };
 use serde_json::{Value, json};

@@ -2,8 +2,7 @@
 
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
-    definition::DATAPLANE,
-    program::Programs,
+    consul_ecs::{Programs, names::DATAPLANE},
     task::{ContainerHealth, TaskContainer},
 };
 

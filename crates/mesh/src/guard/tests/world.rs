@@ -6,9 +6,8 @@ use crate::{
     definition::Losses,
     examples::{self, token},
     lifecycle::Idle,
-    phase::TaskPhase,
     secret::Retirement,
-    task::MeshTask,
+    task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
     token::{Grants, ServiceGrant, TokenHolder},
 };

@@ -6,23 +6,21 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{
-    bounds::Bounds,
     catalog::{CatalogNode, CheckStatus, DrainReason, Member},
     cluster_selection::ClusterSelection,
-    definition::Losses,
-    ecs_config::GatewayKind,
+    consul_ecs::GatewayKind,
+    definition::{Losses, MeshIdentity, MeshService},
     examples::{self, cluster, instance, other_service, service, task_id},
-    grace::GracePeriod,
-    identity::{MeshIdentity, MeshService},
     idleness::{ServiceTask, TaskListing},
     lifecycle::Idle,
     mark::HolderMark,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     secret_name::SecretNames,
     secret_reference::SecretReference,
+    settings::TokenMode,
     tenancy::Tenancy,
+    time::{Bounds, GracePeriod},
     token::{AccessorId, ListedToken, TokenPair},
-    token_mode::TokenMode,
 };
 
 mod catalog;
@@ -106,8 +104,8 @@ fn seconds_ago(seconds: i64) -> Timestamp {
     Timestamp::from_second(now().as_second() - seconds).unwrap()
 }
 
-fn rules<'a>(mode: TokenMode, clusters: &'a ClusterSelection, names: &'a SecretNames) -> Rules<'a> {
-    Rules {
+fn settings<'a>(mode: TokenMode, clusters: &'a ClusterSelection, names: &'a SecretNames) -> PlanSettings<'a> {
+    PlanSettings {
         mode,
         clusters,
         names,
@@ -120,7 +118,7 @@ fn rules<'a>(mode: TokenMode, clusters: &'a ClusterSelection, names: &'a SecretN
 }
 
 fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
-    plan(observed, rules(mode, &clusters(), &names()))
+    plan(observed, settings(mode, &clusters(), &names()))
 }
 
 /// A secret with a token, older than every time bound.

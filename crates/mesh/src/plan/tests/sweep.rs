@@ -111,7 +111,7 @@ fn token_is_kept_if_tasks_are_unread() {
 #[test]
 fn token_that_is_too_young_waits_until_it_is_hidden_and_deleted() {
     let waits = |observed: &Observed| -> Vec<(bool, Timestamp)> {
-        let waiting = waiting_tokens(observed, rules(TokenMode::AuthMethod, &clusters(), &names()));
+        let waiting = waiting_tokens(observed, settings(TokenMode::AuthMethod, &clusters(), &names()));
         waiting.into_iter().map(|it| (it.is_shown, it.until)).collect()
     };
     let token = service_token(&Tenancy::Community, "web");

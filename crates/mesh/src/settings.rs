@@ -1,22 +1,156 @@
-//! The tokens in Secrets Manager that a task requires, and those that it may use.
+//! The settings of a deployment that a plan depends on, and the tokens that a task requires with them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, str::FromStr, time::Duration};
 
-use super::{
-    identity::MeshIdentity, secret_name::SecretNames, secret_reference::SecretReference, token::TokenHolder,
-    token_mode::TokenMode,
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cluster_selection::ClusterSelection,
+    definition::MeshIdentity,
+    names::InvalidField,
+    secret::Trigger,
+    secret_name::SecretNames,
+    secret_reference::SecretReference,
+    time::{Bounds, GracePeriod},
+    token::TokenHolder,
 };
+
+/// Whether the controller changes what it finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It does.
+    #[default]
+    Act,
+    /// It reads, plans and reports, and changes nothing.
+    Observe,
+}
+
+impl Mode {
+    /// Whether writes are sent.
+    pub fn acts(self) -> bool {
+        self == Self::Act
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Act => "act",
+            Self::Observe => "observe",
+        }
+    }
+
+    /// The `outcome` in the log of what was written, or would have been.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Act => "done",
+            Self::Observe => "observed",
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        match text {
+            "act" => Ok(Self::Act),
+            "observe" => Ok(Self::Observe),
+            other => Err(InvalidField::new("mode", other, "act or observe")),
+        }
+    }
+}
+
+/// How tasks get their tokens. It decides which tokens are created, and which tasks keep a token: in [`Self::Auto`] those
+/// that read its secret, in the other modes every task of the service too. All other deletions are the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TokenMode {
+    /// The task definition decides: a task gets each token whose secret its own revision reads, and no other.
+    #[default]
+    Auto,
+    /// Every service gets a token in Secrets Manager (consul-ecs 0.2 to 0.4).
+    SecretsManager,
+    /// Tasks log in with an auth method (consul-ecs 0.5 and newer), and the controller creates no token.
+    AuthMethod,
+}
+
+impl FromStr for TokenMode {
+    type Err = InvalidField;
+
+    fn from_str(name: &str) -> Result<Self, InvalidField> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "secrets-manager" => Ok(Self::SecretsManager),
+            "auth-method" => Ok(Self::AuthMethod),
+            other => Err(InvalidField::new("token mode", other, "auto, secrets-manager or auth-method")),
+        }
+    }
+}
+
+/// Whether the controller changes what running tasks have in Consul.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RepairMode {
+    /// It does.
+    #[default]
+    On,
+    /// It reports what it would do.
+    Report,
+    /// It does not, and does not compare either.
+    Off,
+}
+
+impl FromStr for RepairMode {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        match text {
+            "on" => Ok(Self::On),
+            "report" => Ok(Self::Report),
+            "off" => Ok(Self::Off),
+            other => Err(InvalidField::new("repair mode", other, "on, report or off")),
+        }
+    }
+}
+
+/// The settings of one deployment that a plan depends on, and the current time.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanSettings<'a> {
+    /// How tasks get their tokens.
+    pub mode: TokenMode,
+    /// The clusters of the deployment.
+    pub clusters: &'a ClusterSelection,
+    /// How secrets are named.
+    pub names: &'a SecretNames,
+    /// How long an idle service keeps its token.
+    pub grace: GracePeriod,
+    /// The time bounds.
+    pub bounds: &'a Bounds,
+    /// How long a pre-provisioned token waits for the first task of its service.
+    pub unused_for: Duration,
+    /// The trigger of revocations, for logs.
+    pub trigger: Trigger,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+impl<'a> PlanSettings<'a> {
+    /// What decides which tokens a task requires.
+    pub fn tokens(&self) -> TokenSettings<'a> {
+        TokenSettings { mode: self.mode, names: self.names }
+    }
+}
 
 /// What decides which tokens a task requires.
 #[derive(Debug, Clone, Copy)]
-pub struct TokenRules<'a> {
+pub struct TokenSettings<'a> {
     /// How tasks get their tokens.
     pub mode: TokenMode,
     /// How secrets are named.
     pub names: &'a SecretNames,
 }
 
-impl TokenRules<'_> {
+impl TokenSettings<'_> {
     /// The holders whose tokens a starting task requires.
     pub fn required(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
         match self.mode {
@@ -124,7 +258,7 @@ mod tests {
     }
 
     fn required(mode: TokenMode, identity: &MeshIdentity) -> Vec<String> {
-        shown(&TokenRules { mode, names: &names() }.required(identity))
+        shown(&TokenSettings { mode, names: &names() }.required(identity))
     }
 
     #[test]
@@ -169,7 +303,7 @@ mod tests {
     #[test]
     fn definition_contradicts_its_name_or_an_explicit_mode() {
         let contradicts =
-            |mode, secrets: &[&str]| TokenRules { mode, names: &names() }.contradiction(&reading(secrets)).is_some();
+            |mode, secrets: &[&str]| TokenSettings { mode, names: &names() }.contradiction(&reading(secrets)).is_some();
         let reads = ["mesh-web", "mesh-consul-client-token:token::"];
         assert!(!contradicts(TokenMode::Auto, &[]) && !contradicts(TokenMode::Auto, &reads));
         assert!(contradicts(TokenMode::Auto, &["mesh-web:token::", "mesh-orders:token::"]), "another service's token");
@@ -180,7 +314,7 @@ mod tests {
 
     #[test]
     fn explicit_modes_count_a_task_for_its_service_and_for_what_it_reads() {
-        let used = |mode, identity: &MeshIdentity| shown(&TokenRules { mode, names: &names() }.used(identity));
+        let used = |mode, identity: &MeshIdentity| shown(&TokenSettings { mode, names: &names() }.used(identity));
         for mode in [TokenMode::SecretsManager, TokenMode::AuthMethod] {
             assert_eq!(used(mode, &reading(&[])), ["service web"]);
             assert_eq!(used(mode, &reading(&["mesh-Web"])), ["service web in the secret Web", "service web"]);

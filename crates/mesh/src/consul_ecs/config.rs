@@ -1,0 +1,190 @@
+//! `CONSUL_ECS_CONFIG_JSON` as the controller reads it: in part for the identity of a task, and in full for its registration.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use super::{
+    SERVICE_METHOD,
+    container::Registrar,
+    fields::{Gateway, GatewayKind, ROOT, Root, Service, ServiceProxy},
+    schema::{Check, Fault},
+};
+use crate::{
+    admission::LoginConfig,
+    names::InvalidField,
+    tenancy::{Tenancy, TenancyName},
+};
+
+/// The environment variable with the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
+pub const CONFIG_VARIABLE: &str = "CONSUL_ECS_CONFIG_JSON";
+/// The environment variable with the region, which Fargate sets in each container. `mesh-init` registers a locality only
+/// where it is set.
+pub const REGION_VARIABLE: &str = "AWS_REGION";
+
+/// How much of a field's path an error contains, in characters.
+const SHOWN_CHARS: usize = 120;
+const NOT_SHOWN: &str = "(not shown)";
+
+/// The part of the configuration that names the task's service or gateway, whatever the rest contains.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct EcsConfig {
+    service: Option<NamedService>,
+    gateway: Option<NamedGateway>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct NamedService {
+    name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct NamedGateway {
+    kind: GatewayKind,
+    name: Option<String>,
+}
+
+impl EcsConfig {
+    /// The name of the service or gateway. An empty name is treated as absent.
+    pub fn name(&self) -> Option<&str> {
+        let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
+        let service = self.service.as_ref().and_then(|service| service.name.as_deref());
+        gateway.or(service).filter(|name| !name.is_empty())
+    }
+
+    /// The kind of gateway, if the task is a gateway.
+    pub fn gateway_kind(&self) -> Option<GatewayKind> {
+        self.gateway.as_ref().map(|gateway| gateway.kind)
+    }
+}
+
+impl FromStr for EcsConfig {
+    type Err = InvalidField;
+
+    fn from_str(json: &str) -> Result<Self, InvalidField> {
+        serde_json::from_str(json)
+            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "the JSON configuration of consul-ecs"))
+    }
+}
+
+/// A configuration that was read in full.
+#[derive(Debug, Clone)]
+pub struct MeshConfig {
+    pub(super) instance: Instance,
+    synced_containers: Vec<String>,
+    login: Option<LoginConfig>,
+}
+
+/// What the configuration registers. A gateway takes precedence over a service.
+#[derive(Debug, Clone)]
+pub(super) enum Instance {
+    Service(Box<ServiceInMesh>),
+    Gateway(Box<Gateway>),
+}
+
+/// A service, its sidecar proxy, and whether traffic is redirected to the proxy.
+#[derive(Debug, Clone)]
+pub(super) struct ServiceInMesh {
+    pub(super) service: Service,
+    pub(super) proxy: ServiceProxy,
+    pub(super) is_transparent: bool,
+}
+
+impl MeshConfig {
+    /// Reads the configuration of a task that `registrar` registers. A field that is not known is an error, because its
+    /// effect on the registration is not known either.
+    ///
+    /// # Errors
+    /// A field is not known to `registrar` or has an invalid value, or a service has no `proxy`, without which consul-ecs
+    /// panics before it registers. The error names the field's path and never shows its value, because a configuration may
+    /// contain secrets.
+    pub fn parse(json: &str, registrar: Registrar) -> Result<Self, InvalidField> {
+        let root = read(json, registrar)?;
+        // Transparent proxy is on by default: <https://developer.hashicorp.com/consul/docs/reference/ecs>
+        let is_transparent = registrar == Registrar::MeshInit
+            && root.transparent_proxy.and_then(|transparent_proxy| transparent_proxy.enabled).unwrap_or(true);
+        let instance = match (root.gateway, root.proxy) {
+            (Some(gateway), _) => Instance::Gateway(Box::new(gateway)),
+            (None, Some(proxy)) => {
+                let service = root.service.unwrap_or_default();
+                Instance::Service(Box::new(ServiceInMesh { service, proxy, is_transparent }))
+            }
+            (None, None) => return Err(invalid("proxy", "an object, without which consul-ecs registers no service")),
+        };
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        Ok(Self {
+            instance,
+            synced_containers: root.health_sync_containers.unwrap_or_default(),
+            login: root.consul_login.filter(|login| login.enabled == Some(true)).map(|login| LoginConfig {
+                method: given(login.method).unwrap_or_else(|| SERVICE_METHOD.to_owned()),
+                datacenter: given(login.datacenter),
+                hosts: root.consul_servers.and_then(|servers| servers.hosts),
+            }),
+        })
+    }
+
+    /// `healthSyncContainers`: the containers whose health status in ECS is synced into Consul.
+    pub fn synced_containers(&self) -> &[String] {
+        &self.synced_containers
+    }
+
+    /// How the task logs in for its token; `None` if it does not (`consulLogin.enabled`).
+    pub fn login(&self) -> Option<&LoginConfig> {
+        self.login.as_ref()
+    }
+
+    /// Whether the task is a gateway.
+    pub fn is_gateway(&self) -> bool {
+        matches!(self.instance, Instance::Gateway(_))
+    }
+
+    /// The tenancy that the configuration names. Consul Enterprise, and every configuration with one of the two names,
+    /// has `default` for a name that is absent: <https://developer.hashicorp.com/consul/docs/ecs/enterprise>
+    ///
+    /// # Errors
+    /// A name is invalid.
+    pub fn tenancy(&self, is_enterprise: bool) -> Result<Tenancy, InvalidField> {
+        let (object, partition, namespace) = match &self.instance {
+            Instance::Service(with) => ("service", &with.service.partition, &with.service.namespace),
+            Instance::Gateway(gateway) => ("gateway", &gateway.partition, &gateway.namespace),
+        };
+        let [partition, namespace] = [partition, namespace].map(|name| name.as_deref().filter(|name| !name.is_empty()));
+        if partition.is_none() && namespace.is_none() && !is_enterprise {
+            return Ok(Tenancy::Community);
+        }
+        let parse = |name: Option<&str>, field: &str| {
+            let name = name.unwrap_or("default").parse::<TenancyName>();
+            name.map_err(|e| e.in_field(in_config(&format!("{object}.{field}"))))
+        };
+        Ok(Tenancy::Enterprise { partition: parse(partition, "partition")?, namespace: parse(namespace, "namespace")? })
+    }
+}
+
+fn read(json: &str, registrar: Registrar) -> Result<Root, InvalidField> {
+    let not_json = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "one JSON object");
+    let json: serde_json::Value = serde_json::from_str(json).map_err(not_json)?;
+    let releases = registrar.generation().releases();
+    let problems = Check::run(&json, &ROOT, Some(releases), releases.since);
+    // Whether consul-ecs accepts a value such as an empty name is its decision; the types of the fields are checked below.
+    let is_a_value = |fault: &Fault| matches!(fault, Fault::WrongValue(_));
+    if let Some(problem) = problems.iter().find(|it| it.changes_registration && !is_a_value(&it.fault)) {
+        let expected = match problem.fault {
+            Fault::OtherRelease { .. } => "only fields and values that the task's release of consul-ecs knows",
+            _ => "a known field with a valid value, as in the reference of consul-ecs",
+        };
+        return Err(invalid(&problem.path, expected));
+    }
+    serde_path_to_error::deserialize(json)
+        .map_err(|error| invalid(&error.path().to_string(), "a valid value, as in the reference of consul-ecs"))
+}
+
+/// A field's path as errors name it.
+pub(super) fn in_config(path: &str) -> String {
+    format!("{CONFIG_VARIABLE}: {path}")
+}
+
+fn invalid(path: &str, expected: &'static str) -> InvalidField {
+    // A key can contain anything.
+    let path: String = path.chars().take(SHOWN_CHARS).collect();
+    InvalidField::new(in_config(&path.escape_debug().to_string()), NOT_SHOWN, expected)
+}

@@ -1,0 +1,50 @@
+//! What HashiCorp's consul-ecs is: its releases and what differs between them, the roles of its containers, the fields of its
+//! configuration, and what it registers in Consul. Everything else asks this module.
+//!
+//! - `release`: the releases, and which of them have what.
+//! - `container`: the role of a container, and the programs of a task definition.
+//! - `fields`: the declaration of `CONSUL_ECS_CONFIG_JSON`. `schema`: its types, and the check of a configuration.
+//! - `config`: the configuration as the controller reads it. `registration`: what `mesh-init` registers with it.
+
+mod config;
+mod container;
+mod fields;
+mod registration;
+mod release;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    config::{CONFIG_VARIABLE, EcsConfig, MeshConfig, REGION_VARIABLE},
+    container::{
+        Container, Programs, Registrar, RegistrarContainer, Role, Subcommand, Words, configures_controller, names,
+    },
+    fields::*,
+    registration::{
+        InstanceKind, Locality, Proxy, ProxyDestination, Registration, SIDECAR_SUFFIX, ServiceAddress, TASK_ID_META,
+        TaskPlace, registrations,
+    },
+    release::{ControllerKind, Feature, Generation, NEWEST, Releases},
+    schema::{Check, Fault, Problem, Section, Tree, Value},
+};
+
+/// The auth method of services and gateways, which a task uses whose configuration names none.
+pub const SERVICE_METHOD: &str = "iam-ecs-service-token";
+// Tags of IAM roles. They contain dots, because a binding rule cannot refer to a tag with a slash.
+/// The tag of an IAM role with the kind of gateway.
+pub const GATEWAY_KIND_ENTITY_TAG: &str = "consul.hashicorp.com.gateway-kind";
+/// The tag of an IAM role with the namespace (Enterprise).
+pub const NAMESPACE_ENTITY_TAG: &str = "consul.hashicorp.com.namespace";
+/// The tag of an IAM role with the name of the service.
+pub const SERVICE_NAME_ENTITY_TAG: &str = "consul.hashicorp.com.service-name";
+
+// Tags of tasks and task definitions: <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference>
+/// `true`: the task is in the mesh. A task with any other value, or without the tag, is ignored.
+pub const MESH_TAG: &str = "consul.hashicorp.com/mesh";
+/// The Consul service that the task is an instance of.
+pub const SERVICE_NAME_TAG: &str = "consul.hashicorp.com/service-name";
+/// The admin partition (Consul Enterprise).
+pub const PARTITION_TAG: &str = "consul.hashicorp.com/partition";
+/// The namespace (Consul Enterprise).
+pub const NAMESPACE_TAG: &str = "consul.hashicorp.com/namespace";

@@ -1,0 +1,197 @@
+//! The releases of consul-ecs and what differs between them. A new release is a row here if its containers differ.
+
+use std::fmt;
+
+use crate::release::Release;
+
+/// The line 0.`minor`.
+const fn line(minor: u64) -> Release {
+    Release::line(0, minor)
+}
+
+/// The newest line that is known.
+pub const NEWEST: Release = line(10);
+
+/// Releases from a first to a last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Releases {
+    pub since: Release,
+    /// The last release or line; `None` if the newest is one.
+    pub until: Option<Release>,
+}
+
+impl Releases {
+    /// From 0.`minor` on.
+    pub const fn since(minor: u64) -> Self {
+        Self { since: line(minor), until: None }
+    }
+
+    /// Up to 0.`minor`.
+    #[must_use]
+    pub const fn until(self, minor: u64) -> Self {
+        Self { until: Some(line(minor)), ..self }
+    }
+
+    /// One release, or all of a line.
+    pub const fn only(release: Release) -> Self {
+        Self { since: release, until: Some(release) }
+    }
+
+    pub fn overlaps(self, other: Self) -> bool {
+        let starts_before_end =
+            |one: Self, other: Self| other.until.is_none_or(|until| one.since.first() <= until.last());
+        starts_before_end(self, other) && starts_before_end(other, self)
+    }
+
+    /// Whether they contain a release, or the newest release of a line.
+    pub fn contain(self, release: Release) -> bool {
+        release.last() >= self.since.first() && self.until.is_none_or(|until| release.first() <= until.last())
+    }
+
+    /// Some release of them: the newest line that is certain.
+    pub fn example(self) -> Release {
+        self.until.unwrap_or(self.since)
+    }
+}
+
+/// For example `0.6 or older`, `0.5 to 0.6`, `0.7`, `0.9.4 or newer`.
+impl fmt::Display for Releases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.until {
+            None => write!(f, "{} or newer", self.since),
+            Some(until) if until == self.since => write!(f, "{until}"),
+            Some(until) if self.since <= Feature::Configuration.releases().since => write!(f, "{until} or older"),
+            Some(until) => write!(f, "{} to {until}", self.since),
+        }
+    }
+}
+
+/// The containers that connect a task to the mesh.
+/// Sources: <https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes>,
+/// <https://github.com/hashicorp/consul-ecs/pull/211>
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// A Consul client agent and Envoy.
+    Client,
+    /// Consul Dataplane and a control-plane container.
+    ControlPlane,
+    /// Consul Dataplane, mesh-init and health-sync.
+    Dataplane,
+}
+
+impl Generation {
+    pub const fn releases(self) -> Releases {
+        match self {
+            Self::Client => Releases::since(0).until(6),
+            Self::ControlPlane => Releases::since(7).until(7),
+            Self::Dataplane => Releases::since(8),
+        }
+    }
+
+    /// Whether a release has these containers.
+    pub fn fits(self, release: Release) -> bool {
+        self.releases().contain(release)
+    }
+
+    pub fn of(release: Release) -> Self {
+        let all = [Self::Client, Self::ControlPlane];
+        all.into_iter().find(|generation| generation.fits(release)).unwrap_or(Self::Dataplane)
+    }
+}
+
+/// A program of consul-ecs that manages the mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControllerKind {
+    /// `consul-ecs acl-controller`.
+    AclController,
+    /// `consul-ecs controller`.
+    Controller,
+}
+
+impl ControllerKind {
+    pub const ALL: [Self; 2] = [Self::Controller, Self::AclController];
+
+    /// The subcommand of consul-ecs.
+    pub const fn command(self) -> &'static str {
+        match self {
+            Self::AclController => "acl-controller",
+            Self::Controller => "controller",
+        }
+    }
+
+    pub const fn releases(self) -> Releases {
+        match self {
+            Self::AclController => Releases::since(0).until(6),
+            Self::Controller => Releases::since(7),
+        }
+    }
+}
+
+/// What some releases do and others do not. The fields of the configuration have their releases in `fields.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// They read `CONSUL_ECS_CONFIG_JSON`; older ones have flags. <https://github.com/hashicorp/consul-ecs/pull/53>
+    Configuration,
+    /// Their definitions start Envoy with `envoy-entrypoint`; the program is one release older.
+    EnvoyEntryPoint,
+    /// Tasks log in instead of reading a token from a secret. <https://github.com/hashicorp/consul-ecs/pull/69>
+    Login,
+    /// A family that names a service is written in lower case.
+    LowerCaseFamily,
+    /// A gateway has no section `service`. Before, it had one with port 0.
+    GatewayWithoutService,
+    /// Tasks have Consul Dataplane.
+    Dataplane,
+    /// Traffic is redirected to the proxy unless the configuration says otherwise.
+    TransparentProxy,
+    /// The dataplane's checks pass only if every synced container is healthy.
+    OverallHealth,
+}
+
+impl Feature {
+    pub const fn releases(self) -> Releases {
+        Releases::since(match self {
+            Self::Configuration | Self::EnvoyEntryPoint => 3,
+            Self::Login | Self::LowerCaseFamily => 5,
+            Self::GatewayWithoutService => 6,
+            Self::Dataplane => 7,
+            Self::TransparentProxy => 8,
+            Self::OverallHealth => 9,
+        })
+    }
+
+    /// Whether a release has it.
+    pub fn is_in(self, release: Release) -> bool {
+        self.releases().contain(release)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_contain_and_overlap() {
+        let resilience = Releases { since: Release::new(0, 9, 4), until: None };
+        let only = |text: &str| Releases::only(text.parse().unwrap());
+        assert!(
+            resilience.overlaps(only("0.9.4"))
+                && resilience.overlaps(only("0.9"))
+                && !resilience.overlaps(only("0.9.3"))
+        );
+        assert!(resilience.overlaps(Generation::Dataplane.releases()));
+        assert!(!resilience.overlaps(Generation::ControlPlane.releases()));
+        assert!(!Generation::Client.fits(line(7)) && Generation::Client.fits(Release::new(0, 6, 9)));
+        assert!(Generation::ControlPlane.fits(Release::new(0, 7, 3)) && Generation::Dataplane.fits(NEWEST));
+    }
+
+    #[test]
+    fn releases_read_as_users_write_them() {
+        let shown = |releases: Releases| releases.to_string();
+        assert_eq!(shown(Generation::Client.releases()), "0.6 or older");
+        assert_eq!(shown(Generation::ControlPlane.releases()), "0.7");
+        assert_eq!(shown(Generation::Dataplane.releases()), "0.8 or newer");
+        assert_eq!(shown(Releases::since(5).until(6)), "0.5 to 0.6");
+        assert_eq!(shown(Releases::since(3).until(6)), "0.6 or older");
+    }
+}

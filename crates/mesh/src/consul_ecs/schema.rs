@@ -1,0 +1,436 @@
+//! The types of configuration fields, and the check of a configuration against its declaration.
+//!
+//! [`configuration`] turns one declaration into the struct that the controller reads and the table of fields that
+//! [`Check`] judges. The controller checks JSON; the auditor checks a file, whose values have places and may be unknown.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use super::release::Releases;
+use crate::release::Release;
+
+/// A field of a section.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// The key.
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The releases of consul-ecs that have it.
+    pub releases: Releases,
+    pub is_required: bool,
+    /// Whether it may be null, which means the same as absent.
+    pub is_nullable: bool,
+    /// Whether the registration depends on it: then the controller reads it.
+    pub is_read: bool,
+}
+
+/// The type of a field.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A string.
+    Text,
+    /// A string that is not empty.
+    NotEmpty,
+    OneOf(&'static [Choice]),
+    /// True or false.
+    Flag,
+    /// An integer between these.
+    Whole(i64, i64),
+    /// A list of strings.
+    Words,
+    /// A list of different strings.
+    Texts,
+    /// A list of different ports.
+    Ports,
+    /// A map of strings.
+    TextMap,
+    /// A map with the contents of Consul or Envoy.
+    AnyMap,
+    Map(&'static Section),
+    /// A list of maps.
+    Maps(&'static Section),
+}
+
+/// A port; zero means the default, or none.
+pub(super) const PORT: Kind = Kind::Whole(0, 65_535);
+/// A port other than zero.
+pub(super) const REAL_PORT: Kind = Kind::Whole(1, 65_535);
+
+/// A possible value of a field.
+#[derive(Debug)]
+pub struct Choice {
+    pub text: &'static str,
+    pub releases: Releases,
+}
+
+/// A map with known fields.
+#[derive(Debug)]
+pub struct Section {
+    /// Whether consul-ecs refuses unknown fields; otherwise it ignores them.
+    pub is_strict: bool,
+    /// Whether an unknown field may change the registration.
+    pub is_read_in_full: bool,
+    pub fields: &'static [Field],
+}
+
+impl Field {
+    /// A field that may be absent or null.
+    pub(super) const fn may(kind: Kind) -> Self {
+        let releases = super::release::Feature::Configuration.releases();
+        Self { name: "", kind, releases, is_required: false, is_nullable: true, is_read: false }
+    }
+
+    pub(super) const fn must(kind: Kind) -> Self {
+        Self { is_required: true, is_nullable: false, ..Self::may(kind) }
+    }
+
+    /// A field that may be absent, but not null.
+    pub(super) const fn not_null(kind: Kind) -> Self {
+        Self { is_nullable: false, ..Self::may(kind) }
+    }
+
+    pub(super) const fn since(self, minor: u64) -> Self {
+        Self { releases: Releases { since: Release::line(0, minor), ..self.releases }, ..self }
+    }
+
+    pub(super) const fn since_release(self, minor: u64, patch: u64) -> Self {
+        Self { releases: Releases { since: Release::new(0, minor, patch), ..self.releases }, ..self }
+    }
+
+    pub(super) const fn until(self, minor: u64) -> Self {
+        Self { releases: self.releases.until(minor), ..self }
+    }
+
+    pub(super) const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    pub(super) const fn read_as(self, _: &'static str) -> Self {
+        Self { is_read: true, ..self }
+    }
+}
+
+impl Section {
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// A field that differs from `name` only by case, hyphens and underscores: `destination_name`.
+    fn nearest(&self, name: &str) -> Option<&'static str> {
+        let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
+        self.fields.iter().map(|field| field.name).find(|known| bare(known) == bare(name))
+    }
+}
+
+/// Declares sections: the table of their fields, and the structs of those that the controller reads.
+///
+/// `"key" => name: Type = Field::may(Kind);` is a field of both, `"key" = …` one of the table only. `strict`: consul-ecs
+/// refuses unknown fields. `partly`: unknown fields do not change the registration.
+macro_rules! configuration {
+    (@is strict) => { true };
+    (@is lenient) => { false };
+    (@is read) => { true };
+    (@is partly) => { false };
+    (@struct [$($meta:tt)*] [] $($rest:tt)*) => {};
+    (@struct [$($meta:tt)*] [$struct:ident] $(($key:literal [$($name:ident: $type:ty)?]))*) => {
+        $($meta)*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+        pub struct $struct {$($(
+            #[serde(rename = $key)]
+            pub $name: $type,
+        )?)*}
+    };
+    ($(
+        $(#[$meta:meta])*
+        section $table:ident $(=> $struct:ident)? [$unknown:ident $read:ident] {
+            $($key:literal $(=> $name:ident: $type:ty)? = $field:expr;)*
+        }
+    )*) => {$(
+        configuration!(@struct [$(#[$meta])*] [$($struct)?] $(($key [$($name: $type)?]))*);
+
+        pub static $table: $crate::consul_ecs::schema::Section = $crate::consul_ecs::schema::Section {
+            is_strict: configuration!(@is $unknown),
+            is_read_in_full: configuration!(@is $read),
+            fields: &[$($field.named($key)$(.read_as(stringify!($name)))?),*],
+        };
+    )*};
+}
+
+/// Declares the values of a field: the enum that the controller reads, and the table of choices with their releases.
+macro_rules! choices {
+    ($(#[$meta:meta])* $enum:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal since $since:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Deserialize)]
+        pub enum $enum {$(
+            $(#[$variant_meta])*
+            #[serde(rename = $text)]
+            $variant,
+        )*}
+
+        impl $enum {
+            pub(super) const CHOICES: &[$crate::consul_ecs::schema::Choice] = &[$($crate::consul_ecs::schema::Choice {
+                text: $text,
+                releases: $crate::consul_ecs::release::Releases::since($since),
+            }),*];
+
+            /// The value as in the configuration and in Consul's API.
+            pub fn as_str(self) -> &'static str {
+                match self {$(Self::$variant => $text),*}
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+pub(super) use {choices, configuration};
+
+/// A value in a configuration.
+#[derive(Debug)]
+pub enum Value<'t, T> {
+    /// A value that is known only at deployment.
+    Unknown,
+    Null,
+    Flag,
+    Number(Cow<'t, str>),
+    Text(&'t str),
+    List(Vec<&'t T>),
+    /// The keys are unique.
+    Map(Vec<(&'t str, &'t T)>),
+}
+
+/// A configuration that can be checked.
+pub trait Tree: Sized {
+    fn value(&self) -> Value<'_, Self>;
+}
+
+impl Tree for serde_json::Value {
+    fn value(&self) -> Value<'_, Self> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(_) => Value::Flag,
+            Self::Number(number) => Value::Number(number.to_string().into()),
+            Self::String(text) => Value::Text(text),
+            Self::Array(items) => Value::List(items.iter().collect()),
+            Self::Object(fields) => Value::Map(fields.iter().map(|(key, value)| (key.as_str(), value)).collect()),
+        }
+    }
+}
+
+impl<T> Value<'_, T> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Null => "null",
+            Self::Flag => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Null) || matches!(self, Self::List(items) if items.is_empty())
+    }
+}
+
+/// A defect of a configuration.
+#[derive(Debug)]
+pub struct Problem<'t, T> {
+    /// The value; for a field that is unknown or missing, or of other releases, the map.
+    pub value: &'t T,
+    /// The key in the map, for an unknown field and one of other releases.
+    pub key: Option<&'t str>,
+    /// The field: `proxy.upstreams[0].localBindPort`.
+    pub path: String,
+    pub fault: Fault,
+    /// Whether the registration depends on it.
+    pub changes_registration: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// No release has the field.
+    Unknown {
+        /// Whether consul-ecs refuses it; otherwise it ignores it.
+        is_refused: bool,
+        /// A similar field.
+        nearest: Option<&'static str>,
+    },
+    /// The field is required.
+    Missing,
+    /// The field has another type, or is null: the expected type and the one it has.
+    WrongType(&'static str, &'static str),
+    /// The type is right, but the value is not.
+    WrongValue(String),
+    /// The release does not have the field, or this value of it.
+    OtherRelease {
+        /// The releases that have it.
+        releases: Releases,
+        /// The value, if the release has others.
+        value: Option<&'static str>,
+        /// Whether consul-ecs refuses it; otherwise it ignores it.
+        is_refused: bool,
+    },
+}
+
+/// A check of one configuration.
+pub struct Check<'t, T> {
+    /// The releases that may read it; `None` if they are not known. Then no field is one of other releases.
+    known: Option<Releases>,
+    /// A release that may read it: its required fields are required.
+    presumed: Release,
+    is_read: bool,
+    problems: Vec<Problem<'t, T>>,
+}
+
+impl<'t, T: Tree> Check<'t, T> {
+    /// The problems of `root`, in its order.
+    pub fn run(root: &'t T, section: &Section, known: Option<Releases>, presumed: Release) -> Vec<Problem<'t, T>> {
+        let mut check = Self { known, presumed, is_read: true, problems: Vec::new() };
+        match root.value() {
+            Value::Map(entries) => check.map(root, &entries, section, ""),
+            other => check.add(root, "the configuration", Fault::WrongType("a map", other.kind())),
+        }
+        check.problems
+    }
+
+    fn map(&mut self, map: &'t T, entries: &[(&'t str, &'t T)], section: &Section, path: &str) {
+        let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let is_read = self.is_read;
+        for (key, value) in entries {
+            let path = at(key);
+            match section.field(key) {
+                Some(field) if self.is_of_other_releases(field.releases) => {
+                    // A field of older releases changes nothing if it is empty.
+                    let has_ended = self.known.is_some_and(|known| field.releases.since.first() < known.since.first());
+                    self.is_read = is_read && section.is_read_in_full && !(has_ended && value.value().is_empty());
+                    let (releases, is_refused) = (field.releases, section.is_strict);
+                    self.add_key(map, key, &path, Fault::OtherRelease { releases, value: None, is_refused });
+                }
+                Some(field) => {
+                    self.is_read = is_read && field.is_read;
+                    // A required field that is null counts as missing.
+                    if !(matches!(value.value(), Value::Null) && (field.is_nullable || field.is_required)) {
+                        self.value(value, &field.kind, &path);
+                    }
+                }
+                None => {
+                    self.is_read = is_read && section.is_read_in_full;
+                    let fault = Fault::Unknown { is_refused: section.is_strict, nearest: section.nearest(key) };
+                    self.add_key(map, key, &path, fault);
+                }
+            }
+        }
+        let is_given = |name: &str| entries.iter().any(|(key, it)| *key == name && !matches!(it.value(), Value::Null));
+        let presumed = self.presumed;
+        for field in section.fields.iter().filter(|it| it.is_required && it.releases.contain(presumed)) {
+            if !is_given(field.name) {
+                let is_partly_read = matches!(field.kind, Kind::Map(section) if !section.is_read_in_full);
+                self.is_read = is_read && field.is_read && section.is_read_in_full && !is_partly_read;
+                self.add(map, &at(field.name), Fault::Missing);
+            }
+        }
+        self.is_read = is_read;
+    }
+
+    fn is_of_other_releases(&self, releases: Releases) -> bool {
+        self.known.is_some_and(|known| !releases.overlaps(known))
+    }
+
+    fn value(&mut self, node: &'t T, kind: &Kind, path: &str) {
+        match (kind, node.value()) {
+            (Kind::NotEmpty, Value::Text("")) => self.wrong_value(node, path, "is empty"),
+            (_, Value::Unknown)
+            | (Kind::Text | Kind::NotEmpty, Value::Text(_))
+            | (Kind::Flag, Value::Flag)
+            | (Kind::AnyMap, Value::Map(_)) => {}
+            (Kind::OneOf(choices), Value::Text(text)) => self.choice(node, choices, text, path),
+            (Kind::Whole(min, max), Value::Number(number)) => self.whole(node, &number, (*min, *max), path),
+            (Kind::Words | Kind::Texts | Kind::Ports, Value::List(items)) => self.list(&items, kind, path),
+            (Kind::TextMap, Value::Map(entries)) => {
+                for (key, value) in entries {
+                    self.value(value, &Kind::Text, &format!("{path}.{key}"));
+                }
+            }
+            (Kind::Map(section), Value::Map(entries)) => self.map(node, &entries, section, path),
+            (Kind::Maps(section), Value::List(items)) => {
+                for (index, item) in items.into_iter().enumerate() {
+                    self.value(item, &Kind::Map(section), &format!("{path}[{index}]"));
+                }
+            }
+            (kind, other) => self.add(node, path, Fault::WrongType(wanted(kind), other.kind())),
+        }
+    }
+
+    fn choice(&mut self, node: &'t T, choices: &'static [Choice], text: &str, path: &str) {
+        match choices.iter().find(|choice| choice.text == text) {
+            Some(choice) if self.is_of_other_releases(choice.releases) => {
+                let (releases, value) = (choice.releases, Some(choice.text));
+                self.add(node, path, Fault::OtherRelease { releases, value, is_refused: true });
+            }
+            Some(_) => {}
+            None => {
+                let known: Vec<&str> = choices.iter().map(|choice| choice.text).collect();
+                self.wrong_value(node, path, &format!("is {text:?}, which is not one of {}", known.join(", ")));
+            }
+        }
+    }
+
+    fn whole(&mut self, node: &'t T, number: &str, (min, max): (i64, i64), path: &str) {
+        match number.parse::<i64>() {
+            Ok(value) if value < min || value > max => {
+                let range = if max == i64::MAX { format!("{min} or more") } else { format!("{min} to {max}") };
+                self.wrong_value(node, path, &format!("is {value}, and may be {range}"));
+            }
+            Ok(_) => {}
+            // JSON Schema accepts 20.0 as an integer, Go does not.
+            Err(_) => self.wrong_value(node, path, &format!("is {number}, and has to be a whole number")),
+        }
+    }
+
+    fn list(&mut self, items: &[&'t T], kind: &Kind, path: &str) {
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            self.value(item, if matches!(kind, Kind::Ports) { &PORT } else { &Kind::Text }, &path);
+            let text = match item.value() {
+                Value::Text(text) => text.to_owned(),
+                Value::Number(number) => number.into_owned(),
+                _ => continue,
+            };
+            if !matches!(kind, Kind::Words) && seen.replace(text.clone()).is_some() {
+                self.wrong_value(item, &path, &format!("is {text}, which is in the list already"));
+            }
+        }
+    }
+
+    fn wrong_value(&mut self, node: &'t T, path: &str, how: &str) {
+        self.add(node, path, Fault::WrongValue(how.to_owned()));
+    }
+
+    fn add(&mut self, value: &'t T, path: &str, fault: Fault) {
+        let changes_registration = self.is_read;
+        self.problems.push(Problem { value, key: None, path: path.to_owned(), fault, changes_registration });
+    }
+
+    fn add_key(&mut self, map: &'t T, key: &'t str, path: &str, fault: Fault) {
+        let (path, changes_registration) = (path.to_owned(), self.is_read);
+        self.problems.push(Problem { value: map, key: Some(key), path, fault, changes_registration });
+    }
+}
+
+fn wanted(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::NotEmpty | Kind::OneOf(_) => "a string",
+        Kind::Flag => "true or false",
+        Kind::Whole(..) => "a whole number",
+        Kind::Words | Kind::Texts | Kind::Ports | Kind::Maps(_) => "a list",
+        Kind::TextMap | Kind::AnyMap | Kind::Map(_) => "a map",
+    }
+}
