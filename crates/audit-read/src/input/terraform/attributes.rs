@@ -90,7 +90,7 @@ fn tags(values: &Node) -> Option<Node> {
 }
 
 /// A value of a map or list of strings, which Terraform makes of numbers and booleans as well.
-pub(in crate::input) fn string_of(value: &Node) -> Node {
+fn string_of(value: &Node) -> Node {
     let text = match &value.value {
         Value::Number(number) => Value::Text(number.clone()),
         Value::Bool(flag) => Value::Text(flag.to_string()),

@@ -8,7 +8,7 @@ mod resources;
 
 use std::sync::Arc;
 
-pub(super) use self::attributes::{definition_node, service_node, string_of};
+pub(super) use self::attributes::{definition_node, service_node};
 use self::{
     references::{Definitions, References},
     resources::{Planned, resources},

@@ -37,7 +37,9 @@ impl Reader<'_, '_> {
             ));
         }
         for name in nested {
-            entries.push(self.nested(name).map_or_else(|| self.absent(name), |blocks| entry(*name, blocks)));
+            // Source: https://developer.hashicorp.com/terraform/language/attr-as-blocks
+            let blocks = || self.nested(name).or_else(|| body.attribute(name).map(|list| self.value(list)));
+            entries.push(blocks().map_or_else(|| self.absent(name), |blocks| entry(*name, blocks)));
         }
         map(entries, self.block.name_span())
     }

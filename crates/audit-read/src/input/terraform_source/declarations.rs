@@ -9,7 +9,6 @@ use hcl_edit::{
 
 use super::{
     blocks::{Instance, Reader, instances, texts},
-    consul_ecs::{self, Kind, Release},
     eval::Frame,
     module::{Callee, Cause, Module, callee},
     references::names_of,
@@ -73,7 +72,8 @@ impl Declarations {
         let (read, cause) = module.world.with_cause(|| definition(module, block, instance));
         match read {
             Ok(definition) => {
-                if definition.containers.items.is_empty() && !definition.containers.is_complete {
+                let is_unknown = definition.containers.items.is_empty() || module.made_at.is_some();
+                if is_unknown && !definition.containers.is_complete {
                     self.note(&definition, block.name_span(), cause.or_else(|| instance.cause.clone()));
                 }
                 let name = block.label(1).unwrap_or_default().to_owned();
@@ -104,22 +104,19 @@ impl Declarations {
                 );
                 self.unread(module, call, &reason);
             }
-            Callee::ConsulEcs(kind, release) => {
+            Callee::ConsulEcs(called) => {
                 for instance in instances(module, call, 0) {
                     let reader = Reader { module, block: call, instance: &instance, depth: 0 };
-                    self.consul_ecs(&reader, kind, release, name);
+                    match called.module(&reader) {
+                        Ok(called) => self.called(&called, name),
+                        Err(problem) => self.problems.push(problem),
+                    }
                 }
             }
             Callee::Directory(path, source) => {
                 self.visited.insert(path);
                 let callees = module.callees(call, &source, 0);
-                for called in callees.iter().flat_map(|callees| callees.iter()) {
-                    let first = self.found.len();
-                    self.read(&called.module, None);
-                    for found in self.found.iter_mut().skip(first) {
-                        found.target = Target::Module(name.to_owned());
-                    }
-                }
+                callees.iter().flat_map(|callees| callees.iter()).for_each(|called| self.called(&called.module, name));
             }
         }
     }
@@ -131,26 +128,13 @@ impl Declarations {
         self.unchecked.push(InputProblem::at(&file, call.name_span(), format!("{address}: {reason}{CHECK_THE_PLAN}")));
     }
 
-    /// Reads what one of `HashiCorp`'s modules makes.
-    fn consul_ecs(&mut self, reader: &Reader<'_, '_>, kind: Kind, release: Release, name: &str) {
-        let module = reader.module;
-        let address = module.address_of(&format!("module.{name}{}", reader.instance.suffix));
-        let file = module.directory.file(reader.block.file);
-        let made = || consul_ecs::definition(reader, kind, release, address.clone());
-        let (definition, cause) = module.world.with_cause(made);
-        let mut definition = match definition {
-            Ok(definition) => definition,
-            Err(mismatch) => return self.problems.push(InputProblem::mismatch(&file, &address, &mismatch)),
-        };
-        if !definition.containers.is_complete {
-            self.note(&definition, reader.block.name_span(), cause);
+    /// Reads what the call `name` leads to.
+    fn called(&mut self, module: &Module<'_>, name: &str) {
+        let first = self.found.len();
+        self.read(module, None);
+        for found in self.found.iter_mut().skip(first) {
+            found.target = Target::Module(name.to_owned());
         }
-        match consul_ecs::service(reader, kind, release, format!("{address}.aws_ecs_service.this")) {
-            Some(Ok(service)) => definition.services.push(service),
-            Some(Err(mismatch)) => self.problems.push(InputProblem::mismatch(&file, &address, &mismatch)),
-            None => {}
-        }
-        self.found.push(Found { target: Target::Module(name.to_owned()), definition });
     }
 
     /// Adds a service to the definitions of its module, from the `first` on, that it runs.
@@ -187,7 +171,8 @@ pub(super) fn definition(
     instance: &Instance,
 ) -> Result<TaskDefinition, InputProblem> {
     let file = module.directory.file(block.file);
-    let address = address(module, block, instance);
+    // A module of ours makes one definition, which is known by the address of its call.
+    let address = if module.made_at.is_some() { module.address.clone() } else { address(module, block, instance) };
     let reader = Reader { module, block, instance, depth: 0 };
     let containers = containers(&reader)
         .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;

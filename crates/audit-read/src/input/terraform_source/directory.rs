@@ -92,7 +92,7 @@ impl Directory {
         self.files.get(index).cloned().unwrap_or_else(|| Arc::new(SourceFile::new("", "")))
     }
 
-    fn declare(&mut self, body: Body) {
+    pub(super) fn declare(&mut self, body: Body) {
         for block in body.blocks {
             match block.kind.as_str() {
                 "resource" => self.resources.push(block),

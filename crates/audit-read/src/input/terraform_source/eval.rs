@@ -15,7 +15,7 @@ use hcl_edit::{
 
 use super::{
     module::Module,
-    syntax::{Expression, span_of},
+    syntax::Expression,
     values::{
         OPEN_KEY, as_bool, as_number, as_text, cost, equal, is_open, is_uncertain, last_of_each_key, list, literal,
         map, node, number, of_type_with, sorted, text, unknown,
@@ -105,7 +105,7 @@ impl Module<'_> {
     }
 
     pub(super) fn native(&self, native: &Native, route: Option<&Route>, frame: Frame<'_>) -> Option<Node> {
-        let span = span_of(native);
+        let span = self.span_of(native);
         if !self.world.pay(frame.depth, 1) {
             return Some(unknown(span));
         }
@@ -145,9 +145,9 @@ impl Module<'_> {
         let mut entries: Vec<Entry> = Vec::new();
         for (key, value) in object {
             let (key, key_span) = match key {
-                ObjectKey::Ident(name) => (name.as_str().to_owned(), span_of(name)),
+                ObjectKey::Ident(name) => (name.as_str().to_owned(), self.span_of(name)),
                 ObjectKey::Expression(expression) => {
-                    (as_text(&self.native(expression, None, frame)?)?, span_of(expression))
+                    (as_text(&self.native(expression, None, frame)?)?, self.span_of(expression))
                 }
             };
             if key.contains(HOLE) {
@@ -162,11 +162,14 @@ impl Module<'_> {
     }
 
     fn conditional(&self, conditional: &Conditional, frame: Frame<'_>) -> Option<Node> {
-        let span = span_of(conditional);
+        let span = self.span_of(conditional);
         let condition = self.native(&conditional.cond_expr, None, frame)?;
         let is_unknown = condition.is_unknown();
         let chosen = |chosen: &Native, other: &Native| {
             let value = self.native(chosen, None, frame)?;
+            if self.made_at.is_some() {
+                return Some(value);
+            }
             // Why the other is unknown does not matter: only its type counts.
             Some(of_type_with(value, || self.world.with_cause(|| self.native(other, None, frame)).0))
         };
@@ -370,7 +373,9 @@ impl Module<'_> {
                 out.trim_end();
             }
             match element {
-                Element::Literal(literal) => self.write_literal(literal, span_of(literal), strips_next, out, frame),
+                Element::Literal(literal) => {
+                    self.write_literal(literal, self.span_of(literal), strips_next, out, frame);
+                }
                 Element::Interpolation(interpolation) => {
                     let value = self.native(&interpolation.expr, None, frame)?;
                     out.extend(&as_text(&value)?, value.place.span, value.place.parts.as_deref());
@@ -389,6 +394,9 @@ impl Module<'_> {
     /// indentation.
     fn write_literal(&self, literal: &str, span: Span, strips: bool, out: &mut TextBuilder, frame: Frame<'_>) {
         let literal = if strips { literal.trim_start() } else { literal };
+        if self.made_at.is_some() {
+            return out.push(literal, span);
+        }
         let file = self.directory.file(frame.file);
         let spelled = file.text.get(span.start..span.end).unwrap_or_default();
         let mut lines = spelled.split_inclusive('\n').peekable();

@@ -6,6 +6,7 @@
 use hcl_edit::expr::FuncCall;
 
 use super::{
+    consul_ecs,
     directory::Refusal,
     eval::{Binding, Frame},
     module::Module,
@@ -25,7 +26,7 @@ const COST_OF_CALLS: usize = 4;
 const MAX_RANGE: usize = 1024;
 
 /// What a function takes. If an argument is not known well enough, the result is unknown.
-enum Function {
+pub(super) enum Function {
     /// Strings without unknown parts.
     Text(fn(&str) -> Value),
     Texts(fn(&str, &str) -> Value),
@@ -167,11 +168,12 @@ impl Module<'_> {
         match name {
             "file" | "templatefile" | "fileexists" => self.file_content(name, &arguments, span, frame),
             _ => {
-                let Some((_, function)) = FUNCTIONS.iter().find(|(own, _)| *own == name) else {
+                let own = if self.made_at.is_some() { consul_ecs::FUNCTIONS } else { &[] };
+                let Some((_, function)) = FUNCTIONS.iter().chain(own).find(|(own, _)| *own == name) else {
                     let reason = format!("the function {} is not computed", call.name.name.as_str());
                     return Some(self.unknown(frame, span, reason));
                 };
-                function.of(&arguments, span)
+                Some(self.of_input(function.of(&arguments, span)?, &arguments))
             }
         }
     }
@@ -189,6 +191,17 @@ impl Module<'_> {
             }
         }
         Some(Some(arguments))
+    }
+
+    /// In a module of ours, a single value that a function computes has the place of the input that it computes it from.
+    fn of_input(&self, value: Node, arguments: &[Node]) -> Node {
+        let is_input = |argument: &&Node| Some(argument.place.span) != self.made_at;
+        match (self.made_at, arguments.iter().find(is_input), &value.value) {
+            (Some(at), Some(input), Value::Text(_) | Value::Number(_) | Value::Bool(_)) if value.place.span == at => {
+                node(value.value, input.place.span)
+            }
+            _ => value,
+        }
     }
 
     /// The content of a file in the directory tree that is checked.

@@ -11,10 +11,10 @@ use std::{
 
 use super::{
     blocks::{Instance, Reader, instances},
-    consul_ecs::{Kind, Release, called},
+    consul_ecs::{ConsulEcs, called},
     directory::{Directories, Directory, Refusal, identity, joined},
     eval::Frame,
-    syntax::Block,
+    syntax::{Block, span_of},
     values::{entry, map, merged, unknown},
 };
 use crate::{
@@ -96,6 +96,8 @@ pub(super) struct Module<'w> {
     pub(super) address: String,
     /// What its caller passes; `None` for the root module, which takes defaults and tfvars files.
     pub(super) inputs: Option<BTreeMap<String, Input>>,
+    /// Where a module of ours has everything that is from no input: at the name of its call.
+    pub(super) made_at: Option<Span>,
     /// The tags that the provider adds to every resource.
     pub(super) default_tags: Option<Node>,
     /// Local values, variables and outputs that were evaluated.
@@ -128,7 +130,7 @@ pub(super) enum Known {
     /// It is being evaluated: a reference to it is a cycle.
     Open,
     Value {
-        value: Option<Node>,
+        value: Option<Rc<Node>>,
         file: usize,
         cause: Option<Cause>,
     },
@@ -158,12 +160,18 @@ impl<'w> Module<'w> {
             location,
             address: String::new(),
             inputs: None,
+            made_at: None,
             default_tags: None,
             known: RefCell::default(),
             callees: RefCell::default(),
         };
         module.default_tags = module.provider_tags();
         module
+    }
+
+    /// The bytes of a part of the syntax tree.
+    pub(super) fn span_of(&self, part: &impl hcl_edit::Span) -> Span {
+        self.made_at.unwrap_or_else(|| span_of(part))
     }
 
     /// The address of something in this module.
@@ -190,7 +198,7 @@ const MAX_CALLS: usize = 12;
 /// What a call leads to.
 pub(super) enum Callee {
     /// One of `HashiCorp`'s modules for Consul on ECS.
-    ConsulEcs(Kind, Release),
+    ConsulEcs(ConsulEcs),
     /// A module in the directory tree that is checked: its path without links, and the source of the call.
     Directory(PathBuf, String),
     /// A module that may declare task definitions, and why it is not read.
@@ -208,7 +216,7 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
         return unread(call, "its source is not a literal");
     };
     match called(source, literal("version")) {
-        Some(Ok((kind, release))) => return Callee::ConsulEcs(kind, release),
+        Some(Ok(called)) => return Callee::ConsulEcs(called),
         Some(Err(reason)) => return Callee::Unread(reason),
         None => {}
     }
@@ -261,17 +269,30 @@ impl<'w> Module<'w> {
             let (value, cause) = self.world.with_cause(|| reader.value(attribute));
             (attribute.name.clone(), Input { value, cause })
         });
+        let location = Location {
+            root: self.location.root.clone(),
+            relative: joined(&self.location.relative, source),
+            callers: [self.location.callers.as_slice(), &[identity(&self.directory.path)]].concat(),
+        };
+        self.called(call, instance, directory, location, inputs.collect())
+    }
+
+    pub(super) fn called(
+        &self,
+        call: &Block,
+        instance: &Instance,
+        directory: Rc<Directory>,
+        location: Location,
+        inputs: BTreeMap<String, Input>,
+    ) -> Self {
         let name = call.label(0).unwrap_or_default();
         Self {
             world: self.world,
             directory,
-            location: Location {
-                root: self.location.root.clone(),
-                relative: joined(&self.location.relative, source),
-                callers: [self.location.callers.as_slice(), &[identity(&self.directory.path)]].concat(),
-            },
+            location,
             address: self.address_of(&format!("module.{name}{}", instance.suffix)),
-            inputs: Some(inputs.collect()),
+            inputs: Some(inputs),
+            made_at: None,
             default_tags: self.default_tags.clone(),
             known: RefCell::default(),
             callees: RefCell::default(),

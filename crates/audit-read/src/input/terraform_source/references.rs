@@ -12,7 +12,7 @@ use super::{
     syntax::{Attribute, Block, Expression},
     values::{
         OPEN_KEY, as_bool, as_number, as_text, cost, depth, entry, indexed, is_uncertain, item, list, map,
-        map_of_one_type, member, number, of_one_type, set, text, unknown,
+        map_of_one_type, member, node, number, of_one_type, set, text, unknown,
     },
 };
 use crate::document::{Entry, HOLE, Node, Span, Value};
@@ -34,8 +34,8 @@ impl Module<'_> {
         let (first, rest) = operators.split_first()?;
         let name = attribute_name(first);
         match (root, name) {
-            ("var", Some(name)) => self.steps(self.variable(name, frame, span)?, rest, span, frame),
-            ("local", Some(name)) => self.steps(self.local(name, frame, span)?, rest, span, frame),
+            ("var", Some(name)) => self.variable(name, rest, frame, span),
+            ("local", Some(name)) => self.local(name, rest, frame, span),
             ("path", Some(name)) => Some(self.path(name, span)),
             ("module", Some(_)) => self.of_call(&operators, span, frame),
             ("each" | "count", _) => Some(self.unknown(frame, span, format!("{root} is not known"))),
@@ -127,23 +127,26 @@ pub(super) fn names_of(traversal: &Traversal) -> Vec<String> {
     std::iter::once(root.as_str()).chain(rest).map(str::to_owned).collect()
 }
 
+/// No file of a module: that of the inputs.
+const ELSEWHERE: usize = usize::MAX;
+
 /// Values of references nested deeper than this are unknown.
 const MAX_NESTING: usize = 64;
 
 impl Module<'_> {
-    /// `local.NAME`
-    pub(super) fn local(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
+    /// `local.NAME`, and the `steps` behind it.
+    fn local(&self, name: &str, steps: &[&TraversalOperator], frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
         let Some(attribute) = directory.locals.get(name) else {
             return Some(self.unknown(frame, span, self.undeclared(&format!("local.{name}"))));
         };
-        self.remembered(&format!("local.{name}"), attribute.file, frame, span, |frame| {
+        self.remembered(&format!("local.{name}"), steps, attribute.file, frame, span, |frame| {
             self.evaluate(&attribute.expression, frame)
         })
     }
 
-    /// `var.NAME`
-    pub(super) fn variable(&self, name: &str, frame: Frame<'_>, span: Span) -> Option<Node> {
+    /// `var.NAME`, and the `steps` behind it.
+    fn variable(&self, name: &str, steps: &[&TraversalOperator], frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
         let Some(block) = directory.variables.get(name) else {
             return Some(self.unknown(frame, span, self.undeclared(&format!("var.{name}"))));
@@ -159,13 +162,16 @@ impl Module<'_> {
         let takes_default =
             |value: &Node| matches!(value.value, Value::Null) && literal_bool(block, "nullable") == Some(false);
         let default = block.body.attribute("default");
+        let known = format!("var.{name}");
         let set: Option<&Attribute> = match &self.inputs {
             Some(inputs) => {
                 let input = inputs.get(name).filter(|input| !takes_default(&input.value));
                 if let Some(Input { value, cause }) = input {
-                    self.world.because_of(cause.as_ref());
-                    // The value is from another file.
-                    return Some(typed(value.placed(span)));
+                    let file = if self.made_at.is_some() { frame.file } else { ELSEWHERE };
+                    return self.remembered(&known, steps, file, frame, span, |_| {
+                        self.world.because_of(cause.as_ref());
+                        Some(typed(value.clone()))
+                    });
                 }
                 None
             }
@@ -174,7 +180,7 @@ impl Module<'_> {
         let Some(attribute) = set.or(default) else {
             return Some(self.unknown(frame, span, format!("var.{name} has no value")));
         };
-        self.remembered(&format!("var.{name}"), attribute.file, frame, span, |frame| {
+        self.remembered(&known, steps, attribute.file, frame, span, |frame| {
             let mut value = self.evaluate(&attribute.expression, frame)?;
             if takes_default(&value) {
                 let default = default?;
@@ -194,16 +200,18 @@ impl Module<'_> {
         if is_sensitive(block) {
             return Some(caller.unknown(frame, span, format!("{shown} is sensitive")));
         }
-        let value = self.remembered(&format!("output.{name}"), attribute.file, frame, span, |frame| {
+        let value = self.remembered(&format!("output.{name}"), &[], attribute.file, frame, span, |frame| {
             self.evaluate(&attribute.expression, frame)
         });
         value.map(|value| value.placed(span))
     }
 
-    /// A value that is evaluated once. In its own file it keeps its places; in others it has the place of the reference.
+    /// A value that is evaluated once, then followed by `steps`. In its own file it keeps its places; in others it has
+    /// the place of the reference.
     fn remembered(
         &self,
         name: &str,
+        steps: &[&TraversalOperator],
         file: usize,
         frame: Frame<'_>,
         span: Span,
@@ -217,11 +225,14 @@ impl Module<'_> {
                 self.known.borrow_mut().insert(name.to_owned(), Known::Open);
                 let inner = Frame { file, bindings: None, depth: frame.depth + 1 };
                 let (value, cause) = self.world.with_cause(|| evaluate(inner));
-                let value =
-                    value.map(|value| if depth(&value) > MAX_NESTING { unknown(value.place.span) } else { value });
                 let value = value.map(|mut value| {
-                    value.remove_routes();
-                    value
+                    if depth(&value) > MAX_NESTING {
+                        value = unknown(value.place.span);
+                    }
+                    if self.made_at.is_none() {
+                        value.remove_routes();
+                    }
+                    Rc::new(value)
                 });
                 let known = Known::Value { value, file, cause };
                 self.known.borrow_mut().insert(name.to_owned(), known.clone());
@@ -231,12 +242,27 @@ impl Module<'_> {
         let Known::Value { value, file, cause } = known else { return None };
         self.world.because_of(cause.as_ref());
         let value = value?;
-        if !self.world.pay(frame.depth, cost(&value)) {
+        // Only the part that is wanted is copied.
+        let (mut part, mut steps): (&Node, _) = (&value, steps);
+        while let Some((inner, rest)) = attribute_of(part, steps) {
+            (part, steps) = (inner, rest);
+        }
+        if !self.world.pay(frame.depth, cost(part)) {
             return Some(unknown(span));
         }
-        let is_here = file == frame.file && !value.is_unknown();
-        Some(if is_here { value } else { value.placed(span) })
+        let is_here = file == frame.file && !part.is_unknown();
+        self.steps(if is_here { part.clone() } else { part.placed(span) }, steps, span, frame)
     }
+}
+
+/// The attribute of a map that the first step leads to, and the steps behind it.
+fn attribute_of<'n, 's, 'o>(
+    value: &'n Node,
+    steps: &'s [&'o TraversalOperator],
+) -> Option<(&'n Node, &'s [&'o TraversalOperator])> {
+    let (first, rest) = steps.split_first()?;
+    let name = attribute_name(first)?;
+    value.entries().iter().find(|entry| entry.key == name).map(|entry| (&entry.node, rest))
 }
 
 /// Terraform shows no value of a sensitive variable or output.
@@ -449,7 +475,8 @@ fn of_object(module: &Module<'_>, entries: Vec<Entry>, kinds: &Object, span: cra
                     let value = module.native(value, None, Frame::of(0))?;
                     Some(as_kind(module, value.placed(span), kind))
                 });
-                out.extend(default.map(|value| entry(name, value)).or(own));
+                let null = call.map(|_| entry(name, node(Value::Null, span)));
+                out.extend(default.map(|value| entry(name, value)).or(own).or(null));
             }
         }
     }

@@ -87,6 +87,19 @@ impl Body {
     }
 }
 
+impl Body {
+    /// The same with everything at `span`.
+    pub(super) fn placed(mut self, span: Span) -> Self {
+        self.attributes.iter_mut().for_each(|attribute| attribute.name_span = span);
+        for block in &mut self.blocks {
+            block.span = span;
+            block.labels.iter_mut().for_each(|label| label.span = span);
+            block.body = std::mem::take(&mut block.body).placed(span);
+        }
+        self
+    }
+}
+
 impl Block {
     /// The text of a label.
     pub(super) fn label(&self, index: usize) -> Option<&str> {
@@ -129,7 +142,7 @@ pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseEr
 ///
 /// # Errors
 /// It is not in that syntax.
-fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
+pub(super) fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
     hcl_edit::parser::parse_body(text).map_err(|error| {
         let at = error.location().offset();
         ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
@@ -144,7 +157,7 @@ fn without_mark(text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-fn native_body(body: &structure::Body, file: usize) -> Body {
+pub(super) fn native_body(body: &structure::Body, file: usize) -> Body {
     let attributes = body.attributes().map(|attribute| Attribute {
         name: attribute.key.to_string(),
         name_span: span_of(&attribute.key),

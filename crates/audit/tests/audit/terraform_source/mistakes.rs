@@ -46,7 +46,7 @@ const WITH_DATAPLANE: &[Mistake] = &[
     (Added(INPUTS, "  application_shutdown_delay_seconds = 60\n"), "consul-app-shutdown-delay", NAME),
     // The configuration
     (Replaced("port = \"9090\"", "port = 0"), "consul-service-port", "port = 0"),
-    (Replaced("port = \"9090\"", "port = \"http\""), "consul-config-json", "port = \"http\""),
+    (Replaced("port = \"9090\"", "port = \"http\""), "consul-config-schema", "port = \"http\""),
     (Replaced("localBindPort   = 1234", "localBindPort   = 20000"), "consul-upstream-port", "localBindPort   = 20000"),
     (Added(INPUTS, "  consul_service_name = \"Web\"\n"), "consul-service-name", "consul_service_name"),
     (Added(INPUTS, "  consul_ecs_config = { consulLogin = { method = 7 } }\n"), "consul-config-schema", "consul_ecs_config"),

@@ -1,0 +1,166 @@
+# What mesh-task and gateway-task have in common in all releases. dataplane.tf and client.tf make their containers.
+# Source: https://github.com/hashicorp/terraform-aws-consul-ecs
+
+locals {
+  role       = "arn:${var.unknown}"
+  is_gateway = var.module == "gateway-task"
+
+  # A null counts as a key.
+  synced_containers = [
+    for container in local.input.container_definitions : container
+    if contains(keys(container), "essential") && contains(keys(container), "healthCheck") && (
+      # Before 0.6, null counts as a health check. Source: the changelog of 0.6.0
+      var.minor < 6 || container.healthCheck != null
+    )
+  ]
+  # Unknown as a whole if it is not known which containers have a health check.
+  health_synced = length(local.synced_containers) < 0 ? [] : [
+    for container in local.synced_containers : container.name if contains(keys(container), "name")
+  ]
+
+  # Each waits for the containers of the module, and gets the entry point that delays its stop.
+  apps = try([
+    for container in local.input.container_definitions : extended(container, {
+      dependsOn = try(concat(lookup(container, "dependsOn", []), local.awaited), var.unknown)
+      entryPoint = contains(keys(container), "entryPoint") || local.delay == 0 ? null : [
+        "/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", format("%ss", local.delay)
+      ]
+      mountPoints = try(
+        concat(lookup(container, "mountPoints", []), local.delay == 0 ? [] : [local.data_mount]), var.unknown
+      )
+    })
+  ], local.input.container_definitions)
+  delay = max(local.input.application_shutdown_delay_seconds, 0)
+
+  data_mount = { sourceVolume = "consul_data", containerPath = "/consul", readOnly = true }
+  init_mounts = [
+    { sourceVolume = "consul_data", containerPath = "/consul", readOnly = false },
+    { sourceVolume = "consul_binary", containerPath = "/bin/consul-inject", readOnly = true },
+  ]
+  ulimits         = [{ name = "nofile", softLimit = 1048576, hardLimit = 1048576 }]
+  gateway_mapping = { containerPort = local.lan_port, hostPort = local.lan_port, protocol = "tcp" }
+
+  # mesh-task makes the family lower-case from 0.5 on.
+  is_lower_case = !local.is_gateway && var.minor >= 5
+  family        = local.is_lower_case ? lower(local.input.family) : local.input.family
+  service_name  = local.input.consul_service_name != "" ? local.input.consul_service_name : local.family
+
+  # A gateway is in the namespace `default` of its partition.
+  gateway_namespace = local.input.consul_partition == "" ? "" : "default"
+  namespace         = local.is_gateway ? local.gateway_namespace : local.input.consul_namespace
+
+  # 0 counts as not set. With a load balancer of the module, the WAN address is the balancer's.
+  lan_port    = local.input.lan_port == 0 ? 8443 : local.input.lan_port
+  wan_port    = local.input.wan_port == 0 ? local.lan_port : local.input.wan_port
+  wan_address = local.input.lb_enabled ? var.unknown : local.input.wan_address
+  gateway_meta = merge(
+    local.input.consul_service_meta,
+    local.input.enable_mesh_gateway_wan_federation ? { consul-wan-federation = "1" } : {},
+  )
+
+  login = merge(
+    local.input.acls ? { enabled = local.input.acls, method = local.input.service_token_auth_method_name } : {},
+    local.input.acls && var.minor < 7 ? { includeEntity = true } : {},
+    lookup(local.input.consul_ecs_config, "consulLogin", {}),
+  )
+}
+
+resource "aws_ecs_task_definition" "this" {
+  family                   = local.input.family
+  network_mode             = "awsvpc"
+  requires_compatibilities = local.input.requires_compatibilities
+  container_definitions    = jsonencode(local.containers)
+  volume = concat(
+    [{ name = "consul_data" }, { name = "consul_binary" }],
+    local.input.volumes == null ? [] : local.input.volumes,
+  )
+
+  # The module creates a role unless it gets one.
+  task_role_arn = (
+    local.input.create_task_role == null ? local.input.task_role == null ? local.role : var.unknown
+    : local.input.create_task_role ? local.role
+    : local.input.task_role == null ? null : lookup(local.input.task_role, "arn", null)
+  )
+  execution_role_arn = (
+    local.input.create_execution_role == null ? local.input.execution_role == null ? local.role : var.unknown
+    : local.input.create_execution_role ? local.role
+    : local.input.execution_role == null ? null : lookup(local.input.execution_role, "arn", null)
+  )
+
+  tags = merge(
+    local.input.tags,
+    var.minor < 3 || local.input.consul_partition == "" ? {} : {
+      "consul.hashicorp.com/partition" = local.input.consul_partition
+    },
+    var.minor < 3 || local.namespace == "" ? {} : { "consul.hashicorp.com/namespace" = local.namespace },
+    { "consul.hashicorp.com/mesh" = "true" },
+    var.minor < 3 ? {} : {
+      "consul.hashicorp.com/service-name"   = local.service_name
+      "consul.hashicorp.com/module"         = "terraform-aws-consul-ecs"
+      "consul.hashicorp.com/module-version" = var.patch == null ? var.unknown : var.version
+    },
+  )
+}
+
+variable "input" {
+  type = object({
+    family                             = optional(string, "")
+    requires_compatibilities           = optional(any, ["EC2", "FARGATE"])
+    launch_type                        = optional(string, "FARGATE")
+    container_definitions              = optional(any, [])
+    extra_container_definitions        = optional(any, [])
+    application_shutdown_delay_seconds = optional(number, 0)
+    volumes                            = optional(any)
+    tags                               = optional(map(string), {})
+    create_task_role                   = optional(bool)
+    task_role                          = optional(any)
+    create_execution_role              = optional(bool)
+    execution_role                     = optional(any)
+
+    consul_ecs_image           = optional(string)
+    consul_image               = optional(string)
+    consul_dataplane_image     = optional(string)
+    envoy_image                = optional(string)
+    envoy_public_listener_port = optional(number)
+    envoy_readiness_port       = optional(number, 22000)
+
+    consul_service_name      = optional(string, "")
+    consul_service_tags      = optional(list(string), [])
+    consul_service_meta      = optional(map(string), {})
+    consul_namespace         = optional(string, "")
+    consul_partition         = optional(string, "")
+    consul_ecs_config        = optional(any, {})
+    port                     = optional(number, 0)
+    checks                   = optional(any, [])
+    upstreams                = optional(any, [])
+    enable_transparent_proxy = optional(bool)
+    enable_consul_dns        = optional(bool, false)
+    exclude_inbound_ports    = optional(any, [])
+    exclude_outbound_ports   = optional(any, [])
+    exclude_outbound_cidrs   = optional(any, [])
+    exclude_uids             = optional(any, [])
+
+    kind                               = optional(string, "")
+    lan_address                        = optional(string, "")
+    lan_port                           = optional(number, 0)
+    wan_address                        = optional(string, "")
+    wan_port                           = optional(number, 0)
+    lb_enabled                         = optional(bool, false)
+    enable_mesh_gateway_wan_federation = optional(bool, false)
+
+    acls                           = optional(bool, false)
+    service_token_auth_method_name = optional(string, "iam-ecs-service-token")
+    tls                            = optional(bool, false)
+    tls_server_name                = optional(string, "")
+    ca_cert_file                   = optional(string, "")
+    consul_ca_cert_arn             = optional(string, "")
+    consul_https_ca_cert_arn       = optional(string, "")
+    consul_grpc_ca_cert_arn        = optional(string, "")
+    consul_server_hosts            = optional(string)
+    consul_server_address          = optional(string, "")
+    consul_http_addr               = optional(string, "")
+    skip_server_watch              = optional(bool, false)
+    http_config                    = optional(any, {})
+    grpc_config                    = optional(any, {})
+  })
+}
