@@ -1,13 +1,83 @@
-//! A resource of a mesh.
+//! A resource of App Mesh, as the API spells it.
 
 use std::sync::Arc;
 
-use super::kind::ResourceKind;
 use crate::{
     definition::Text,
     document::{HOLE, Node, Span, Value},
     source::SourceFile,
 };
+
+/// The kinds of resource that are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResourceKind {
+    Mesh,
+    /// Represents an ECS service.
+    VirtualNode,
+    /// Distributes requests by its routes.
+    VirtualRouter,
+    /// A rule of a virtual router.
+    Route,
+    /// The name by which other services call a service.
+    VirtualService,
+    /// Lets traffic into the mesh.
+    VirtualGateway,
+    /// A rule of a virtual gateway.
+    GatewayRoute,
+}
+
+impl ResourceKind {
+    /// Every kind, nested kinds first.
+    pub const ALL: [Self; 7] = [
+        Self::Route,
+        Self::GatewayRoute,
+        Self::VirtualNode,
+        Self::VirtualRouter,
+        Self::VirtualService,
+        Self::VirtualGateway,
+        Self::Mesh,
+    ];
+
+    /// Its name as users read it, its name in the API, and the key of a resource's name in the API.
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            Self::Mesh => ["mesh", "mesh", "meshName"],
+            Self::VirtualNode => ["virtual node", "virtualNode", "virtualNodeName"],
+            Self::VirtualRouter => ["virtual router", "virtualRouter", "virtualRouterName"],
+            Self::Route => ["route", "route", "routeName"],
+            Self::VirtualService => ["virtual service", "virtualService", "virtualServiceName"],
+            Self::VirtualGateway => ["virtual gateway", "virtualGateway", "virtualGatewayName"],
+            Self::GatewayRoute => ["gateway route", "gatewayRoute", "gatewayRouteName"],
+        }
+    }
+
+    /// As users read it.
+    pub fn as_str(self) -> &'static str {
+        let [shown, ..] = self.names();
+        shown
+    }
+
+    /// Its name in the API: the key of its export, and the type in its ARN.
+    pub fn key(self) -> &'static str {
+        let [_, key, _] = self.names();
+        key
+    }
+
+    /// The key of its name in the API.
+    pub fn name_key(self) -> &'static str {
+        let [.., name_key] = self.names();
+        name_key
+    }
+
+    /// The kind of the resource that it is a rule of.
+    pub fn owner(self) -> Option<Self> {
+        match self {
+            Self::Route => Some(Self::VirtualRouter),
+            Self::GatewayRoute => Some(Self::VirtualGateway),
+            _ => None,
+        }
+    }
+}
 
 /// A resource of a mesh.
 #[derive(Debug)]
@@ -181,4 +251,32 @@ fn text(body: &Node, key: &str) -> Text {
         Some(Value::Text(text)) => Text(text.clone()),
         _ => Text(HOLE.to_string()),
     }
+}
+
+impl Resource {
+    /// The resources in a file: one export, or a list of exports.
+    pub fn all_in(file: &Arc<SourceFile>, node: &Node) -> Vec<Self> {
+        let exports = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+        exports.iter().flat_map(|export| exported(file, export)).collect()
+    }
+}
+
+/// The CLI prints a resource under its kind; the API's response body is the bare resource.
+fn exported(file: &Arc<SourceFile>, export: &Node) -> Vec<Resource> {
+    let under_kinds = ResourceKind::ALL.iter().filter_map(|kind| read(file, *kind, export.get(kind.key())?));
+    let found: Vec<Resource> = under_kinds.collect();
+    if found.is_empty() { bare(file, export).into_iter().collect() } else { found }
+}
+
+/// A body contains the name of its mesh too, and a route's body that of its router: nested kinds come first.
+fn bare(file: &Arc<SourceFile>, body: &Node) -> Option<Resource> {
+    body.get("spec")?;
+    let kind = ResourceKind::ALL.into_iter().find(|kind| body.get(kind.name_key()).is_some())?;
+    read(file, kind, body)
+}
+
+fn read(file: &Arc<SourceFile>, kind: ResourceKind, body: &Node) -> Option<Resource> {
+    let span = body.get(kind.name_key()).filter(|name| name.text().is_some())?.place.span;
+    body.get("meshName")?.text()?;
+    Some(Resource::new(file.clone(), kind, body.clone(), span, Presence::Exported))
 }

@@ -1,7 +1,10 @@
 //! A container of a task definition. Source:
 //! <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
 
-use super::field::{Field, List, Maybe, Text};
+use super::{
+    field::{Field, List, Maybe, Text},
+    read::record,
+};
 use crate::document::{Place, Span};
 
 /// Seconds between TERM and KILL for a container without `stopTimeout`. Source:
@@ -132,50 +135,6 @@ impl Container {
     }
 }
 
-/// An environment variable.
-#[derive(Debug, Clone)]
-pub struct Variable {
-    pub name: Field<Text>,
-    pub value: Field<Text>,
-    /// Its place in the file.
-    pub place: Place,
-}
-
-/// An environment variable with a secret value.
-#[derive(Debug, Clone)]
-pub struct Secret {
-    /// The name of the variable.
-    pub name: Field<Text>,
-    /// The secret or parameter that contains the value.
-    pub value_from: Field<Text>,
-    /// Its place in the file.
-    pub place: Place,
-}
-
-/// A mounted volume.
-#[derive(Debug, Clone)]
-pub struct MountPoint {
-    /// The volume's name.
-    pub source_volume: Field<Text>,
-    pub container_path: Field<Text>,
-    /// Whether it is read-only. Absent means no.
-    pub read_only: Field<bool>,
-    /// Its place in the file.
-    pub place: Place,
-}
-
-/// A port that a container listens on.
-#[derive(Debug, Clone)]
-pub struct PortMapping {
-    pub container_port: Field<u64>,
-    /// The host's port; with `awsvpc` the same.
-    pub host_port: Field<u64>,
-    /// `tcp` (the default) or `udp`.
-    pub protocol: Field<Text>,
-    /// Its place in the file.
-    pub place: Place,
-}
-
 impl PortMapping {
     /// The port, if its protocol is certainly TCP.
     pub fn tcp_port(&self) -> Option<u64> {
@@ -184,54 +143,76 @@ impl PortMapping {
     }
 }
 
-/// A dependency on another container.
-#[derive(Debug, Clone)]
-pub struct Dependency {
-    /// The name of the other container.
-    pub container: Field<Text>,
-    /// START, COMPLETE, SUCCESS or HEALTHY.
-    pub condition: Field<Text>,
-    /// Its place in the file.
-    pub place: Place,
-}
+record! {
+    /// An environment variable.
+    pub struct Variable {
+        name: text("name"),
+        value: text("value"),
+    }
 
-/// A health check that ECS runs. Times are in seconds. Source:
-/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html>
-#[derive(Debug, Clone)]
-pub struct HealthCheck {
-    /// `CMD` and a program with its arguments, or `CMD-SHELL` and a line for the shell.
-    pub command: List<Field<Text>>,
-    /// Time between two checks; 30 if absent.
-    pub interval: Field<u64>,
-    /// Maximum duration of one check; 5 if absent.
-    pub timeout: Field<u64>,
-    /// Consecutive failures until the container is unhealthy; 3 if absent.
-    pub retries: Field<u64>,
-    /// Time after the start in which failures do not count; none if absent.
-    pub start_period: Field<u64>,
-    /// Its place in the file.
-    pub place: Place,
-}
+    /// An environment variable with a secret value.
+    pub struct Secret {
+        /// The name of the variable.
+        name: text("name"),
+        /// The secret or parameter that contains the value.
+        value_from: text("valueFrom"),
+    }
 
-/// A resource limit.
-#[derive(Debug, Clone)]
-pub struct Ulimit {
-    /// Its name: `nofile`…
-    pub name: Field<Text>,
-    /// The limit in effect.
-    pub soft: Field<u64>,
-    /// The highest value that the process may raise it to.
-    pub hard: Field<u64>,
-    /// Its place in the file.
-    pub place: Place,
-}
+    /// A mounted volume.
+    pub struct MountPoint {
+        /// The volume's name.
+        source_volume: text("sourceVolume"),
+        container_path: text("containerPath"),
+        /// Whether it is read-only. Absent means no.
+        read_only: flag("readOnly"),
+    }
 
-/// Whether ECS starts a container again when it exits. Source:
-/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerRestartPolicy.html>
-#[derive(Debug, Clone)]
-pub struct RestartPolicy {
-    /// Whether it does.
-    pub enabled: Field<bool>,
-    /// Its place in the file.
-    pub place: Place,
+    /// A port that a container listens on.
+    pub struct PortMapping {
+        container_port: number("containerPort"),
+        /// The host's port; with `awsvpc` the same.
+        host_port: number("hostPort"),
+        /// `tcp` (the default) or `udp`.
+        protocol: text("protocol"),
+    }
+
+    /// A dependency on another container.
+    pub struct Dependency {
+        /// The name of the other container.
+        container: text("containerName"),
+        /// START, COMPLETE, SUCCESS or HEALTHY.
+        condition: text("condition"),
+    }
+
+    /// A health check that ECS runs. Times are in seconds. Source:
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html>
+    pub struct HealthCheck {
+        /// `CMD` and a program with its arguments, or `CMD-SHELL` and a line for the shell.
+        command: texts("command"),
+        /// Time between two checks; 30 if absent.
+        interval: number("interval"),
+        /// Maximum duration of one check; 5 if absent.
+        timeout: number("timeout"),
+        /// Consecutive failures until the container is unhealthy; 3 if absent.
+        retries: number("retries"),
+        /// Time after the start in which failures do not count; none if absent.
+        start_period: number("startPeriod"),
+    }
+
+    /// A resource limit.
+    pub struct Ulimit {
+        /// Its name: `nofile`…
+        name: text("name"),
+        /// The limit in effect.
+        soft: number("softLimit"),
+        /// The highest value that the process may raise it to.
+        hard: number("hardLimit"),
+    }
+
+    /// Whether ECS starts a container again when it exits. Source:
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerRestartPolicy.html>
+    pub struct RestartPolicy {
+        /// Whether it does.
+        enabled: flag("enabled"),
+    }
 }

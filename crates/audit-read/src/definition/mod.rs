@@ -3,14 +3,9 @@
 mod container;
 mod dialect;
 mod field;
-mod proxy;
 mod read;
-mod reader;
-mod service;
-mod tag;
 mod task;
 
-pub use self::read::service_use;
 pub use self::{
     container::{
         Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,
@@ -18,9 +13,6 @@ pub use self::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    proxy::ProxyConfiguration,
-    reader::Mismatch,
-    service::ServiceUse,
-    tag::Tag,
-    task::TaskDefinition,
+    read::{Mismatch, service_use},
+    task::{ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
 };

@@ -1,4 +1,4 @@
-//! A task definition.
+//! A task definition, and the services that run it.
 
 use std::sync::Arc;
 
@@ -6,9 +6,7 @@ use super::{
     container::{Container, Dependency, PortMapping},
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    proxy::ProxyConfiguration,
-    service::ServiceUse,
-    tag::Tag,
+    read::record,
 };
 use crate::{
     document::{Place, Span},
@@ -180,15 +178,82 @@ impl TaskDefinition {
     }
 }
 
+/// The proxy configuration of a task. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html>
+#[derive(Debug, Clone)]
+pub struct ProxyConfiguration {
+    /// `APPMESH`, the default and the only value.
+    pub kind: Field<Text>,
+    /// The name of the proxy's container.
+    pub container: Field<Text>,
+    pub properties: List<Tag>,
+    /// Its place in the file.
+    pub place: Place,
+}
+
+impl ProxyConfiguration {
+    /// A property. It counts as unknown if the key of a property differs from `name` only by case: another rule reports
+    /// that.
+    pub fn property(&self, name: &str) -> Maybe<&Tag> {
+        let is_misspelled =
+            |property: &Tag| property.key.text().is_some_and(|key| key.eq_ignore_ascii_case(name) && key != name);
+        match self.properties.find_named(name, |property| &property.key) {
+            Maybe::Absent if self.properties.items.iter().any(is_misspelled) => Maybe::Unknown,
+            Maybe::Absent if self.properties.items.iter().any(|property| property.key.text().is_none()) => {
+                Maybe::Unknown
+            }
+            found => found,
+        }
+    }
+
+    /// The comma-separated items of a property, if all of them are known.
+    pub fn items(&self, name: &str) -> Option<Vec<&str>> {
+        let Maybe::Known(property) = self.property(name) else { return None };
+        let text = property.value.text()?;
+        Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect())
+    }
+
+    /// The ports of a property; `None` if one of its items is not a port.
+    pub fn ports(&self, name: &str) -> Option<Vec<u16>> {
+        self.items(name)?.into_iter().map(|item| item.parse().ok().filter(|port| *port != 0)).collect()
+    }
+}
+
+/// A service that runs a task definition.
+#[derive(Debug, Clone)]
+pub struct ServiceUse {
+    /// Its address or logical ID, or its name where it has no other.
+    pub name: String,
+    /// Its name in ECS.
+    pub service_name: Field<Text>,
+    /// `TASK_DEFINITION`, `SERVICE` or `NONE`.
+    pub propagate_tags: Field<Text>,
+    /// `EC2`, `FARGATE`, `EXTERNAL`.
+    pub launch_type: Field<Text>,
+    /// The names of its capacity providers, which it has instead of a launch type.
+    pub capacity_providers: List<Field<Text>>,
+    /// The tags of the service itself.
+    pub tags: List<Tag>,
+    /// The bytes that findings point at.
+    pub place: Place,
+}
+
+record! {
+    /// A tag, or a property of a proxy.
+    pub struct Tag {
+        key: text("key"),
+        value: text("value"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
     use crate::{
         document::{Route, parse_json},
         input::ecs_definition,
     };
+    use serde_json::{Value, json};
 
     /// A definition with these containers: name and dependencies.
     fn definition(containers: &[(&str, Value)]) -> TaskDefinition {

@@ -1,24 +1,17 @@
 //! Files as trees of values with places. Every input format is read from such a tree, and findings point at its places.
 
-mod embedded;
 mod json;
 mod node;
 mod place;
-mod span;
 mod text_parts;
 mod yaml;
-mod yaml_scalar;
-mod yaml_stream;
 
 pub use self::{
-    embedded::embedded_json,
     json::{JSON_WITH_COMMENTS, parse_json},
     node::{Entry, HOLE, Node, Value},
-    place::{Place, Position, Route, Step},
-    span::Span,
-    text_parts::{TextBuilder, TextParts},
-    yaml::parse_yaml,
-    yaml_stream::{parse_yaml_document, yaml_documents},
+    place::{Place, Position, Route, Span, Step},
+    text_parts::{TextBuilder, TextParts, embedded_json},
+    yaml::{parse_yaml, parse_yaml_document, yaml_documents},
 };
 
 /// Containers nested deeper than this are refused, in JSON and in YAML.

@@ -64,11 +64,31 @@ impl Node {
         (!matches!(entry.node.value, Value::Null)).then_some(&entry.node)
     }
 
+    /// The entries of the map at a key; none for other values.
+    pub fn entries_of(&self, key: &str) -> &[Entry] {
+        self.get(key).map(Self::entries).unwrap_or_default()
+    }
+
+    /// The items of the list at a key; none for other values.
+    pub fn items_of(&self, key: &str) -> &[Self] {
+        self.get(key).map(Self::items).unwrap_or_default()
+    }
+
     /// The text of a string without unknown parts.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) if !text.contains(HOLE) => Some(text),
             _ => None,
+        }
+    }
+
+    /// A string, number or boolean as a string, and an unknown value as an unknown part; `None` for other values.
+    pub fn as_text(&self) -> Option<String> {
+        match &self.value {
+            Value::Text(text) | Value::Number(text) => Some(text.clone()),
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Unknown => Some(HOLE.to_string()),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
 
@@ -100,6 +120,19 @@ impl Node {
             other => other.clone(),
         };
         Self { value, place: Place::fixed(span) }
+    }
+
+    /// Changes the bytes of every value and key.
+    pub fn map_spans(&mut self, map: &dyn Fn(Span) -> Span) {
+        self.place.span = map(self.place.span);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.map_spans(map)),
+            Value::Map(entries) => entries.iter_mut().for_each(|entry| {
+                entry.key_span = map(entry.key_span);
+                entry.node.map_spans(map);
+            }),
+            _ => {}
+        }
     }
 
     /// Removes the routes for edits: something else may use the value as well.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Span, TextParts};
+use super::TextParts;
 
 /// A line and a column, both counted from 1. A column is a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +93,22 @@ impl Place {
     #[must_use]
     pub fn then(&self, step: Step, span: Span) -> Self {
         Self { span, route: self.route.as_ref().map(|route| route.then(step)), parts: None }
+    }
+}
+
+/// A range of bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last one.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes from `start` to before `end`.
+    pub fn new(start: usize, end: usize) -> Self {
+        Self { start, end: end.max(start) }
     }
 }
 

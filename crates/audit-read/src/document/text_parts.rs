@@ -1,6 +1,131 @@
-//! A string that is put together from values of a file, and the places of its parts.
+//! Strings that a file spells, or that are put together from its values: the place of each part, and of the JSON in them.
 
-use super::Span;
+use std::{borrow::Cow, sync::Arc};
+
+use super::{HOLE, Node, ParseError, Place, Route, Span, Step, Value, json::parse_json};
+
+/// Reads the JSON in the string `host`. `source` is the text of the file.
+///
+/// If the file spells the string as JSON does, every value has its own place in the file; otherwise all values have the
+/// place of the string. If an unknown part of the string is a complete value, that value is unknown.
+///
+/// # Errors
+/// It is not a string, or the string is not JSON.
+pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
+    let Value::Text(text) = &host.value else {
+        return Err(ParseError::new(host.place.span, format!("{} where a JSON string is expected", host.kind())));
+    };
+    let text = &with_quoted_holes(text);
+    let map = Offsets::of(source, &host.place, text);
+    let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(Step::Embedded));
+    match parse_json(text, &route) {
+        Ok(mut node) => {
+            node.map_spans(&|span| map.span(span));
+            if host.place.route.is_none() {
+                node.remove_routes();
+            }
+            forget_holes(&mut node);
+            Ok(node)
+        }
+        Err(error) => Err(ParseError::new(map.span(error.span), error.reason)),
+    }
+}
+
+/// Quotes unknown parts outside of strings, as in `"port": ${Port}`, so that the rest is valid JSON.
+fn with_quoted_holes(text: &str) -> Cow<'_, str> {
+    if !text.contains(HOLE) {
+        return Cow::Borrowed(text);
+    }
+    let (mut quoted, mut in_string, mut is_escaped) = (String::with_capacity(text.len() + 16), false, false);
+    for c in text.chars() {
+        match c {
+            HOLE if !in_string => quoted.extend(['"', HOLE, '"']),
+            _ => quoted.push(c),
+        }
+        in_string ^= c == '"' && !is_escaped;
+        is_escaped = in_string && c == '\\' && !is_escaped;
+    }
+    Cow::Owned(quoted)
+}
+
+/// Makes a value unknown if an unknown part is all of it. In a list or a key, an unknown part may be several values:
+/// the list or map becomes unknown.
+fn forget_holes(node: &mut Node) {
+    let has_open_key = node.entries().iter().any(|entry| entry.key.contains(HOLE));
+    if is_hole(node) || node.items().iter().any(is_hole) || has_open_key {
+        node.value = Value::Unknown;
+    }
+    node.children_mut().into_iter().for_each(forget_holes);
+}
+
+fn is_hole(node: &Node) -> bool {
+    matches!(&node.value, Value::Text(text) if text.chars().eq([HOLE]))
+}
+
+/// The position in the file of each byte of a string's value.
+enum Offsets {
+    /// By byte of the value, including its end.
+    Exact(Vec<usize>),
+    /// The string is put together from values of the file.
+    Parts(Span, Arc<TextParts>),
+    /// The file does not spell the string as JSON does.
+    Whole(Span),
+}
+
+impl Offsets {
+    fn of(source: &str, place: &Place, text: &str) -> Self {
+        let span = place.span;
+        // Quotes around unknown parts move the rest of the text.
+        if let Some(parts) = place.parts.as_ref().filter(|parts| parts.length() == text.len()) {
+            return Self::Parts(span, Arc::clone(parts));
+        }
+        let literal = source.get(span.start..span.end).unwrap_or_default();
+        match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            Some(inner) => Self::exact(inner, span.start + 1, text).unwrap_or(Self::Whole(span)),
+            None => Self::Whole(span),
+        }
+    }
+
+    /// Reads the escapes of the literal; `None` if literal and value do not match, as with YAML's own escapes.
+    fn exact(literal: &str, start: usize, text: &str) -> Option<Self> {
+        let mut offsets = Vec::with_capacity(text.len() + 1);
+        let mut rest = literal;
+        for wanted in text.chars() {
+            let offset = start + (literal.len() - rest.len());
+            offsets.extend(std::iter::repeat_n(offset, wanted.len_utf8()));
+            rest = after_one_character(rest, wanted)?;
+        }
+        offsets.push(start + (literal.len() - rest.len()));
+        rest.is_empty().then_some(Self::Exact(offsets))
+    }
+
+    fn span(&self, inner: Span) -> Span {
+        match self {
+            Self::Exact(offsets) => {
+                let at = |index: usize| offsets.get(index).or(offsets.last()).copied().unwrap_or_default();
+                Span::new(at(inner.start), at(inner.end))
+            }
+            Self::Parts(span, parts) => parts.span(inner).unwrap_or(*span),
+            Self::Whole(span) => *span,
+        }
+    }
+}
+
+/// The rest of a JSON string literal after the spelling of `wanted`.
+fn after_one_character(literal: &str, wanted: char) -> Option<&str> {
+    let Some(escape) = literal.strip_prefix('\\') else {
+        return literal.strip_prefix(wanted);
+    };
+    let mut after = escape.chars();
+    match after.next()? {
+        'u' => {
+            // A character outside of the basic multilingual plane has two UTF-16 units.
+            let units = wanted.len_utf16();
+            escape.get(if units == 2 { 11 } else { 5 }..)
+        }
+        _ => Some(after.as_str()),
+    }
+}
 
 /// The most parts of one string whose places are kept: a limit for malicious files.
 const MAX_PARTS: usize = 20_000;
@@ -124,6 +249,40 @@ impl TextBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn inner(source: &str) -> Result<Node, ParseError> {
+        embedded_json(source, parse_json(source, &Route::default()).unwrap().get("c").unwrap())
+    }
+
+    #[test]
+    fn values_in_a_string_have_places_in_the_file() {
+        let source = r#"{"c": "{\"n\u00e4me\": \"w\ud83d\ude00b\", \"port\": 80}"}"#;
+        let node = inner(source).unwrap();
+        let slice = |node: &Node| source.get(node.place.span.start..node.place.span.end).unwrap_or_default();
+        assert_eq!(slice(node.get("port").unwrap()), "80");
+        assert_eq!(slice(node.get("näme").unwrap()), r#"\"w\ud83d\ude00b\""#);
+        let steps = node.get("port").unwrap().place.route.as_ref().unwrap().steps();
+        assert_eq!(steps, [Step::Key("c".to_owned()), Step::Embedded, Step::Key("port".to_owned())]);
+    }
+
+    #[test]
+    fn an_unknown_part_becomes_an_unknown_value() {
+        let text = format!(r#"{{"port": {HOLE}, "name": "a-{HOLE}", "tags": [{HOLE}, "x"], "tls": true}}"#);
+        let host = Node { value: Value::Text(text), place: Place::default() };
+        let node = embedded_json("", &host).unwrap();
+        assert!(matches!(node.get("port").unwrap().value, Value::Unknown));
+        assert!(matches!(node.get("tags").unwrap().value, Value::Unknown));
+        assert!(matches!(&node.get("name").unwrap().value, Value::Text(name) if name.starts_with("a-")));
+        assert!(matches!(node.get("tls").unwrap().value, Value::Bool(true)));
+    }
+
+    #[test]
+    fn errors_point_into_the_file() {
+        let source = r#"{"c": "{\"a\": nonsense}"}"#;
+        let error = inner(source).unwrap_err();
+        assert!(source.get(error.span.start..).unwrap().starts_with("nonsense"), "{error:?}");
+        assert!(inner(r#"{"c": 7}"#).unwrap_err().reason.contains("a number where"));
+    }
 
     #[test]
     fn every_part_of_a_string_has_its_place() {

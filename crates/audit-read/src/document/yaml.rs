@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
 
-use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value, yaml_scalar::scalar};
+use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value};
 
 /// The most values that aliases may expand to: enough for any template, and a limit for malicious files.
 const MAX_NODES: usize = 300_000;
@@ -19,7 +19,7 @@ pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
 }
 
 /// The same. `route` leads to the document.
-pub(super) fn parse_document(text: &str, route: &Route) -> Result<Node, ParseError> {
+fn parse_document(text: &str, route: &Route) -> Result<Node, ParseError> {
     let mut reader = YamlReader::new(text);
     match reader.document(route)? {
         Some(node) => {
@@ -162,8 +162,8 @@ impl<'t> YamlReader<'t> {
         let Some(original) = self.anchors.get(&anchor) else {
             return Err(ParseError::new(span, "an alias of itself"));
         };
-        let mut copy = original.clone();
-        self.nodes += pin(&mut copy, span);
+        let copy = original.placed(span);
+        self.nodes += size(&copy);
         if self.nodes > MAX_NODES {
             return Err(ParseError::new(span, format!("aliases expand to more than {MAX_NODES} values")));
         }
@@ -238,20 +238,9 @@ fn merged(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// Gives all values of a copy the place of the alias. Returns their number.
-fn pin(node: &mut Node, span: Span) -> usize {
-    node.place = Place::fixed(span);
-    match &mut node.value {
-        Value::List(items) => 1 + items.iter_mut().map(|item| pin(item, span)).sum::<usize>(),
-        Value::Map(entries) => {
-            let pinned = entries.iter_mut().map(|entry| {
-                entry.key_span = span;
-                pin(&mut entry.node, span)
-            });
-            1 + pinned.sum::<usize>()
-        }
-        _ => 1,
-    }
+/// The number of values in a value.
+fn size(node: &Node) -> usize {
+    1 + node.children().into_iter().map(size).sum::<usize>()
 }
 
 /// Whether a tag is CloudFormation's: `!Ref`, `!Sub`, `!GetAtt`…
@@ -259,5 +248,172 @@ fn is_function(tag: &Tag) -> bool {
     tag.handle == "!" && !tag.suffix.is_empty()
 }
 
+/// The value of a scalar in YAML's core schema: <https://yaml.org/spec/1.2.2/#103-core-schema>. `true` may also be
+/// written `True`.
+fn scalar(text: String, style: ScalarStyle, is_string: bool) -> Value {
+    if style != ScalarStyle::Plain || is_string {
+        return Value::Text(text);
+    }
+    match text.as_str() {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        number if is_number(number) => Value::Number(text),
+        _ => Value::Text(text),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) && text.parse::<f64>().is_ok()
+}
+
+/// The bytes of each document. A line that begins with `---` begins a document, and one with `...` ends it, wherever
+/// they are: YAML permits neither inside of a value. Comments and blank lines between documents belong to one of them.
+pub fn yaml_documents(text: &str) -> Vec<Span> {
+    let mut documents = Vec::new();
+    let (mut start, mut at, mut has_content) = (0, 0, false);
+    for line in text.split_inclusive('\n') {
+        if has_content && is_marker(line, "---") {
+            documents.push(Span::new(start, at));
+            (start, has_content) = (at, false);
+        }
+        at += line.len();
+        if has_content && is_marker(line, "...") {
+            documents.push(Span::new(start, at));
+            (start, has_content) = (at, false);
+        } else {
+            has_content |= !is_beside_the_content(line);
+        }
+    }
+    match documents.last_mut().filter(|_| !has_content) {
+        Some(last) => last.end = at,
+        None => documents.push(Span::new(start, at)),
+    }
+    documents
+}
+
+/// Reads one of the documents of a text. `route` leads to it.
+///
+/// # Errors
+/// As for [`parse_yaml`].
+pub fn parse_yaml_document(text: &str, document: Span, route: &Route) -> Result<Node, ParseError> {
+    let part = text.get(document.start..document.end).unwrap_or_default();
+    match parse_document(part, route) {
+        Ok(mut node) => {
+            node.map_spans(&|span| shifted(span, document.start));
+            Ok(node)
+        }
+        Err(error) => Err(ParseError::new(shifted(error.span, document.start), error.reason)),
+    }
+}
+
+fn is_marker(line: &str, marker: &str) -> bool {
+    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+fn is_beside_the_content(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{FEFF}');
+    let is_blank = line.trim().is_empty() || line.trim_start().starts_with('#') || line.starts_with('%');
+    is_blank || line.trim_end() == "---"
+}
+
+fn shifted(span: Span, by: usize) -> Span {
+    Span::new(span.start + by, span.end + by)
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<&str> {
+        yaml_documents(text).into_iter().map(|span| text.get(span.start..span.end).unwrap()).collect()
+    }
+
+    #[test]
+    fn documents_begin_and_end_at_their_markers() {
+        for (text, expected) in [
+            ("a: 1\n", vec!["a: 1\n"]),
+            ("# why\n---\na: 1\n", vec!["# why\n---\na: 1\n"]),
+            ("a: 1\n---\nb: 2", vec!["a: 1\n", "---\nb: 2"]),
+            ("---\na: 1\n--- # two\nb: 2\n---\n# nothing\n", vec!["---\na: 1\n", "--- # two\nb: 2\n---\n# nothing\n"]),
+            ("a: 1\n...\n%YAML 1.2\n---\nb: 2\n", vec!["a: 1\n...\n", "%YAML 1.2\n---\nb: 2\n"]),
+            ("a: |\n  ---\n  x\nb: '----'\n---x: 1\n", vec!["a: |\n  ---\n  x\nb: '----'\n---x: 1\n"]),
+            ("a: 1\r\n---\r\nb: 2\r\n", vec!["a: 1\r\n", "---\r\nb: 2\r\n"]),
+            ("", vec![""]),
+        ] {
+            assert_eq!(texts(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_the_text() {
+        let text = "é: 1\n---\na:\n  b: 'ü'\n";
+        let route = Route::default().then(Step::Document(1));
+        let node = parse_yaml_document(text, yaml_documents(text)[1], &route).unwrap();
+        let place = &node.get("a").unwrap().get("b").unwrap().place;
+        assert_eq!(text.get(place.span.start..place.span.end), Some("'ü'"));
+        let keys = ["a", "b"].map(|key| Step::Key(key.to_owned()));
+        assert_eq!(place.route.as_ref().unwrap().steps(), [&[Step::Document(1)], &keys[..]].concat());
+        let broken = "a: 1\n---\nb: [\n";
+        let error = parse_yaml_document(broken, yaml_documents(broken)[1], &route).unwrap_err();
+        assert!(error.span.start >= "a: 1\n---\n".len(), "{error:?}");
+    }
+
+    #[test]
+    fn every_value_has_its_place_in_bytes() {
+        let text = "# é\na:\n  - b: 'x'\n    c: 7\n  - [true, ~]\n";
+        let node = parse_yaml(text).unwrap();
+        let items = node.get("a").unwrap().items();
+        let slice = |node: &Node| text.get(node.place.span.start..node.place.span.end).unwrap();
+        assert_eq!(slice(items[0].get("b").unwrap()), "'x'");
+        assert_eq!(slice(&items[1]), "[true, ~]");
+        assert!(matches!(&items[0].get("c").unwrap().value, Value::Number(n) if n == "7"));
+        assert!(matches!(items[1].items()[0].value, Value::Bool(true)));
+        assert!(matches!(items[1].items()[1].value, Value::Null));
+    }
+
+    #[test]
+    fn short_forms_become_long_ones() {
+        let node = parse_yaml("a: !Sub '${x}'\nb: !If [c, !Ref d, 8]\nc: !Condition e\n").unwrap();
+        let sub = node.get("a").unwrap();
+        assert_eq!(sub.get("Fn::Sub").unwrap().text(), Some("${x}"));
+        assert_eq!((sub.place.span.start, sub.place.span.end), (3, 14));
+        let branches = node.get("b").unwrap().get("Fn::If").unwrap().items();
+        assert_eq!(branches[1].get("Ref").unwrap().text(), Some("d"));
+        assert_eq!(node.get("c").unwrap().get("Condition").unwrap().text(), Some("e"));
+    }
+
+    #[test]
+    fn aliases_are_copies_without_a_route() {
+        let node = parse_yaml("a: &x {b: 1}\nc: *x\n").unwrap();
+        assert!(node.get("c").unwrap().get("b").unwrap().place.route.is_none());
+    }
+
+    #[test]
+    fn a_merge_adds_only_missing_keys() {
+        let node = parse_yaml("a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  c: 3\n").unwrap();
+        let keys: Vec<&str> = node.get("d").unwrap().entries().iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(keys, ["c", "b"]);
+        assert!(matches!(&node.get("d").unwrap().get("c").unwrap().value, Value::Number(c) if c == "3"));
+    }
+
+    #[test]
+    fn invalid_yaml_is_refused() {
+        for (text, reason) in [
+            ("", "empty"),
+            ("a: [1, 2", "not YAML"),
+            ("a: 1\na: 2\n", "\"a\" is twice"),
+            ("? [a]\n: b\n", "not a plain value"),
+            ("a: *nothing\n", "not YAML"),
+            ("a: &x [*x]\n", "alias of itself"),
+        ] {
+            let error = parse_yaml(text).unwrap_err();
+            assert!(error.reason.contains(reason), "{text}: {error}");
+        }
+        assert!(parse_yaml(&"[".repeat(10_000)).is_err());
+        let line = |n: usize| format!("a{n}: &a{n} [{}]", vec![format!("*a{}", n - 1); 9].join(", "));
+        let bomb: Vec<String> = (1..12).map(line).collect();
+        let error = parse_yaml(&format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{}", bomb.join("\n"))).unwrap_err();
+        assert!(error.reason.contains("aliases"), "{error}");
+    }
+}

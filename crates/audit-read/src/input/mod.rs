@@ -2,25 +2,94 @@
 //!
 //! A problem with one file or one definition does not prevent the others from being checked.
 
-mod cloud_assembly;
 mod cloudformation;
-mod ecs_json;
-mod gather;
 mod notation;
 mod paths;
 mod problem;
-mod shared_families;
 mod source;
 mod terraform;
 mod terraform_source;
 mod text;
-mod words;
+
+use std::{fs::File, io::Read, path::PathBuf, sync::Arc};
 
 pub use self::{
-    ecs_json::ecs_definition,
-    gather::{Gathered, gather},
     notation::{Notation, is_native_terraform, is_yaml, parse, parse_all, trees},
     problem::InputProblem,
-    source::{read_edited, read_source},
+    source::{ecs_definition, read_edited, read_source},
     terraform_source::literals,
 };
+use crate::{Material, source::SourceFile};
+
+/// The argument for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// The input of a run.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// The definitions and resources to check.
+    pub material: Material,
+    /// What could not be read.
+    pub problems: Vec<InputProblem>,
+    /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
+    pub unchecked: Vec<InputProblem>,
+    /// The directories of the files. Terraform sources of other directories are not read.
+    pub roots: Vec<PathBuf>,
+    /// The number of texts that were read, including those of other formats.
+    pub files_read: usize,
+}
+
+/// Reads files, directories and globs; `-` is standard input.
+///
+/// In directories, it reads the files `*.json`, `*.yaml`, `*.yml`, `*.template`, `*.tf` and `*.tofu`, except hidden ones
+/// and those that Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the
+/// templates. A file that is named explicitly must have one of the formats.
+pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
+    let mut gathered = Gathered::default();
+    if paths.iter().any(|path| path == STANDARD_INPUT) {
+        gathered.take(text::read_text("<stdin>", stdin), true);
+    }
+    let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
+    let files = paths::files(named.clone(), &mut gathered.problems);
+    let (sources, files): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
+    for file in files {
+        let read = match File::open(&file.path) {
+            Ok(mut opened) => text::read_text(&file.name, &mut opened),
+            Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
+        };
+        if read.is_err() && !file.is_named && !text::may_have_word(&file.path) {
+            // A file of another program, which need not be a text.
+            gathered.files_read += 1;
+            continue;
+        }
+        gathered.take(read, file.is_named);
+    }
+    if !sources.is_empty() {
+        gathered.roots = paths::roots(named);
+        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), None));
+    }
+    gathered.material.resources.is_partial |= !gathered.problems.is_empty();
+    gathered
+}
+
+impl Gathered {
+    /// Adds input that was collected elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.material.definitions.extend(other.material.definitions);
+        self.material.resources.add(other.material.resources);
+        self.problems.extend(other.problems);
+        self.unchecked.extend(other.unchecked);
+        self.files_read += other.files_read;
+    }
+
+    fn take(&mut self, read: Result<SourceFile, InputProblem>, is_named: bool) {
+        match read {
+            Ok(file) => {
+                self.files_read += 1;
+                self.read(&Arc::new(file), is_named);
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+}

@@ -120,7 +120,7 @@ fn yaml(text: &str) -> Result<Node, ParseError> {
 }
 
 /// The text with a placeholder of the same length for a byte order mark, so that all positions remain valid.
-fn without_mark<'t>(text: &'t str, instead: &str) -> Cow<'t, str> {
+pub(super) fn without_mark<'t>(text: &'t str, instead: &str) -> Cow<'t, str> {
     match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => Cow::Owned(format!("{instead}{rest}")),
         None => Cow::Borrowed(text),

@@ -10,7 +10,7 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{cloud_assembly, problem::InputProblem, text::because};
+use super::{problem::InputProblem, text::because};
 
 /// The files that are read in directories.
 const EXTENSIONS: [&str; 6] = ["json", "yaml", "yml", "template", "tf", "tofu"];
@@ -119,7 +119,7 @@ fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem
     let mut builder = WalkBuilder::new(root);
     // Links to directories are not followed: they may lead out of the directory or form cycles.
     builder.require_git(false).ignore(false).follow_links(false).sort_by_file_name(Ord::cmp);
-    builder.filter_entry(cloud_assembly::is_read);
+    builder.filter_entry(is_read);
     let mut files = Vec::new();
     for entry in builder.build() {
         match entry {
@@ -153,4 +153,16 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
         ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
         _ => None,
     }
+}
+
+/// A file in every cloud assembly, with its version.
+const MARK: &str = "cdk.out";
+
+/// Whether an entry of a directory is to be read: in a cloud assembly, only templates and the nested assemblies of
+/// stages. Its other files describe the constructs again or are assets, copies of the project's own files.
+pub(super) fn is_read(entry: &DirEntry) -> bool {
+    let is_in_assembly = entry.depth() > 0 && entry.path().parent().is_some_and(|parent| parent.join(MARK).is_file());
+    let name = entry.file_name().to_string_lossy();
+    let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+    !is_in_assembly || if is_directory { name.starts_with("assembly-") } else { name.ends_with(".template.json") }
 }

@@ -1,16 +1,13 @@
 //! One text in any of the formats.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use super::{
-    cloudformation, ecs_json, notation, problem::InputProblem, shared_families::mark_shared_families, terraform,
-    terraform_source, words::has_word,
-};
+use super::{Gathered, InputProblem, cloudformation, notation, terraform, terraform_source, text::has_word};
 use crate::{
     Material,
     app_mesh::Resource,
-    definition::TaskDefinition,
-    document::{Node, Span},
+    definition::{Dialect, Mismatch, TaskDefinition},
+    document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
 
@@ -20,72 +17,103 @@ use crate::{
 /// The first problem. Everything without a problem is in `material` nevertheless.
 #[expect(clippy::needless_pass_by_value, reason = "what is read shares the file")]
 pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Material) -> Result<(), InputProblem> {
-    let mut problems = Vec::new();
-    read_all(&file, is_named, material, &mut problems);
-    problems.into_iter().next().map_or(Ok(()), Err)
+    let mut gathered = Gathered { material: std::mem::take(material), ..Gathered::default() };
+    gathered.read(&file, is_named);
+    *material = gathered.material;
+    gathered.problems.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Reads one text into `material`, and all of its problems into `problems`.
-pub(super) fn read_all(
-    file: &Arc<SourceFile>,
-    is_named: bool,
-    material: &mut Material,
-    problems: &mut Vec<InputProblem>,
-) {
+/// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
+/// directory and, below `roots`, with the modules that they call.
+pub fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
     if terraform_source::is_source_name(&file.name) {
-        let read = terraform_source::read_text(Arc::clone(file));
-        material.definitions.extend(read.definitions);
-        problems.extend(read.problems);
-        return;
+        return terraform_source::read_edited(file, roots);
     }
-    if !is_named && !has_word(&file.text) {
-        return;
-    }
-    let first = material.definitions.len();
-    match notation::documents(file) {
-        Some(documents) => read_documents(file, &documents, is_named, material, problems),
-        None if !is_named && is_kubernetes(&file.text) => {}
-        None => match notation::parse(file) {
-            Ok((_, node)) => {
-                let is_known_format = read_node(file, &node, material, problems);
-                if !is_known_format && is_named {
-                    problems.push(InputProblem::of(&file.name, unknown_format(&node)));
-                }
-            }
-            Err(error) => problems.push(InputProblem::unreadable(file, &error)),
-        },
-    }
-    mark_shared_families(material.definitions.get_mut(first..).unwrap_or_default());
+    let mut gathered = Gathered::default();
+    gathered.read(file, true);
+    gathered
 }
 
-/// Reads each document of a YAML file on its own. Documents of other formats are skipped; one of a named file must have
-/// a known format.
-fn read_documents(
-    file: &Arc<SourceFile>,
-    documents: &[Span],
-    is_named: bool,
-    material: &mut Material,
-    problems: &mut Vec<InputProblem>,
-) {
-    let (first, problems_before) = (material.definitions.len(), problems.len());
-    let mut is_known_format = false;
-    for (index, document) in documents.iter().enumerate() {
-        let text = file.text.get(document.start..document.end).unwrap_or_default();
-        if !has_word(text) || is_kubernetes(text) {
-            continue;
+impl Gathered {
+    /// Reads one text. A text of another format is a problem only if the user named the file.
+    pub(super) fn read(&mut self, file: &Arc<SourceFile>, is_named: bool) {
+        if terraform_source::is_source_name(&file.name) {
+            return self.add(terraform_source::read_text(Arc::clone(file)));
         }
-        let before = material.definitions.len();
-        match notation::parse_one(file, *document, index) {
-            Ok(node) => is_known_format |= read_node(file, &node, material, problems),
-            Err(error) => problems.push(InputProblem::unreadable(file, &error)),
+        if !is_named && !has_word(&file.text) {
+            return;
         }
-        let definitions = material.definitions.get_mut(first..).unwrap_or_default();
-        if let Some((earlier, own)) = definitions.split_at_mut_checked(before - first) {
-            number_addresses(earlier, own, index);
+        let first = self.material.definitions.len();
+        match notation::documents(file) {
+            Some(documents) => self.read_documents(file, &documents, is_named),
+            None if !is_named && is_kubernetes(&file.text) => {}
+            None => match notation::parse(file) {
+                Ok((_, node)) => {
+                    if !self.read_node(file, &node) && is_named {
+                        self.problems.push(InputProblem::of(&file.name, unknown_format(&node)));
+                    }
+                }
+                Err(error) => self.problems.push(InputProblem::unreadable(file, &error)),
+            },
+        }
+        mark_shared_families(self.material.definitions.get_mut(first..).unwrap_or_default());
+    }
+
+    /// Reads each document of a YAML file on its own. Documents of other formats are skipped; one of a named file must
+    /// have a known format.
+    fn read_documents(&mut self, file: &Arc<SourceFile>, documents: &[Span], is_named: bool) {
+        let (first, problems_before) = (self.material.definitions.len(), self.problems.len());
+        let mut is_known_format = false;
+        for (index, document) in documents.iter().enumerate() {
+            let text = file.text.get(document.start..document.end).unwrap_or_default();
+            if !has_word(text) || is_kubernetes(text) {
+                continue;
+            }
+            let before = self.material.definitions.len();
+            match notation::parse_one(file, *document, index) {
+                Ok(node) => is_known_format |= self.read_node(file, &node),
+                Err(error) => self.problems.push(InputProblem::unreadable(file, &error)),
+            }
+            let definitions = self.material.definitions.get_mut(first..).unwrap_or_default();
+            if let Some((earlier, own)) = definitions.split_at_mut_checked(before - first) {
+                number_addresses(earlier, own, index);
+            }
+        }
+        if !is_known_format && is_named && self.problems.len() == problems_before {
+            self.problems.push(InputProblem::of(&file.name, UNKNOWN_FORMAT));
         }
     }
-    if !is_known_format && is_named && problems.len() == problems_before {
-        problems.push(InputProblem::of(&file.name, UNKNOWN_FORMAT));
+
+    /// Returns whether the file has one of the formats.
+    fn read_node(&mut self, file: &Arc<SourceFile>, node: &Node) -> bool {
+        if cloudformation::is_template(node) {
+            cloudformation::read_template(file, node, self);
+            return true;
+        }
+        if terraform::is_shown(node) {
+            terraform::read_shown(file, node, self);
+            return true;
+        }
+        let (each, is_list) =
+            if node.items().is_empty() { (std::slice::from_ref(node), false) } else { (node.items(), true) };
+        let mut is_known_format = false;
+        for (index, definition) in each.iter().enumerate().filter(|(_, item)| is_ecs_definition(item)) {
+            is_known_format = true;
+            let number = if is_list { format!("[{index}]") } else { String::new() };
+            match ecs_definition(file.clone(), definition) {
+                Ok(mut definition) => {
+                    if definition.address.is_empty() {
+                        definition.address = number;
+                    }
+                    self.material.definitions.push(definition);
+                }
+                Err(mismatch) => self.problems.push(InputProblem::mismatch(file, &number, &mismatch)),
+            }
+        }
+        let resources = Resource::all_in(file, node);
+        is_known_format |= !resources.is_empty();
+        self.material.resources.all.extend(resources);
+        is_known_format
     }
 }
 
@@ -107,54 +135,6 @@ fn is_kubernetes(text: &str) -> bool {
     lines.any(|line| line.starts_with("apiVersion:"))
 }
 
-/// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
-/// directory and, below `roots`, with the modules that they call.
-pub fn read_edited(
-    file: &Arc<SourceFile>,
-    roots: &[PathBuf],
-    material: &mut Material,
-    problems: &mut Vec<InputProblem>,
-) {
-    if !terraform_source::is_source_name(&file.name) {
-        return read_all(file, true, material, problems);
-    }
-    let read = terraform_source::read_edited(file, roots);
-    material.definitions.extend(read.definitions);
-    problems.extend(read.problems);
-}
-
-/// Returns whether the file has one of the formats.
-fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, problems: &mut Vec<InputProblem>) -> bool {
-    if cloudformation::is_template(node) {
-        cloudformation::read_template(file, node, material, problems);
-        return true;
-    }
-    if terraform::is_shown(node) {
-        terraform::read_shown(file, node, material, problems);
-        return true;
-    }
-    let (each, is_list) =
-        if node.items().is_empty() { (std::slice::from_ref(node), false) } else { (node.items(), true) };
-    let mut is_known_format = false;
-    for (index, definition) in each.iter().enumerate().filter(|(_, item)| ecs_json::is_ecs_definition(item)) {
-        is_known_format = true;
-        let number = if is_list { format!("[{index}]") } else { String::new() };
-        match ecs_json::ecs_definition(file.clone(), definition) {
-            Ok(mut definition) => {
-                if definition.address.is_empty() {
-                    definition.address = number;
-                }
-                material.definitions.push(definition);
-            }
-            Err(mismatch) => problems.push(InputProblem::mismatch(file, &number, &mismatch)),
-        }
-    }
-    let resources = Resource::all_in(file, node);
-    is_known_format |= !resources.is_empty();
-    material.resources.all.extend(resources);
-    is_known_format
-}
-
 fn unknown_format(node: &Node) -> &'static str {
     if node.get("terraform_version").is_some() && node.get("lineage").is_some() {
         return "a raw Terraform state: use the output of `terraform show -json`";
@@ -163,3 +143,44 @@ fn unknown_format(node: &Node) -> &'static str {
 }
 
 const UNKNOWN_FORMAT: &str = "not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export; in directories, such files are skipped";
+
+/// Whether a file contains a task definition.
+fn is_ecs_definition(node: &Node) -> bool {
+    node.get("containerDefinitions").is_some()
+        || node.get("taskDefinition").is_some_and(|inner| inner.get("containerDefinitions").is_some())
+}
+
+/// Reads a task definition, with or without the outer `taskDefinition` of `describe-task-definition`, which prints the
+/// tags next to it.
+///
+/// # Errors
+/// A value has another type than in ECS's API.
+pub fn ecs_definition(file: Arc<SourceFile>, node: &Node) -> Result<TaskDefinition, Mismatch> {
+    match node.get("taskDefinition") {
+        Some(inner) => {
+            let mut inner = inner.clone();
+            let tags = node.entries().iter().find(|entry| entry.key == "tags");
+            if let (Value::Map(entries), Some(tags)) = (&mut inner.value, tags) {
+                entries.retain(|entry: &Entry| entry.key != "tags");
+                entries.push(tags.clone());
+            }
+            TaskDefinition::read(file, address(&inner), &inner, Dialect::Ecs)
+        }
+        None => TaskDefinition::read(file, address(node), node, Dialect::Ecs),
+    }
+}
+
+fn address(node: &Node) -> String {
+    node.get("taskDefinitionArn").and_then(Node::text).unwrap_or_default().to_owned()
+}
+
+/// Marks definitions of one file and one family: only the address distinguishes them.
+pub(super) fn mark_shared_families(definitions: &mut [TaskDefinition]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for definition in definitions.iter() {
+        *seen.entry(definition.name()).or_default() += 1;
+    }
+    for definition in definitions {
+        definition.shares_family = seen.get(&definition.name()).is_some_and(|count| *count > 1);
+    }
+}

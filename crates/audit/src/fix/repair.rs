@@ -16,10 +16,9 @@ use crate::{
     finding::{Change, Edit, Finding, Identity},
 };
 use audit_read::{
-    Material,
     definition::{Dialect, TaskDefinition},
     document::Step,
-    input::read_edited,
+    input::{Gathered, read_edited},
     source::SourceFile,
 };
 
@@ -87,8 +86,7 @@ struct State<'r> {
 
 impl<'r> State<'r> {
     fn of(file: Arc<SourceFile>, roots: &'r [PathBuf]) -> Self {
-        let (mut material, mut problems) = (Material::default(), Vec::new());
-        read_edited(&file, roots, &mut material, &mut problems);
+        let Gathered { material, problems, .. } = read_edited(&file, roots);
         Self {
             file,
             roots,

@@ -1,13 +1,13 @@
-//! Resources of App Mesh in a template. Source:
+//! Resources of App Mesh in a template, and the values of references to them. Source:
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_AppMesh.html>
 
 use std::sync::Arc;
 
-use super::{cdk, resource::TemplateResource, scope::Scope};
+use super::{TemplateResource, construct, scope::Scope};
 use crate::{
     app_mesh::{Presence, Resource, ResourceKind},
     definition::Dialect,
-    document::{Entry, Node, Value},
+    document::{Entry, HOLE, Node, Value},
     source::SourceFile,
 };
 
@@ -31,7 +31,7 @@ pub(super) fn read(file: &Arc<SourceFile>, resource: &TemplateResource<'_>, scop
     let presence = if resource.condition().is_some() { Presence::Conditional } else { Presence::Declared };
     let mut read = Resource::new(file.clone(), kind, body, resource.id_span, presence);
     resource.id.clone_into(&mut read.address);
-    read.construct = cdk::construct(resource.node);
+    read.construct = construct(resource.node);
     read.is_synthesised = resource.is_generated;
     Some(read)
 }
@@ -52,4 +52,52 @@ fn spelled_entry(Entry { key, key_span, node }: Entry) -> Entry {
     let key: String = chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default();
     let node = spelled_as_the_api(node, &key);
     Entry { key, key_span, node }
+}
+
+/// Properties that refer to each other in a longer chain are unknown. A node's mesh, for example, is a chain of two.
+const MAX_CHAIN: usize = 4;
+
+impl Scope<'_, '_> {
+    /// `Ref` and the attribute `Arn`: the ARN of a virtual node or virtual gateway, which Envoy gets. Its partition,
+    /// region and account are unknown.
+    pub(super) fn mesh_arn(&self, id: &str) -> Option<Value> {
+        let kind = self.mesh_kind(id)?;
+        if !matches!(kind, ResourceKind::VirtualNode | ResourceKind::VirtualGateway) {
+            return None;
+        }
+        let part = |key: &str| match self.own_property(id, key).map(|node| node.value) {
+            Some(Value::Text(text)) => text,
+            _ => HOLE.to_string(),
+        };
+        let (mesh, name) = (part(ResourceKind::Mesh.name_key()), part(kind.name_key()));
+        Some(Value::Text(format!("arn:{HOLE}:appmesh:{HOLE}:{HOLE}:mesh/{mesh}/{}/{name}", kind.key())))
+    }
+
+    /// `Fn::GetAtt` with the name of the resource itself, of its mesh, or of the router or gateway that it belongs to.
+    pub(super) fn mesh_attribute(&self, id: &str, attribute: &str) -> Option<Value> {
+        if attribute == "Arn" {
+            return self.mesh_arn(id);
+        }
+        let kind = self.mesh_kind(id)?;
+        let names = [Some(ResourceKind::Mesh), kind.owner(), Some(kind)];
+        let name = names.into_iter().flatten().find(|it| Dialect::CloudFormation.spell(it.name_key()) == attribute)?;
+        self.own_property(id, name.name_key()).map(|node| node.value).filter(|value| matches!(value, Value::Text(_)))
+    }
+
+    fn mesh_kind(&self, id: &str) -> Option<ResourceKind> {
+        kind(self.template.resources.get(id)?.get("Type")?.text()?)
+    }
+
+    /// A property of another resource, called `key` in the API. Without it, CloudFormation generates a name.
+    fn own_property(&self, id: &str, key: &str) -> Option<Node> {
+        let property = self.template.resources.get(id)?.get("Properties")?.get(&Dialect::CloudFormation.spell(key))?;
+        let depth = self.depth.get();
+        if depth >= MAX_CHAIN {
+            return None;
+        }
+        self.depth.set(depth + 1);
+        let resolved = self.resolve(property);
+        self.depth.set(depth);
+        Some(resolved)
+    }
 }

@@ -1,12 +1,9 @@
-//! Intrinsic functions. Source:
+//! Intrinsic functions, and dynamic references in strings. Source:
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
 
 use std::collections::BTreeMap;
 
-use super::{
-    scope::Scope,
-    substitute::{MAX_TEXT, pushed, substituted, without_dynamic_references},
-};
+use super::scope::Scope;
 use crate::document::{Entry, HOLE, Node, Place, Span, Value};
 
 impl Scope<'_, '_> {
@@ -91,7 +88,7 @@ impl Scope<'_, '_> {
         let Value::Text(template) = &template.value else { return None };
         let own: BTreeMap<&str, String> = variables
             .iter()
-            .map(|entry| (entry.key.as_str(), text_of(&self.resolve(&entry.node)).unwrap_or_else(|| HOLE.to_string())))
+            .map(|entry| (entry.key.as_str(), self.resolve(&entry.node).as_text().unwrap_or_else(|| HOLE.to_string())))
             .collect();
         let value = |name: &str| {
             let referred = || {
@@ -99,7 +96,7 @@ impl Scope<'_, '_> {
                 let value = attribute.unwrap_or_else(|| self.reference(name, Span::default()));
                 Node { value, place: Place::default() }
             };
-            let text = own.get(name).cloned().or_else(|| text_of(&referred()));
+            let text = own.get(name).cloned().or_else(|| referred().as_text());
             text.unwrap_or_else(|| HOLE.to_string())
         };
         Some(without_dynamic_references(&substituted(template, value)?))
@@ -113,7 +110,7 @@ impl Scope<'_, '_> {
             if index > 0 {
                 pushed(&mut joined, delimiter.text()?)?;
             }
-            pushed(&mut joined, &text_of(item)?)?;
+            pushed(&mut joined, &item.as_text()?)?;
         }
         Some(without_dynamic_references(&joined))
     }
@@ -129,7 +126,7 @@ impl Scope<'_, '_> {
 
     fn select(&self, argument: &Node, span: Span) -> Option<Value> {
         let [index, list] = argument.items() else { return None };
-        let index: usize = text_of(&self.resolve(index))?.parse().ok()?;
+        let index: usize = self.resolve(index).as_text()?.parse().ok()?;
         let Value::List(items) = self.resolve(list).value else { return None };
         let items: Vec<&Node> = items.iter().filter(|item| !matches!(item.value, Value::Null)).collect();
         let until = items.get(..=index)?;
@@ -140,7 +137,7 @@ impl Scope<'_, '_> {
 
     fn find_in_map(&self, argument: &Node, span: Span) -> Option<Value> {
         let (keys, options) = argument.items().split_at_checked(3)?;
-        let keys: Vec<String> = keys.iter().map(|key| whole(text_of(&self.resolve(key))?)).collect::<Option<_>>()?;
+        let keys: Vec<String> = keys.iter().map(|key| whole_text(&self.resolve(key))).collect::<Option<_>>()?;
         let [map, first, second] = keys.as_slice() else { return None };
         let found = self.template.mappings.get(map.as_str()).and_then(|map| map.get(first)?.get(second));
         match (found, options.first().and_then(|options| options.get("DefaultValue"))) {
@@ -155,16 +152,84 @@ fn text_node(text: &str, span: Span) -> Node {
     Node { value: without_dynamic_references(text), place: Place::fixed(span) }
 }
 
-fn whole(text: String) -> Option<String> {
-    (!text.contains(HOLE)).then_some(text)
+/// A scalar as a string, if it is known.
+pub(super) fn whole_text(node: &Node) -> Option<String> {
+    node.as_text().filter(|text| !text.contains(HOLE))
 }
 
-/// A scalar as part of a string. Unknown scalars become unknown parts.
-fn text_of(node: &Node) -> Option<String> {
-    match &node.value {
-        Value::Text(text) | Value::Number(text) => Some(text.clone()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Unknown => Some(HOLE.to_string()),
-        Value::Null | Value::List(_) | Value::Map(_) => None,
+/// The limit of a string, in bytes: a task definition may have 64 KiB.
+const MAX_TEXT: usize = 1024 * 1024;
+
+const DYNAMIC_REFERENCE: &str = "{{resolve:";
+
+/// The result of `Fn::Sub` for `template`. `None` if it is longer than the limit.
+fn substituted(template: &str, value: impl Fn(&str) -> String) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("${") {
+        pushed(&mut out, before)?;
+        let Some((name, after)) = after.split_once('}') else {
+            pushed(&mut out, "${")?;
+            rest = after;
+            continue;
+        };
+        match name.strip_prefix('!') {
+            Some(literal) => pushed(&mut out, &format!("${{{literal}}}"))?,
+            None => pushed(&mut out, &value(name))?,
+        }
+        rest = after;
+    }
+    pushed(&mut out, rest)?;
+    Some(out)
+}
+
+/// Adds to a string up to the limit.
+fn pushed(out: &mut String, part: &str) -> Option<()> {
+    (out.len() + part.len() <= MAX_TEXT).then(|| out.push_str(part))
+}
+
+/// A string with unknown parts for its dynamic references, which CloudFormation resolves at deployment. Unknown if it
+/// is nothing but a reference. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
+pub(super) fn without_dynamic_references(text: &str) -> Value {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, reference)) = rest.split_once(DYNAMIC_REFERENCE) {
+        out.push_str(before);
+        out.push(HOLE);
+        rest = reference.split_once("}}").map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    let is_unknown = !out.is_empty() && out.chars().all(|c| c == HOLE);
+    if is_unknown { Value::Unknown } else { Value::Text(out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_literals_and_unclosed_braces() {
+        let value = |name: &str| format!("<{name}>");
+        for (template, expected) in [
+            ("${a}-${AWS::Region}", "<a>-<AWS::Region>"),
+            ("${!a} ${a.B}", "${a} <a.B>"),
+            ("$a ${a", "$a ${a"),
+            ("", ""),
+        ] {
+            assert_eq!(substituted(template, value).as_deref(), Some(expected));
+        }
+        assert_eq!(substituted("${a}${a}", |_| "x".repeat(MAX_TEXT)), None);
+    }
+
+    #[test]
+    fn a_dynamic_reference_is_unknown() {
+        let text = |value: Value| match value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        };
+        assert_eq!(text(without_dynamic_references("{{resolve:ssm:/a}}")), None);
+        assert_eq!(text(without_dynamic_references("a:{{resolve:ssm:/a}}:b")), Some(format!("a:{HOLE}:b")));
+        assert_eq!(text(without_dynamic_references("{{resolve:ssm")), None);
+        assert_eq!(text(without_dynamic_references("{{plain}}")), Some("{{plain}}".to_owned()));
     }
 }

@@ -5,50 +5,35 @@
 //! unknown.
 
 mod app_mesh;
-mod cdk;
-mod conditions;
 mod functions;
-mod mesh_values;
-mod resolve;
-mod resource;
 mod scope;
-mod substitute;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use self::{
-    resource::{TemplateResource, has_nested_stacks, resources},
-    scope::{Scopes, Template},
-};
-use super::problem::InputProblem;
+use self::scope::{Scope, Scopes, Template};
+use super::{Gathered, InputProblem};
 use crate::{
-    Material,
     app_mesh::Resource,
     definition::{Dialect, TaskDefinition, service_use},
-    document::{Entry, Node, Value},
+    document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
 
 /// Whether a file is a template: by its format version or transform, or by the types of its resources.
 pub(super) fn is_template(node: &Node) -> bool {
     let has_type = |entry: &Entry| entry.node.get("Type").and_then(Node::text).is_some_and(|kind| kind.contains("::"));
-    node.get("AWSTemplateFormatVersion").is_some()
-        || node.get("Resources").is_some_and(|resources| resources.entries().iter().any(has_type))
+    node.get("AWSTemplateFormatVersion").is_some() || node.entries_of("Resources").iter().any(has_type)
 }
 
 /// Reads every task definition, the services that run it, and the resources of App Mesh.
-pub(super) fn read_template(
-    file: &Arc<SourceFile>,
-    node: &Node,
-    material: &mut Material,
-    problems: &mut Vec<InputProblem>,
-) {
+pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gathered) {
     let template = Template::of(node);
     let mut scopes = Scopes::new(&template);
-    let is_synthesised = cdk::is_synthesised(node);
-    let resources = resources(node, is_synthesised);
+    let is_synthesised = is_synthesised(node);
+    let mut resources = Vec::new();
+    collect(node.entries_of("Resources"), is_synthesised, &mut resources);
     let mut definitions = Vec::new();
     for resource in resources.iter().filter(|resource| resource.kind == "AWS::ECS::TaskDefinition") {
         let properties = resource.resolved(scopes.of(resource.condition()));
@@ -57,34 +42,110 @@ pub(super) fn read_template(
             continue;
         }
         match TaskDefinition::read(file.clone(), resource.id.to_owned(), &properties, Dialect::CloudFormation) {
-            Ok(definition) => definitions.push(TaskDefinition {
-                is_synthesised,
-                construct: cdk::construct(resource.node),
-                ..definition
-            }),
-            Err(mismatch) => problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
+            Ok(definition) => {
+                definitions.push(TaskDefinition { is_synthesised, construct: construct(resource.node), ..definition });
+            }
+            Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
         }
     }
     for service in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
         let scope = scopes.of(service.condition());
-        let target = service.property("TaskDefinition").and_then(|node| scope.resource_of(node));
+        let target = service.properties.get("TaskDefinition").and_then(|node| scope.resource_of(node));
         let Some(definition) = definitions.iter_mut().find(|definition| Some(&*definition.address) == target) else {
             continue;
         };
         let properties = service.resolved(scope);
-        let name = cdk::construct(service.node).unwrap_or_else(|| service.id.to_owned());
+        let name = construct(service.node).unwrap_or_else(|| service.id.to_owned());
         match service_use(name, &properties, Dialect::CloudFormation) {
             Ok(service) => definition.services.push(service),
-            Err(mismatch) => problems.push(InputProblem::mismatch(file, "", &mismatch)),
+            Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, "", &mismatch)),
         }
     }
     let read = |resource: &TemplateResource<'_>| app_mesh::read(file, resource, scopes.of(resource.condition()));
     let mesh_resources: Vec<Resource> = resources.iter().filter_map(read).collect();
     if template.is_exhausted() {
-        problems.push(InputProblem::of(&file.name, "its functions produce too much text"));
+        gathered.problems.push(InputProblem::of(&file.name, "its functions produce too much text"));
         return;
     }
-    material.definitions.append(&mut definitions);
-    material.resources.all.extend(mesh_resources);
-    material.resources.has_nested_stacks |= has_nested_stacks(node);
+    gathered.material.definitions.append(&mut definitions);
+    gathered.material.resources.all.extend(mesh_resources);
+    gathered.material.resources.has_nested_stacks |= has_nested_stacks(node);
+}
+
+/// The types of nested stacks. Modules have names of their own:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/modules.html>
+const NESTED: [&str; 3] =
+    ["AWS::CloudFormation::Stack", "AWS::CloudFormation::StackSet", "AWS::Serverless::Application"];
+
+struct TemplateResource<'n> {
+    id: &'n str,
+    id_span: Span,
+    kind: &'n str,
+    node: &'n Node,
+    properties: &'n Node,
+    /// Whether the file is generated, so that edits must not reach it.
+    is_generated: bool,
+}
+
+impl<'n> TemplateResource<'n> {
+    /// The condition under which it is created.
+    fn condition(&self) -> Option<&'n str> {
+        self.node.get("Condition").and_then(Node::text)
+    }
+
+    /// Its properties. Together, they have the place of its logical ID.
+    fn resolved(&self, scope: &Scope<'_, '_>) -> Node {
+        let mut properties = scope.resolve(self.properties);
+        if matches!(properties.value, Value::Map(_)) {
+            properties.place.span = self.id_span;
+        }
+        if self.is_generated {
+            properties.remove_routes();
+        }
+        properties
+    }
+}
+
+/// Whether a template creates stacks or modules, whose resources are declared elsewhere.
+fn has_nested_stacks(template: &Node) -> bool {
+    let mut kinds = template.entries_of("Resources").iter().filter_map(|entry| entry.node.get("Type")?.text());
+    kinds.any(|kind| NESTED.contains(&kind) || kind.ends_with("::MODULE"))
+}
+
+/// Collects the resources, including those of `Fn::ForEach`: one of each loop, with an unknown loop variable.
+fn collect<'n>(entries: &'n [Entry], is_generated: bool, out: &mut Vec<TemplateResource<'n>>) {
+    for Entry { key, key_span, node } in entries {
+        if key.starts_with("Fn::ForEach::") {
+            collect(node.items().get(2).map(Node::entries).unwrap_or_default(), is_generated, out);
+        } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {
+            out.push(TemplateResource { id: key, id_span: *key_span, kind, node, properties, is_generated });
+        }
+    }
+}
+
+/// The metadata of a resource with the path of its construct:
+/// <https://docs.aws.amazon.com/cdk/v2/guide/identifiers.html>
+const PATH: &str = "aws:cdk:path";
+
+/// The last parts of a path that the CDK leaves out of names: the resource inside of a construct.
+const INNER: [&str; 2] = ["/Resource", "/Default"];
+
+/// Whether the CDK has written a template. It adds the path of each construct, a resource for its own statistics, and
+/// a rule that checks the version of its bootstrap stack; each of the three can be switched off.
+fn is_synthesised(template: &Node) -> bool {
+    let is_its_own = |entry: &Entry| {
+        metadata(&entry.node).is_some() || entry.node.get("Type").and_then(Node::text) == Some("AWS::CDK::Metadata")
+    };
+    template.get("Rules").is_some_and(|rules| rules.get("CheckBootstrapVersion").is_some())
+        || template.entries_of("Resources").iter().any(is_its_own)
+}
+
+/// The path of a resource's construct, as the CDK's commands print it: `Shop/Web/TaskDef`.
+fn construct(resource: &Node) -> Option<String> {
+    let path = metadata(resource)?;
+    Some(INNER.iter().find_map(|inner| path.strip_suffix(inner)).unwrap_or(path).to_owned())
+}
+
+fn metadata(resource: &Node) -> Option<&str> {
+    resource.get("Metadata")?.get(PATH)?.text()
 }

@@ -1,11 +1,12 @@
-//! The parts of a template, and what they mean for a resource.
+//! What the parts of a template mean for a resource: its conditions, and its properties with all functions computed.
 
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
 };
 
-use crate::document::{Node, Value};
+use super::functions::{whole_text, without_dynamic_references};
+use crate::document::{Entry, Node, Place, Value};
 
 /// The limit for the results of functions, in bytes: a thousand times a large template.
 const BUDGET: usize = 64 * 1024 * 1024;
@@ -22,7 +23,7 @@ pub(super) struct Template<'n> {
 impl<'n> Template<'n> {
     pub(super) fn of(node: &'n Node) -> Self {
         let section = |name: &str| {
-            let entries = node.get(name).map(Node::entries).unwrap_or_default();
+            let entries = node.entries_of(name);
             entries.iter().map(|entry| (entry.key.as_str(), &entry.node)).collect()
         };
         Self {
@@ -99,5 +100,111 @@ impl<'t, 'n> Scopes<'t, 'n> {
             let by_default = condition.and_then(|condition| Scope::new(template, None, true).is_met(condition));
             Scope::new(template, condition, by_default != Some(false))
         })
+    }
+}
+
+/// Conditions that refer to each other in a longer chain are unknown.
+const MAX_CONDITION_DEPTH: usize = 32;
+
+impl Scope<'_, '_> {
+    /// The value of a condition; `None` if it is known only at deployment.
+    pub(super) fn is_met(&self, name: &str) -> Option<bool> {
+        if self.assumed.as_deref() == Some(name) {
+            return Some(true);
+        }
+        if let Some(known) = self.verdicts.borrow().get(name) {
+            return *known;
+        }
+        let depth = self.depth.get();
+        let condition = self.template.conditions.get(name).copied().filter(|_| depth < MAX_CONDITION_DEPTH)?;
+        // A condition that refers to itself is unknown.
+        self.verdicts.borrow_mut().insert(name.to_owned(), None);
+        self.depth.set(depth + 1);
+        let verdict = self.verdict(condition);
+        self.depth.set(depth);
+        self.verdicts.borrow_mut().insert(name.to_owned(), verdict);
+        verdict
+    }
+
+    fn verdict(&self, condition: &Node) -> Option<bool> {
+        let [Entry { key, node, .. }] = condition.entries() else { return None };
+        match key.as_str() {
+            "Condition" => self.is_met(node.text()?),
+            "Fn::Equals" => self.are_equal(node.items()),
+            "Fn::Not" => node.items().first().and_then(|negated| self.verdict(negated)).map(|verdict| !verdict),
+            "Fn::And" => self.decided(node.items(), false),
+            "Fn::Or" => self.decided(node.items(), true),
+            _ => None,
+        }
+    }
+
+    /// If one condition has the value `decisive`, that is the result. Otherwise all must be known.
+    fn decided(&self, conditions: &[Node], decisive: bool) -> Option<bool> {
+        let verdicts: Vec<Option<bool>> = conditions.iter().map(|condition| self.verdict(condition)).collect();
+        if verdicts.contains(&Some(decisive)) {
+            return Some(decisive);
+        }
+        verdicts.iter().all(Option::is_some).then_some(!decisive)
+    }
+
+    /// CloudFormation compares strings.
+    fn are_equal(&self, sides: &[Node]) -> Option<bool> {
+        let [left, right] = sides else { return None };
+        Some(whole_text(&self.resolve(left))? == whole_text(&self.resolve(right))?)
+    }
+}
+
+impl Scope<'_, '_> {
+    /// The value with all functions in it computed, or unknown. `AWS::NoValue` becomes null, which counts as absent.
+    pub(super) fn resolve(&self, node: &Node) -> Node {
+        let value = match &node.value {
+            Value::Map(entries) => match called(entries) {
+                Some(Call::Known(name, argument)) => return self.computed(node, name, argument),
+                Some(Call::Macro) => Value::Unknown,
+                None => Value::Map(entries.iter().map(|entry| self.resolved_entry(entry)).collect()),
+            },
+            Value::List(items) => Value::List(items.iter().map(|item| self.resolve(item)).collect()),
+            Value::Text(text) => without_dynamic_references(text),
+            other => other.clone(),
+        };
+        Node { value, place: node.place.clone() }
+    }
+
+    fn resolved_entry(&self, Entry { key, key_span, node }: &Entry) -> Entry {
+        Entry { key: key.clone(), key_span: *key_span, node: self.resolve(node) }
+    }
+
+    /// A branch of `Fn::If` is written where it is used and keeps its places; every other result has the place of the
+    /// function. Edits reach neither, because another resource may use the value as well.
+    fn computed(&self, node: &Node, name: &str, argument: &Node) -> Node {
+        if name == "Fn::If"
+            && let Some(branch) = self.branch(argument)
+        {
+            let mut branch = self.resolve(branch);
+            branch.remove_routes();
+            return branch;
+        }
+        let span = node.place.span;
+        let value = if self.template.is_exhausted() { Value::Unknown } else { self.call(name, argument, span) };
+        Node { value: self.template.paid(value), place: Place::fixed(span) }
+    }
+
+    /// The branch of `Fn::If` that its condition selects.
+    pub(super) fn branch<'a>(&self, argument: &'a Node) -> Option<&'a Node> {
+        let [condition, then, otherwise] = argument.items() else { return None };
+        Some(if self.is_met(condition.text()?)? { then } else { otherwise })
+    }
+}
+
+enum Call<'n> {
+    Known(&'n str, &'n Node),
+    /// Its entries in the map are unknown.
+    Macro,
+}
+
+fn called(entries: &[Entry]) -> Option<Call<'_>> {
+    match entries {
+        [Entry { key, node, .. }] if key == "Ref" || key.starts_with("Fn::") => Some(Call::Known(key, node)),
+        entries => entries.iter().any(|entry| entry.key.starts_with("Fn::")).then_some(Call::Macro),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::resources::Planned;
+use super::Planned;
 use crate::{
     app_mesh::{Presence, Resource, ResourceKind},
     document::{Entry, Node, Place, Value},

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::resources::Planned;
+use super::Planned;
 use crate::document::Node;
 
 /// The configuration of a plan. A state has none.
@@ -85,7 +85,7 @@ impl<'n> References<'n> {
 }
 
 fn references(expression: &Node) -> impl Iterator<Item = &str> {
-    expression.get("references").map(Node::items).unwrap_or_default().iter().filter_map(Node::text)
+    expression.items_of("references").iter().filter_map(Node::text)
 }
 
 /// The task definitions by all names that a service may use for them.

@@ -5,7 +5,7 @@ use super::{
     eval::{Binding, Frame, pairs},
     module::{Cause, Module},
     syntax::{Attribute, Block, Body, Expression},
-    values::{as_number, as_text, entry, map, node, number, text, unknown},
+    values::{as_number, entry, map, node, number, text, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -162,7 +162,7 @@ pub(super) fn texts(values: &mut Node, names: &[&str]) {
     let Value::Map(entries) = &mut values.value else { return };
     for entry in entries.iter_mut().filter(|entry| names.contains(&entry.key.as_str())) {
         if matches!(entry.node.value, Value::Number(_) | Value::Bool(_)) {
-            let converted = as_text(&entry.node).unwrap_or_default();
+            let converted = entry.node.as_text().unwrap_or_default();
             entry.node = text(converted, entry.node.place.span);
         }
     }

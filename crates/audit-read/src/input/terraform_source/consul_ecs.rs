@@ -5,6 +5,11 @@
 
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
+use mesh::{
+    consul_ecs::{Feature, NEWEST},
+    release::Release,
+};
+
 use super::{
     blocks::Reader,
     directory::Directory,
@@ -14,7 +19,7 @@ use super::{
     values::{closed, entry, map, node, text, unknown},
 };
 use crate::{
-    document::{Entry, HOLE, Node, Place, Span, Value},
+    document::{Entry, HOLE, Node, Span, Value},
     input::InputProblem,
 };
 
@@ -33,17 +38,18 @@ const SERVICE: &str = include_str!("consul_ecs/service.tf");
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConsulEcs {
     name: &'static str,
+    /// A line if a version constraint leaves the patch open.
     release: Release,
 }
 
 impl ConsulEcs {
     /// The files that say what the module makes.
     fn files(self) -> &'static [&'static str] {
-        match (self.name, self.release.minor) {
-            ("mesh-task", 7..) => &[RELEASE, TASK, DATAPLANE, SERVERS],
-            ("mesh-task", _) => &[RELEASE, TASK, CLIENT],
-            ("gateway-task", 7..) => &[RELEASE, TASK, DATAPLANE, SERVERS, SERVICE],
-            ("gateway-task", _) => &[RELEASE, TASK, CLIENT, SERVICE],
+        match (self.name, Feature::Dataplane.is_in(self.release)) {
+            ("mesh-task", true) => &[RELEASE, TASK, DATAPLANE, SERVERS],
+            ("mesh-task", false) => &[RELEASE, TASK, CLIENT],
+            ("gateway-task", true) => &[RELEASE, TASK, DATAPLANE, SERVERS, SERVICE],
+            ("gateway-task", false) => &[RELEASE, TASK, CLIENT, SERVICE],
             _ => &[RELEASE, CONTROLLER, SERVERS, SERVICE],
         }
     }
@@ -62,13 +68,13 @@ impl ConsulEcs {
         }
         let given = reader.arguments().map(|attribute| entry(attribute.name.clone(), reader.value(attribute)));
         let (given, cause) = reader.module.world.with_cause(|| given.collect::<Vec<_>>());
-        let Release { minor, patch } = self.release;
-        let patch = |unknown: &str| patch.map_or_else(|| unknown.to_owned(), |patch| patch.to_string());
+        let Release { minor, patch, .. } = self.release;
+        let version = if patch.is_some() { self.release.to_string() } else { format!("{}.{HOLE}", self.release) };
         let inputs = [
             ("module", text(self.name, at)),
             ("minor", node(Value::Number(minor.to_string()), at)),
-            ("patch", node(self.release.patch.map_or(Value::Null, |patch| Value::Number(patch.to_string())), at)),
-            ("version", text(format!("0.{minor}.{}", patch(&HOLE.to_string())), at)),
+            ("patch", node(patch.map_or(Value::Null, |patch| Value::Number(patch.to_string())), at)),
+            ("version", text(version, at)),
             ("unknown", unknown(at)),
             ("input", map(given, at)),
         ];
@@ -103,24 +109,13 @@ fn extended(container: &Node, more: &Node, at: Span) -> Option<Node> {
         entries.iter().find(|entry| entry.key == "name").map_or(container.place.span, |name| name.node.place.span);
     for Entry { key, node, .. } in more.entries().iter().filter(|more| !matches!(more.node.value, Value::Null)) {
         let mut node = node.clone();
-        moved(&mut node, at, name);
+        node.map_spans(&|span| if span == at { name } else { span });
         if let Some(own) = entries.iter().position(|entry| entry.key == *key) {
             node.place = entries.remove(own).node.place;
         }
         entries.push(entry(key.clone(), node));
     }
     Some(Node { value: Value::Map(entries), place: container.place })
-}
-
-/// Changes the place of everything at `from`.
-fn moved(value: &mut Node, from: Span, to: Span) {
-    if value.place.span == from {
-        value.place = Place::fixed(to);
-    }
-    if let Value::Map(entries) = &mut value.value {
-        entries.iter_mut().filter(|entry| entry.key_span == from).for_each(|entry| entry.key_span = to);
-    }
-    value.children_mut().into_iter().for_each(|child| moved(child, from, to));
 }
 
 /// A map without null, empty strings and empty collections.
@@ -136,20 +131,12 @@ fn without_empty(value: &Node, at: Span) -> Node {
     map(entries.iter().filter(|entry| !is_empty(entry)).cloned().collect(), at)
 }
 
-/// The minor versions of the modules that are known. 0.10 has the inputs of 0.9.4; its images are newer. Source:
+/// The oldest line whose modules are known. 0.10 has the inputs of 0.9.4; its images are newer. Source:
 /// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/415>
-const MINORS: std::ops::RangeInclusive<u64> = 2..=10;
+const OLDEST: Release = Release::line(0, 2);
 
-/// More patches than any minor version has.
+/// More patches than any line has.
 const PATCHES: std::ops::Range<u64> = 0..10;
-
-/// A version of the modules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Release {
-    minor: u64,
-    /// `None` if a version constraint leaves it open.
-    patch: Option<u64>,
-}
 
 /// The module and version of a call; `None` if it is another module.
 ///
@@ -157,12 +144,7 @@ struct Release {
 /// The version is not known: why.
 pub(super) fn called(source: &str, version: Option<&str>) -> Option<Result<ConsulEcs, String>> {
     let (path, query) = source.split_once('?').unwrap_or((source, ""));
-    let (package, module) = path.split_once("//modules/").or_else(|| {
-        // An address with a scheme has two more slashes.
-        let (scheme, rest) = path.split_once("://")?;
-        let (package, module) = rest.split_once("//modules/")?;
-        (!scheme.is_empty()).then_some((package, module))
-    })?;
+    let (package, module) = path.rsplit_once("//modules/")?;
     let package = package.trim_end_matches(".git");
     let is_registry = package == "hashicorp/consul-ecs/aws" || package.ends_with("/hashicorp/consul-ecs/aws");
     let is_git = ["github.com/hashicorp/terraform-aws-consul-ecs", "github.com:hashicorp/terraform-aws-consul-ecs"]
@@ -174,80 +156,55 @@ pub(super) fn called(source: &str, version: Option<&str>) -> Option<Result<Consu
     let name = *MODULES.iter().find(|name| **name == module.trim_end_matches('/'))?;
     let wanted = if is_git { query.split('&').find_map(|part| part.strip_prefix("ref=")) } else { version };
     let release = match (is_git, wanted) {
-        (true, Some(tag)) => exact(tag),
-        (_, None) => newest(|_, _| true),
+        (true, Some(tag)) => Release::in_tag(tag)
+            .filter(|release| release.patch.is_some() && (OLDEST..=NEWEST).contains(&release.in_line())),
+        (_, None) => newest(|_| true),
         (false, Some(constraint)) => constrained(constraint),
     };
-    let unknown = || {
-        let (first, last) = (MINORS.start(), MINORS.end());
-        format!("of its versions, 0.{first} to 0.{last} are known, but not {}", wanted.unwrap_or_default())
-    };
+    let unknown = || format!("of its versions, {OLDEST} to {NEWEST} are known, but not {}", wanted.unwrap_or_default());
     Some(release.map(|release| ConsulEcs { name, release }).ok_or_else(unknown))
-}
-
-/// `0.9.0` or `v0.9.0`.
-fn exact(text: &str) -> Option<Release> {
-    let (minor, patch) = parts(text.trim_start_matches('v'))?;
-    MINORS.contains(&minor).then_some(Release { minor, patch: Some(patch?) })
-}
-
-/// The minor and patch of a version of major 0.
-fn parts(text: &str) -> Option<(u64, Option<u64>)> {
-    let text = text.split(['-', '+']).next()?;
-    let mut numbers = text.trim().split('.').map(str::parse::<u64>);
-    if numbers.next()?.ok()? != 0 {
-        return None;
-    }
-    let minor = numbers.next()?.ok()?;
-    Some((minor, numbers.next().transpose().ok()?))
 }
 
 /// The newest version that meets all constraints. Source:
 /// <https://developer.hashicorp.com/terraform/language/expressions/version-constraints>
 fn constrained(text: &str) -> Option<Release> {
-    let constraints = text.split(',').map(constraint).collect::<Option<Vec<_>>>()?;
-    newest(|minor, patch| constraints.iter().all(|constraint| constraint.admits(minor, patch)))
+    let constraints = text.split(',').map(Constraint::parse).collect::<Option<Vec<_>>>()?;
+    newest(|release| constraints.iter().all(|constraint| constraint.admits(release)))
 }
 
-struct Constraint {
-    operator: String,
-    minor: u64,
-    patch: Option<u64>,
+struct Constraint<'t> {
+    operator: &'t str,
+    version: Release,
 }
 
-fn constraint(text: &str) -> Option<Constraint> {
-    let text = text.trim();
-    let digits = text.find(|c: char| c.is_ascii_digit())?;
-    let (operator, version) = text.split_at(digits);
-    let (minor, patch) = parts(version)?;
-    Some(Constraint { operator: operator.trim().trim_end_matches('v').trim().to_owned(), minor, patch })
-}
+impl<'t> Constraint<'t> {
+    fn parse(text: &'t str) -> Option<Self> {
+        let (operator, version) = text.split_at(text.find(|c: char| c.is_ascii_digit())?);
+        Some(Self { operator: operator.trim().trim_end_matches('v').trim(), version: Release::in_tag(version)? })
+    }
 
-impl Constraint {
-    fn admits(&self, minor: u64, patch: u64) -> bool {
-        let own = (self.minor, self.patch.unwrap_or(0));
-        match self.operator.as_str() {
-            "" | "=" => (minor, patch) == own,
-            "!=" => (minor, patch) != own,
-            ">" => (minor, patch) > own,
-            ">=" => (minor, patch) >= own,
-            "<" => (minor, patch) < own,
-            "<=" => (minor, patch) <= own,
-            "~>" => (minor, patch) >= own && (self.patch.is_none() || minor == self.minor),
+    fn admits(&self, release: Release) -> bool {
+        let own = Release { patch: self.version.patch.or(Some(0)), ..self.version };
+        let is_line = self.version.patch.is_none();
+        match self.operator {
+            "" | "=" => release == own,
+            "!=" => release != own,
+            ">" => release > own,
+            ">=" => release >= own,
+            "<" => release < own,
+            "<=" => release <= own,
+            "~>" => release >= own && release.major == own.major && (is_line || release.minor == own.minor),
             _ => false,
         }
     }
 }
 
-/// The newest minor version with an admitted patch. The patch is known only if no other is admitted.
-fn newest(admits: impl Fn(u64, u64) -> bool) -> Option<Release> {
-    MINORS.rev().find_map(|minor| {
-        let patches: Vec<u64> = PATCHES.filter(|patch| admits(minor, *patch)).collect();
-        match patches.as_slice() {
-            [] => None,
-            [only] => Some(Release { minor, patch: Some(*only) }),
-            _ => Some(Release { minor, patch: None }),
-        }
+/// The newest line with an admitted release, or that release if no other one of the line is admitted.
+fn newest(admits: impl Fn(Release) -> bool) -> Option<Release> {
+    (OLDEST.minor..=NEWEST.minor).rev().find_map(|minor| {
+        let mut admitted = PATCHES.map(|patch| Release::new(0, minor, patch)).filter(|release| admits(*release));
+        let first = admitted.next()?;
+        Some(if admitted.next().is_some() { first.in_line() } else { first })
     })
 }
 

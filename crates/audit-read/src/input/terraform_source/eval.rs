@@ -17,8 +17,8 @@ use super::{
     module::Module,
     syntax::Expression,
     values::{
-        OPEN_KEY, as_bool, as_number, as_text, cost, equal, is_open, is_uncertain, last_of_each_key, list, literal,
-        map, node, number, of_type_with, sorted, text, unknown,
+        OPEN_KEY, as_bool, as_number, cost, equal, is_open, is_uncertain, last_of_each_key, list, literal, map, node,
+        number, of_type_with, sorted, text, unknown,
     },
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, TextBuilder, Value};
@@ -147,7 +147,7 @@ impl Module<'_> {
             let (key, key_span) = match key {
                 ObjectKey::Ident(name) => (name.as_str().to_owned(), self.span_of(name)),
                 ObjectKey::Expression(expression) => {
-                    (as_text(&self.native(expression, None, frame)?)?, self.span_of(expression))
+                    (self.native(expression, None, frame)?.as_text()?, self.span_of(expression))
                 }
             };
             if key.contains(HOLE) {
@@ -328,7 +328,7 @@ fn keyed(produced: Vec<Produced>, is_grouped: bool, span: Span) -> Option<Vec<En
     let mut entries: Vec<Entry> = Vec::new();
     let mut positions: BTreeMap<String, usize> = BTreeMap::new();
     for (key, value) in produced {
-        let known = key.as_ref().map(|key| as_text(key).map(|text| (text, key.place.span)));
+        let known = key.as_ref().map(|key| key.as_text().map(|text| (text, key.place.span)));
         let (name, key_span, value) = match (known, value) {
             (Some(None), _) => return None,
             (Some(Some((name, key_span))), Some(value)) if !name.contains(HOLE) => (name, key_span, value),
@@ -378,7 +378,7 @@ impl Module<'_> {
                 }
                 Element::Interpolation(interpolation) => {
                     let value = self.native(&interpolation.expr, None, frame)?;
-                    out.extend(&as_text(&value)?, value.place.span, value.place.parts.as_deref());
+                    out.extend(&value.as_text()?, value.place.span, value.place.parts.as_deref());
                 }
                 Element::Directive(directive) => match directive.as_ref() {
                     Directive::If(directive) => self.write_if(directive, out, frame)?,

@@ -11,9 +11,8 @@ use super::{
     eval::{Binding, Frame},
     module::Module,
     values::{
-        OPEN_KEY, as_bool, as_number, as_text, cost, distinct, entry, equal, is_open, is_uncertain,
-        is_unknown_somewhere, item, list, map, map_of_one_type, member, merged, node, number, of_one_type, set, sorted,
-        text, unknown,
+        OPEN_KEY, as_bool, as_number, cost, distinct, entry, equal, is_open, is_uncertain, is_unknown_somewhere, item,
+        list, map, map_of_one_type, member, merged, node, number, of_one_type, set, sorted, text, unknown,
     },
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
@@ -71,7 +70,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("ceil", Numbers(|numbers| only(numbers).map(|number| number.ceil()))),
     ("floor", Numbers(|numbers| only(numbers).map(|number| number.floor()))),
     ("parseint", Numbers(|numbers| if let [number, 10.0] = numbers { Some(number.floor()) } else { None })),
-    ("tostring", One(|value, span| converted(value, span, |value| as_text(value).map(Value::Text)))),
+    ("tostring", One(|value, span| converted(value, span, |value| value.as_text().map(Value::Text)))),
     ("tonumber", One(|value, span| scalar(value, span, |value| as_number(value).map(number)))),
     ("tobool", One(|value, span| scalar(value, span, |value| as_bool(value).map(Value::Bool)))),
     // Lists and sets
@@ -95,7 +94,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     (
         "coalesce",
         Any(|values, span| {
-            coalesce(&of_one_type(values.to_vec()), span, |value| as_text(value).is_some_and(|text| text.is_empty()))
+            coalesce(&of_one_type(values.to_vec()), span, |value| value.as_text().is_some_and(|text| text.is_empty()))
         }),
     ),
     (
@@ -130,9 +129,9 @@ impl Function {
             return Some(unknown(span));
         }
         let value = match (self, arguments) {
-            (Text(of), [text]) => of(&as_text(text)?),
-            (Texts(of), [one, other]) => of(&as_text(one)?, &as_text(other)?),
-            (ThreeTexts(of), [one, two, three]) => of(&as_text(one)?, &as_text(two)?, &as_text(three)?)?,
+            (Text(of), [text]) => of(&text.as_text()?),
+            (Texts(of), [one, other]) => of(&one.as_text()?, &other.as_text()?),
+            (ThreeTexts(of), [one, two, three]) => of(&one.as_text()?, &two.as_text()?, &three.as_text()?)?,
             (Numbers(of), _) => number(of(&arguments.iter().map(as_number).collect::<Option<Vec<_>>>()?)?),
             (One(of), [value]) => return of(value, span),
             (Two(of), [one, other]) => return of(one, other, span),
@@ -206,7 +205,7 @@ impl Module<'_> {
 
     /// The content of a file in the directory tree that is checked.
     fn file_content(&self, name: &str, arguments: &[Node], span: Span, frame: Frame<'_>) -> Option<Node> {
-        let path = as_text(arguments.first()?)?;
+        let path = arguments.first()?.as_text()?;
         if path.contains(HOLE) {
             return Some(unknown(span));
         }
@@ -285,24 +284,24 @@ fn substring(text: &str, offset: &str, length: &str) -> Option<Value> {
 
 fn indented(arguments: &[Node], span: Span) -> Option<Node> {
     let [spaces, indented] = arguments else { return None };
-    let spaces = as_text(spaces)?.parse().ok().filter(|spaces| *spaces < 100)?;
-    Some(text(as_text(indented)?.replace('\n', &format!("\n{}", " ".repeat(spaces))), span))
+    let spaces = spaces.as_text()?.parse().ok().filter(|spaces| *spaces < 100)?;
+    Some(text(indented.as_text()?.replace('\n', &format!("\n{}", " ".repeat(spaces))), span))
 }
 
 fn split(arguments: &[Node], span: Span) -> Option<Node> {
     let [separator, joined] = arguments else { return None };
-    let (separator, words) = (as_text(separator)?, as_text(joined)?);
+    let (separator, words) = (separator.as_text()?, joined.as_text()?);
     let words = words.split(&*separator).filter(|_| !words.is_empty());
     Some(list(words.map(|word| text(word, joined.place.span)).collect(), span))
 }
 
 fn join(arguments: &[Node], span: Span) -> Option<Node> {
     let (separator, lists) = arguments.split_first()?;
-    let separator = as_text(separator)?;
+    let separator = separator.as_text()?;
     let mut parts = Vec::new();
     for list in lists {
         match &list.value {
-            Value::List(items) => parts.extend(items.iter().map(as_text).collect::<Option<Vec<_>>>()?),
+            Value::List(items) => parts.extend(items.iter().map(Node::as_text).collect::<Option<Vec<_>>>()?),
             Value::Unknown => parts.push(HOLE.to_string()),
             _ => return None,
         }
@@ -316,7 +315,7 @@ fn format(arguments: &[Node], span: Span) -> Option<Node> {
     if format.is_unknown() {
         return Some(unknown(span));
     }
-    let format = as_text(format)?;
+    let format = format.as_text()?;
     let (mut out, mut values, mut rest) = (String::new(), values.iter(), format.as_str());
     while let Some((before, after)) = rest.split_once('%') {
         out.push_str(before);
@@ -325,9 +324,9 @@ fn format(arguments: &[Node], span: Span) -> Option<Node> {
             '%' => out.push('%'),
             's' | 'v' | 'd' => match values.next()? {
                 Node { value: Value::List(_) | Value::Map(_), .. } => return Some(unknown(span)),
-                value => out.push_str(&as_text(value)?),
+                value => out.push_str(&value.as_text()?),
             },
-            'q' => out.push_str(&quoted(&as_text(values.next()?)?)),
+            'q' => out.push_str(&quoted(&values.next()?.as_text()?)),
             _ => return Some(unknown(span)),
         }
         rest = after.get(verb.len_utf8()..)?;
@@ -416,7 +415,7 @@ fn one(value: &Node, span: Span) -> Option<Node> {
 fn compact(value: &Node, span: Span) -> Option<Node> {
     let mut kept = Vec::new();
     for item in items_of(value)?.into_iter().filter(|item| !matches!(item.value, Value::Null)) {
-        let text = as_text(&item)?;
+        let text = item.as_text()?;
         if !text.is_empty() {
             let is_unsure = text.chars().all(|char| char == HOLE);
             kept.push(Node { value: if is_unsure { Value::Unknown } else { Value::Text(text) }, ..item });
@@ -453,7 +452,7 @@ fn flatten(value: &Node, span: Span) -> Option<Node> {
 fn coalesce(values: &[Node], span: Span, is_empty: impl Fn(&Node) -> bool) -> Option<Node> {
     let first = values.iter().find(|value| !matches!(value.value, Value::Null) && !is_empty(value))?;
     // What is unknown may be empty, and then the result is another value.
-    let is_unsure = as_text(first).is_some_and(|text| text == HOLE.to_string());
+    let is_unsure = first.as_text().is_some_and(|text| text == HOLE.to_string());
     Some(if is_unsure { unknown(span) } else { first.clone() })
 }
 
@@ -481,9 +480,9 @@ fn range(arguments: &[Node], span: Span) -> Option<Node> {
 fn sort(arguments: &[Node], span: Span) -> Option<Node> {
     let mut items = only(arguments)?.items().to_vec();
     for item in &mut items {
-        item.value = Value::Text(as_text(item)?);
+        item.value = Value::Text(item.as_text()?);
     }
-    items.sort_by_key(as_text);
+    items.sort_by_key(Node::as_text);
     Some(list(items, span))
 }
 
@@ -503,7 +502,7 @@ fn lookup(arguments: &[Node], span: Span) -> Option<Node> {
     if !matches!(map.value, Value::Map(_) | Value::Unknown) {
         return None;
     }
-    member(map, &as_text(key)?, span).or_else(|| default.cloned())
+    member(map, &key.as_text()?, span).or_else(|| default.cloned())
 }
 
 /// A part of each entry of a map; unknown if some of its entries are not known.
@@ -520,7 +519,7 @@ fn zipmap(keys: &Node, values: &Node, span: Span) -> Option<Node> {
         return Some(unknown(span));
     }
     let pairs = keys.items().iter().zip(values.items());
-    let entries = pairs.map(|(key, value)| Some(entry(as_text(key)?, value.clone())));
+    let entries = pairs.map(|(key, value)| Some(entry(key.as_text()?, value.clone())));
     Some(map(entries.collect::<Option<_>>()?, span))
 }
 

@@ -36,27 +36,13 @@ use self::{
 };
 use crate::{
     definition::TaskDefinition,
-    input::{InputProblem, paths::FoundFile, shared_families::mark_shared_families},
+    input::{Gathered, InputProblem, paths::FoundFile, source::mark_shared_families},
     source::SourceFile,
 };
 
-/// What Terraform sources contain.
-#[derive(Debug, Default)]
-pub(in crate::input) struct Read {
-    pub definitions: Vec<TaskDefinition>,
-    /// What could not be read.
-    pub problems: Vec<InputProblem>,
-    /// What cannot be checked without a plan.
-    pub unchecked: Vec<InputProblem>,
-    /// The number of files.
-    pub files: usize,
-    /// Whether they have resources of App Mesh, which are not read.
-    pub has_app_mesh: bool,
-}
-
 /// Reads a text on its own: no other file is read.
-pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Read {
-    let mut read = Read { files: 1, ..Read::default() };
+pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
+    let mut read = Gathered::default();
     let directory = Rc::new(Directory::of(vec![file], Vec::new(), &mut read.problems));
     let world = World::new(Directories::new(None, None));
     let mut run = Run { world: &world, visited: BTreeSet::new(), read };
@@ -64,15 +50,9 @@ pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Read {
     run.read
 }
 
-/// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
-/// out, but what they declare is used. Nothing outside of `roots` is read.
-pub(in crate::input) fn read_directories(files: &[FoundFile], roots: Vec<PathBuf>) -> Read {
-    read_with(files, roots, None)
-}
-
 /// Reads a file with the others of its directory, but with this text instead of that on disk. Nothing outside of
 /// `roots` and of its directory is read.
-pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Read {
+pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
     let path = PathBuf::from(&file.name);
     if !path.is_file() {
         return read_text(Arc::clone(file));
@@ -83,17 +63,22 @@ pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -
     };
     let roots = roots.iter().cloned().chain([own]).collect();
     let found = FoundFile { path, name: file.name.clone(), is_named: true };
-    read_with(&[found], roots, Some(file))
+    read_directories(&[found], roots, Some(file))
 }
 
-fn read_with(files: &[FoundFile], roots: Vec<PathBuf>, edited: Option<&Arc<SourceFile>>) -> Read {
+/// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
+/// out, but what they declare is used. Nothing outside of `roots` is read. `edited` counts
+/// instead of the file on disk.
+pub(in crate::input) fn read_directories(
+    files: &[FoundFile],
+    roots: Vec<PathBuf>,
+    edited: Option<&Arc<SourceFile>>,
+) -> Gathered {
     let world = World::new(Directories::new(Some(Tree::new(roots)), edited.cloned()));
     let groups = groups(files, &world.directories);
-    let read = Read {
-        files: files.len(),
-        has_app_mesh: groups.iter().any(|group| group.directory.has_app_mesh()),
-        ..Read::default()
-    };
+    let mut read = Gathered { files_read: files.len(), ..Gathered::default() };
+    // Their resources of App Mesh are not read.
+    read.material.resources.is_partial = groups.iter().any(|group| group.directory.has_app_mesh());
     let mut run = Run { world: &world, visited: BTreeSet::new(), read };
     let called: BTreeSet<PathBuf> = groups.iter().flat_map(|group| run.called_by(&group.directory)).collect();
     // Modules that are called only by each other are read on their own.
@@ -109,7 +94,7 @@ fn read_with(files: &[FoundFile], roots: Vec<PathBuf>, edited: Option<&Arc<Sourc
     run.read
 }
 
-/// A directory of which files are checked.
+/// A directory with files to check.
 struct Group {
     directory: Rc<Directory>,
     /// The names of the files whose definitions are checked.
@@ -134,7 +119,7 @@ struct Run<'w> {
     world: &'w World,
     /// The directories of modules that were called, without links.
     visited: BTreeSet<PathBuf>,
-    read: Read,
+    read: Gathered,
 }
 
 impl Run<'_> {
@@ -158,7 +143,7 @@ impl Run<'_> {
         let mut definitions: Vec<TaskDefinition> =
             declarations.found.into_iter().map(|found| found.definition).collect();
         mark_shared_families(&mut definitions);
-        self.read.definitions.append(&mut definitions);
+        self.read.material.definitions.append(&mut definitions);
         self.read.problems.append(&mut declarations.problems);
         self.read.unchecked.append(&mut declarations.unchecked);
         self.visited.append(&mut declarations.visited);

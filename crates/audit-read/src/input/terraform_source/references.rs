@@ -11,8 +11,8 @@ use super::{
     module::{Called, Callee, Input, Known, Module, callee},
     syntax::{Attribute, Block, Expression},
     values::{
-        OPEN_KEY, as_bool, as_number, as_text, cost, depth, entry, indexed, is_uncertain, item, list, map,
-        map_of_one_type, member, node, number, of_one_type, set, text, unknown,
+        OPEN_KEY, as_bool, as_number, cost, depth, entry, indexed, is_uncertain, item, list, map, map_of_one_type,
+        member, node, number, of_one_type, set, text, unknown,
     },
 };
 use crate::document::{Entry, HOLE, Node, Span, Value};
@@ -302,7 +302,7 @@ impl Module<'_> {
         match rest {
             _ if !attribute("count") && !attribute("for_each") => self.outputs(callees.first()?, rest, span, frame),
             [TraversalOperator::Index(key), rest @ ..] => {
-                let key = as_text(&self.native(key, None, frame)?)?;
+                let key = self.native(key, None, frame)?.as_text()?;
                 if key.contains(HOLE) {
                     return Some(unknown(span));
                 }
@@ -354,7 +354,7 @@ fn instance<'c, 'w>(callees: &'c [Called<'w>], key: &str) -> Option<&'c Called<'
 }
 
 fn key_of(called: &Called<'_>) -> String {
-    called.instance.key().and_then(as_text).unwrap_or_default()
+    called.instance.key().and_then(Node::as_text).unwrap_or_default()
 }
 
 /// The value as the type `kind`. What cannot be converted stays as it is: Terraform refuses it.
@@ -392,7 +392,7 @@ fn of_name(value: Node, kind: &str) -> Node {
 
 fn of_scalar(mut value: Node, kind: &str) -> Node {
     let converted = match kind {
-        "string" => as_text(&value).map(Value::Text),
+        "string" => value.as_text().map(Value::Text),
         "number" if !is_uncertain(&value) => as_number(&value).map(number),
         "bool" if !is_uncertain(&value) => as_bool(&value).map(Value::Bool),
         "number" | "bool" => Some(Value::Unknown),

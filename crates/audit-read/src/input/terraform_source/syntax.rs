@@ -9,6 +9,7 @@ use hcl_edit::{
 
 use crate::{
     document::{Entry, Node, ParseError, Place, Route, Span, Step, Value, parse_json},
+    input::notation::without_mark,
     source::SourceFile,
 };
 
@@ -85,9 +86,7 @@ impl Body {
     pub(super) fn blocks<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = &'b Block> {
         self.blocks.iter().filter(move |block| block.kind == kind)
     }
-}
 
-impl Body {
     /// The same with everything at `span`.
     pub(super) fn placed(mut self, span: Span) -> Self {
         self.attributes.iter_mut().for_each(|attribute| attribute.name_span = span);
@@ -128,10 +127,14 @@ pub(super) fn span_of(part: &impl hcl_edit::Span) -> Span {
 /// # Errors
 /// It is not in the notation that its name stands for, or it is nested too deeply.
 pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseError> {
-    let text = without_mark(&file.text);
+    let text = without_mark(&file.text, "   ");
     let endings: Vec<String> = file.name.rsplit('.').take(2).map(str::to_ascii_lowercase).collect();
     match endings.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["json", "tfvars"] => return json_values(parse_json(&text, &Route::default())?, index),
+        ["json", "tfvars"] => {
+            let values = parse_json(&text, &Route::default())?;
+            let head = Head { kind: "", span: values.place.span, file: index };
+            return Ok(head.content(map_of(values, "values")?));
+        }
         ["json", ..] => return json_body(parse_json(&text, &Route::default())?, index),
         _ => {}
     }
@@ -147,14 +150,6 @@ pub(super) fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
         let at = error.location().offset();
         ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
     })
-}
-
-/// The text with blanks for a byte order mark, so that all positions remain valid.
-fn without_mark(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.strip_prefix('\u{FEFF}') {
-        Some(rest) => format!("   {rest}").into(),
-        None => text.into(),
-    }
 }
 
 pub(super) fn native_body(body: &structure::Body, file: usize) -> Body {
@@ -199,28 +194,17 @@ fn labels_of(kind: &str) -> usize {
 /// # Errors
 /// It is not a map.
 fn json_body(node: Node, file: usize) -> Result<Body, ParseError> {
-    let span = node.place.span;
-    let Value::Map(entries) = node.value else {
-        return Err(ParseError::new(span, format!("{} where a map of blocks is expected", node.kind())));
-    };
     let mut body = Body::default();
-    for Entry { key, key_span, node } in entries {
+    for Entry { key, key_span, node } in map_of(node, "blocks")? {
         let head = Head { kind: &key, span: key_span, file };
         head.blocks(node, labels_of(&key), &[], &mut body.blocks);
     }
     Ok(body)
 }
 
-/// The values of variables: every key is an argument.
-///
-/// # Errors
-/// It is not a map.
-fn json_values(node: Node, file: usize) -> Result<Body, ParseError> {
-    let span = node.place.span;
-    let Value::Map(entries) = node.value else {
-        return Err(ParseError::new(span, format!("{} where a map of values is expected", node.kind())));
-    };
-    Ok(Head { kind: "", span, file }.content(entries))
+fn map_of(node: Node, what: &str) -> Result<Vec<Entry>, ParseError> {
+    let mismatch = format!("{} where a map of {what} is expected", node.kind());
+    if let Value::Map(entries) = node.value { Ok(entries) } else { Err(ParseError::new(node.place.span, mismatch)) }
 }
 
 /// The type of blocks that stand below one key.
@@ -284,15 +268,12 @@ pub fn literals(text: &str) -> Result<Node, ParseError> {
 }
 
 fn of_body(body: &structure::Body, text: &str, span: Span) -> Node {
-    let mut root = at(Value::Map(Vec::new()), span);
-    for attribute in body.attributes() {
-        let entry = Entry {
-            key: attribute.key.to_string(),
-            key_span: span_of(&attribute.key),
-            node: of_expression(&attribute.value, text),
-        };
-        add(&mut root, entry);
-    }
+    let entries = body.attributes().map(|attribute| Entry {
+        key: attribute.key.to_string(),
+        key_span: span_of(&attribute.key),
+        node: of_expression(&attribute.value, text),
+    });
+    let mut root = at(Value::Map(entries.collect()), span);
     for block in body.blocks() {
         let span = span_of(block);
         let mut names: Vec<String> =
@@ -319,12 +300,6 @@ fn nest(root: &mut Node, names: &[String], span: Span, inner: Node) {
     }
     if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
         nest(&mut entry.node, rest, span, inner);
-    }
-}
-
-fn add(root: &mut Node, entry: Entry) {
-    if let Value::Map(entries) = &mut root.value {
-        entries.push(entry);
     }
 }
 

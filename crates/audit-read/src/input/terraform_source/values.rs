@@ -75,16 +75,6 @@ fn close(value: &mut Node) {
     value.children_mut().into_iter().for_each(close);
 }
 
-/// A string, number or boolean as a string: Terraform converts them. `None` for other values.
-pub(super) fn as_text(value: &Node) -> Option<String> {
-    match &value.value {
-        Value::Text(text) | Value::Number(text) => Some(text.clone()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Unknown => Some(HOLE.to_string()),
-        Value::Null | Value::List(_) | Value::Map(_) => None,
-    }
-}
-
 /// A number, or a string that is one.
 pub(super) fn as_number(value: &Node) -> Option<f64> {
     match &value.value {
@@ -127,7 +117,7 @@ pub(super) fn depth(value: &Node) -> usize {
 pub(super) fn indexed(value: &Node, key: &Node, span: Span) -> Option<Node> {
     match (&value.value, &key.value) {
         (_, Value::Unknown) | (Value::Unknown, _) => Some(unknown(span)),
-        (Value::Map(_), _) => member(value, &as_text(key)?, span),
+        (Value::Map(_), _) => member(value, &key.as_text()?, span),
         (Value::List(_), _) => {
             let index = as_number(key).filter(|index| index.fract() == 0.0 && (0.0..1e9).contains(index))?;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number below 1e9")]
@@ -260,7 +250,7 @@ pub(super) fn of_one_type(mut values: Vec<Node>) -> Vec<Node> {
     }
     let has_text = values.iter().any(|value| matches!(value.value, Value::Text(_)));
     for value in &mut values {
-        match as_text(value) {
+        match value.as_text() {
             Some(text) if has_text && !value.is_unknown() => value.value = Value::Text(text),
             _ => forget(value),
         }
