@@ -19,7 +19,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Adds those of another part of the run.
+    /// Adds the resources of another part of the run.
     pub fn add(&mut self, other: Self) {
         self.all.extend(other.all);
         self.is_partial |= other.is_partial;
@@ -45,8 +45,7 @@ impl Resources {
         found.filter(|resource| resource.presence != Presence::Conditional)
     }
 
-    /// Whether a resource is certainly missing: the run knows the resources of its kind in its mesh, and it is none of
-    /// them.
+    /// Whether a resource is certainly missing: the run knows all resources of its kind in its mesh, without it.
     pub fn lacks(&self, kind: ResourceKind, mesh: &str, name: &str) -> bool {
         let may_be_it = |resource: &Resource| resource.mesh.may_be(mesh) && resource.name.may_be(name);
         !self.is_partial && self.is_complete(kind, mesh) && !self.of(kind).any(may_be_it)

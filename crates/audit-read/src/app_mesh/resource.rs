@@ -166,7 +166,7 @@ impl Resource {
         self.is_in(mesh) && self.name.whole() == Some(name)
     }
 
-    /// The resources that it refers to, as far as their names are known.
+    /// The resources that it refers to by a known name.
     pub fn references(&self) -> Vec<Reference<'_>> {
         match self.kind {
             ResourceKind::VirtualService => {
@@ -220,7 +220,7 @@ impl Resource {
         })
     }
 
-    /// The bytes of the value at a path of its specification; those of its name if there is no such value.
+    /// The bytes of the value at a path of its specification; of its name if there is no such value.
     pub fn span_of(&self, path: &str) -> Span {
         self.spec(path).map_or(self.span, |node| node.place.span)
     }
@@ -236,7 +236,7 @@ impl Resource {
         format!("{} {name}", self.kind.as_str())
     }
 
-    /// Its name in reports: the label, and its construct beside it.
+    /// Its name in reports: the label and the construct.
     pub fn subject(&self) -> String {
         match (self.name.whole(), &self.construct) {
             (Some(_), Some(construct)) => format!("{} ({construct})", self.label()),
@@ -268,7 +268,7 @@ fn exported(file: &Arc<SourceFile>, export: &Node) -> Vec<Resource> {
     if found.is_empty() { bare(file, export).into_iter().collect() } else { found }
 }
 
-/// A body contains the name of its mesh too, and a route's body that of its router: nested kinds come first.
+/// A body also contains the name of its mesh, and a route's body the name of its router: nested kinds come first.
 fn bare(file: &Arc<SourceFile>, body: &Node) -> Option<Resource> {
     body.get("spec")?;
     let kind = ResourceKind::ALL.into_iter().find(|kind| body.get(kind.name_key()).is_some())?;

@@ -5,13 +5,12 @@ use crate::document::{HOLE, Place, Span};
 /// One value of a task definition.
 #[derive(Debug, Clone)]
 pub struct Field<T> {
-    /// The value, as far as it is known.
     pub value: Maybe<T>,
     /// Its place. If it is absent: the bytes of its owner, and the route to where it would be.
     pub place: Place,
 }
 
-/// A value, as far as it is known.
+/// What is known about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Maybe<T> {
     /// There is no such value.
@@ -74,7 +73,7 @@ impl Field<Text> {
     }
 }
 
-/// A string of which parts may be known only at deployment, as in `${AWS::AccountId}.dkr.ecr…`.
+/// A string. Parts of it may be known only at deployment, as in `${AWS::AccountId}.dkr.ecr…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text(pub String);
 

@@ -45,7 +45,7 @@ pub struct TaskDefinition {
     /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
     pub tags: List<Tag>,
-    /// The services that run it, as far as the input contains them.
+    /// The services of the input that run it.
     pub services: Vec<ServiceUse>,
     /// Its place in the file.
     pub place: Place,
@@ -80,8 +80,8 @@ impl TaskDefinition {
         self.containers.find_named(name, |container| &container.name)
     }
 
-    /// Whether `container` starts only after the container called `first` has reached `condition`, because of its own
-    /// dependencies or those of the containers it depends on. `None` if it is known only at deployment.
+    /// Whether `container` starts only after the container called `first` has reached `condition`, because of
+    /// dependencies, direct or indirect ones. `None` if it is known only at deployment.
     pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
         let mut seen = vec![container];
         let mut next = 0;
@@ -125,8 +125,7 @@ impl TaskDefinition {
     }
 
     /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
-    /// there is none), because of its own dependencies or those of the containers it depends on. True if that is not
-    /// known.
+    /// there is none), because of dependencies, direct or indirect ones. True if that is not known.
     pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
         let mut seen = vec![container];
         let mut next = 0;

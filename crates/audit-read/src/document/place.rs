@@ -74,7 +74,7 @@ impl FromIterator<Step> for Route {
 /// The place of a value, or where the value would be.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
-    /// The bytes that findings point at: those of the value, or of its owner's name if there is no value.
+    /// The bytes that findings point at: the value, or the name of its owner if there is no value.
     pub span: Span,
     /// The route for edits; `None` if an edit would not have the intended effect: the value comes from an intrinsic
     /// function, or the file is generated.

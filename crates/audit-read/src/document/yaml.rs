@@ -185,8 +185,7 @@ impl<'t> YamlReader<'t> {
         Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
     }
 
-    /// The start of a list. For a list that is indented as far as its key, the parser reports the start of its first
-    /// item.
+    /// The start of a list. If a list has the indentation of its key, the parser reports the start of its first item.
     fn first_dash(&self, start: usize) -> usize {
         let (before, after) = self.text.split_at_checked(start).unwrap_or((self.text, ""));
         let is_dash = after.starts_with(['[', '-', '!', '&']);

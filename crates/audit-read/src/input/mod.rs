@@ -35,7 +35,7 @@ pub struct Gathered {
     pub unchecked: Vec<InputProblem>,
     /// The directories of the files. Terraform sources of other directories are not read.
     pub roots: Vec<PathBuf>,
-    /// The number of texts that were read, including those of other formats.
+    /// The number of texts that were read, including texts of other formats.
     pub files_read: usize,
 }
 

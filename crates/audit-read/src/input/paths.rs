@@ -53,7 +53,7 @@ pub(super) fn files<'a>(
     files
 }
 
-/// The directories of `arguments`: those that are named, those of files that are named, and those in which globs begin.
+/// The directories that `arguments` name, the directories of the named files, and those in which globs begin.
 pub(super) fn roots<'a>(arguments: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
     let root = |argument: &String| {
         let path = Path::new(argument);

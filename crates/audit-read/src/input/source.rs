@@ -23,7 +23,7 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
     gathered.problems.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Reads a text of which the file on disk may be an older one. Terraform sources are read with the other files of their
+/// Reads a text that may be newer than the file on disk. Terraform sources are read with the other files of their
 /// directory and, below `roots`, with the modules that they call.
 pub fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
     if terraform_source::is_source_name(&file.name) {
@@ -117,7 +117,7 @@ impl Gathered {
     }
 }
 
-/// Adds the number of their document to definitions whose address does not distinguish them from those of earlier ones.
+/// Adds the number of the document to the address of a definition that shares it with an earlier document.
 fn number_addresses(earlier: &[TaskDefinition], own: &mut [TaskDefinition], index: usize) {
     for definition in own {
         if definition.address.is_empty() {
@@ -128,8 +128,8 @@ fn number_addresses(earlier: &[TaskDefinition], own: &mut [TaskDefinition], inde
     }
 }
 
-/// Manifests of Kubernetes, and the templates of Helm that become some: those of the App Mesh controller have words of
-/// App Mesh.
+/// Manifests of Kubernetes, and the templates of Helm that become manifests. The manifests of the App Mesh controller
+/// have words of App Mesh.
 fn is_kubernetes(text: &str) -> bool {
     let mut lines = text.lines().map(|line| line.trim_start_matches('\u{FEFF}'));
     lines.any(|line| line.starts_with("apiVersion:"))

@@ -1,8 +1,7 @@
 //! CloudFormation and SAM templates. Source:
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>
 //!
-//! Intrinsic functions are computed as far as literals and the defaults of parameters allow. All other values are
-//! unknown.
+//! Intrinsic functions are computed from literals and the defaults of parameters. All other values are unknown.
 
 mod app_mesh;
 mod functions;
@@ -112,7 +111,7 @@ fn has_nested_stacks(template: &Node) -> bool {
     kinds.any(|kind| NESTED.contains(&kind) || kind.ends_with("::MODULE"))
 }
 
-/// Collects the resources, including those of `Fn::ForEach`: one of each loop, with an unknown loop variable.
+/// Collects the resources. A loop of `Fn::ForEach` has one resource, with an unknown loop variable.
 fn collect<'n>(entries: &'n [Entry], is_generated: bool, out: &mut Vec<TemplateResource<'n>>) {
     for Entry { key, key_span, node } in entries {
         if key.starts_with("Fn::ForEach::") {

@@ -54,7 +54,7 @@ fn capacity_providers(values: &Node) -> Option<Node> {
 /// Attributes with ECS's names. The provider writes an empty string if an attribute is not set. A null stays, because
 /// its place is where a value would be.
 fn renamed(values: &Node, names: &[(&str, &str)]) -> Vec<Entry> {
-    let value = |own| values.entries().iter().find(|entry| entry.key == own).map(|entry| entry.node.clone());
+    let value = |own| values.entries().iter().find(|entry| entry.key == own).map(|entry| string_of(&entry.node));
     let renamed = names.iter().filter_map(|(own, ecs)| Some(entry(ecs, value(*own)?)));
     renamed.filter(|entry| entry.node.text() != Some("")).collect()
 }
@@ -89,19 +89,19 @@ fn tags(values: &Node) -> Option<Node> {
     }
 }
 
-/// A value of a map or list of strings, which Terraform makes of numbers and booleans as well.
+/// A value where the provider has a string: Terraform converts numbers and booleans.
 fn string_of(value: &Node) -> Node {
     let text = match &value.value {
-        Value::Number(number) => Value::Text(number.clone()),
-        Value::Bool(flag) => Value::Text(flag.to_string()),
+        Value::Number(_) | Value::Bool(_) => value.as_text().map_or(Value::Unknown, Value::Text),
         other => other.clone(),
     };
     Node { value: text, place: value.place.clone() }
 }
 
-/// A map of strings as a list of names and values, as in ECS's API.
+/// A map of strings as a list of names and values, as in ECS's API. Edits do not reach it, because the source has a map.
 fn listed(map: &Node, name_key: &str) -> Node {
-    let Value::Map(entries) = &map.value else { return map.clone() };
+    let place = Place::fixed(map.place.span);
+    let Value::Map(entries) = &map.value else { return Node { value: map.value.clone(), place } };
     let items = entries.iter().map(|Entry { key, key_span, node }| {
         let name = Node { value: Value::Text(key.clone()), place: Place::fixed(*key_span) };
         // A key that is not known stands for any number of entries.
@@ -111,7 +111,7 @@ fn listed(map: &Node, name_key: &str) -> Node {
         let pair = Value::Map(vec![entry(name_key, name), entry("value", string_of(node))]);
         Node { value: pair, place: Place::fixed(*key_span) }
     });
-    Node { value: Value::List(items.collect()), place: map.place.clone() }
+    Node { value: Value::List(items.collect()), place }
 }
 
 fn entry(key: &str, node: Node) -> Entry {

@@ -5,7 +5,7 @@ use super::{
     eval::{Binding, Frame, pairs},
     module::{Cause, Module},
     syntax::{Attribute, Block, Body, Expression},
-    values::{as_number, entry, map, node, number, text, unknown},
+    values::{as_number, entry, map, node, number, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -95,7 +95,7 @@ impl Reader<'_, '_> {
         if file == self.block.file { span } else { self.block.name_span() }
     }
 
-    /// The nested blocks of one type, including those of `dynamic`.
+    /// The nested blocks of one type, including the blocks that `dynamic` makes.
     fn nested(&self, kind: &str) -> Option<Node> {
         let mut items = Vec::new();
         for block in &self.block.body.blocks {
@@ -154,17 +154,6 @@ impl Reader<'_, '_> {
             }
         });
         Node { value: Value::Map(entries.collect()), place: Place::fixed(span) }
-    }
-}
-
-/// A single value as a string: the provider's arguments have types.
-pub(super) fn texts(values: &mut Node, names: &[&str]) {
-    let Value::Map(entries) = &mut values.value else { return };
-    for entry in entries.iter_mut().filter(|entry| names.contains(&entry.key.as_str())) {
-        if matches!(entry.node.value, Value::Number(_) | Value::Bool(_)) {
-            let converted = entry.node.as_text().unwrap_or_default();
-            entry.node = text(converted, entry.node.place.span);
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use hcl_edit::{
 };
 
 use super::{
-    blocks::{Instance, Reader, instances, texts},
+    blocks::{Instance, Reader, instances},
     eval::Frame,
     module::{Callee, Cause, Module, callee},
     references::names_of,
@@ -162,8 +162,6 @@ impl Declarations {
     }
 }
 
-const TEXTS: [&str; 4] = ["family", "network_mode", "task_role_arn", "execution_role_arn"];
-
 /// Reads an instance of a task definition.
 pub(super) fn definition(
     module: &Module<'_>,
@@ -176,10 +174,8 @@ pub(super) fn definition(
     let reader = Reader { module, block, instance, depth: 0 };
     let containers = containers(&reader)
         .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;
-    let names = [TEXTS.as_slice(), &["requires_compatibilities", "tags"]].concat();
-    let mut values = reader.values(&names, &["volume", "proxy_configuration"]);
-    texts(&mut values, &TEXTS);
-    without_route(&mut values, "tags");
+    let names = ["family", "network_mode", "task_role_arn", "execution_role_arn", "requires_compatibilities", "tags"];
+    let values = reader.values(&names, &["volume", "proxy_configuration"]);
     let values = module.tagged(values);
     let place = Place::fixed(block.name_span());
     let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
@@ -188,17 +184,10 @@ pub(super) fn definition(
         .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))
 }
 
-/// Edits of a map as a whole are not possible: ECS has a list instead.
-fn without_route(values: &mut Node, name: &str) {
-    let Value::Map(entries) = &mut values.value else { return };
-    entries.iter_mut().filter(|entry| entry.key == name).for_each(|entry| entry.node.place.route = None);
-}
-
 /// Reads an instance of a service.
 pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
     let reader = Reader { module, block, instance, depth: 0 };
-    let mut values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy"]);
-    texts(&mut values, &["name", "propagate_tags", "launch_type"]);
+    let values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy"]);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory.file(block.file);

@@ -11,8 +11,9 @@ use super::{
     eval::{Binding, Frame},
     module::Module,
     values::{
-        OPEN_KEY, as_bool, as_number, cost, distinct, entry, equal, is_open, is_uncertain, is_unknown_somewhere, item,
-        list, map, map_of_one_type, member, merged, node, number, of_one_type, set, sorted, text, unknown,
+        OPEN_KEY, as_bool, as_number, as_type, cost, distinct, entry, equal, is_open, is_uncertain,
+        is_unknown_somewhere, item, list, map, map_of_one_type, member, merged, node, number, of_one_type, set, sorted,
+        text, unknown,
     },
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
@@ -70,9 +71,9 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("ceil", Numbers(|numbers| only(numbers).map(|number| number.ceil()))),
     ("floor", Numbers(|numbers| only(numbers).map(|number| number.floor()))),
     ("parseint", Numbers(|numbers| if let [number, 10.0] = numbers { Some(number.floor()) } else { None })),
-    ("tostring", One(|value, span| converted(value, span, |value| value.as_text().map(Value::Text)))),
-    ("tonumber", One(|value, span| scalar(value, span, |value| as_number(value).map(number)))),
-    ("tobool", One(|value, span| scalar(value, span, |value| as_bool(value).map(Value::Bool)))),
+    ("tostring", One(|value, span| converted(value, span, |value| as_type(value, "string")))),
+    ("tonumber", One(|value, span| converted(value, span, |value| as_type(value, "number")))),
+    ("tobool", One(|value, span| converted(value, span, |value| as_type(value, "bool")))),
     // Lists and sets
     ("length", One(length)),
     ("element", Two(element)),
@@ -339,10 +340,6 @@ fn format(arguments: &[Node], span: Span) -> Option<Node> {
 fn converted(value: &Node, span: Span, convert: impl Fn(&Node) -> Option<Value>) -> Option<Node> {
     let converted = if matches!(value.value, Value::Null) { Some(Value::Null) } else { convert(value) };
     converted.map(|converted| node(converted, span))
-}
-
-fn scalar(value: &Node, span: Span, convert: impl Fn(&Node) -> Option<Value>) -> Option<Node> {
-    if is_uncertain(value) { Some(unknown(span)) } else { converted(value, span, convert) }
 }
 
 fn to_list(value: &Node, span: Span) -> Option<Node> {

@@ -4,10 +4,11 @@
 //! ```text
 //!  syntax      ─▶  directory  ─▶  module, eval, references  ─▶  declarations
 //!  blocks with     one module     values of expressions,        task definitions, and
-//!  places                         as far as they are known      services that run them
+//!  places                         known or unknown              services that run them
 //! ```
 //!
-//! Every value has its place in the file of the task definition. A value from another file has the place of the reference to it.
+//! Every value has its place in the file of the task definition. A value from another file has the place of the reference
+//! to it. `consul_ecs` is `HashiCorp`'s modules, as sources of our own.
 
 mod blocks;
 mod consul_ecs;

@@ -11,11 +11,11 @@ use super::{
     module::{Called, Callee, Input, Known, Module, callee},
     syntax::{Attribute, Block, Expression},
     values::{
-        OPEN_KEY, as_bool, as_number, cost, depth, entry, indexed, is_uncertain, item, list, map, map_of_one_type,
-        member, node, number, of_one_type, set, text, unknown,
+        OPEN_KEY, as_bool, as_type, cost, depth, entry, indexed, item, list, map, map_of_one_type, member, node,
+        of_one_type, set, text, unknown,
     },
 };
-use crate::document::{Entry, HOLE, Node, Span, Value};
+use crate::document::{Entry, HOLE, Node, Place, Span, Value};
 
 impl Module<'_> {
     pub(super) fn traversal(&self, traversal: &Traversal, span: Span, frame: Frame<'_>) -> Option<Node> {
@@ -127,7 +127,7 @@ pub(super) fn names_of(traversal: &Traversal) -> Vec<String> {
     std::iter::once(root.as_str()).chain(rest).map(str::to_owned).collect()
 }
 
-/// No file of a module: that of the inputs.
+/// Instead of the number of a file: inputs are from another module.
 const ELSEWHERE: usize = usize::MAX;
 
 /// Values of references nested deeper than this are unknown.
@@ -385,23 +385,12 @@ fn of_name(value: Node, kind: &str) -> Node {
         ("list", Value::List(items)) => Value::List(of_one_type(items)),
         ("map", Value::Map(entries)) => Value::Map(map_of_one_type(entries)),
         (_, value @ (Value::List(_) | Value::Map(_))) => value,
-        (kind, value) => return of_scalar(Node { value, place }, kind),
+        (kind, value) => {
+            let scalar = Node { value, place: Place::default() };
+            as_type(&scalar, kind).unwrap_or(scalar.value)
+        }
     };
     Node { value, place }
-}
-
-fn of_scalar(mut value: Node, kind: &str) -> Node {
-    let converted = match kind {
-        "string" => value.as_text().map(Value::Text),
-        "number" if !is_uncertain(&value) => as_number(&value).map(number),
-        "bool" if !is_uncertain(&value) => as_bool(&value).map(Value::Bool),
-        "number" | "bool" => Some(Value::Unknown),
-        _ => None,
-    };
-    if let Some(converted) = converted {
-        value.value = converted;
-    }
-    value
 }
 
 fn of_collection(module: &Module<'_>, mut value: Node, call: &FuncCall) -> Node {

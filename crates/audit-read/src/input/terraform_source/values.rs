@@ -92,6 +92,17 @@ pub(super) fn as_bool(value: &Node) -> Option<bool> {
     }
 }
 
+/// A scalar as a `string`, `number` or `bool`. `None` for a value that Terraform refuses to convert, and for other types.
+pub(super) fn as_type(value: &Node, kind: &str) -> Option<Value> {
+    match kind {
+        "string" => value.as_text().map(Value::Text),
+        "number" | "bool" if is_uncertain(value) => Some(Value::Unknown),
+        "number" => as_number(value).map(number),
+        "bool" => as_bool(value).map(Value::Bool),
+        _ => None,
+    }
+}
+
 /// A number in a source. Terraform spells `1.0` as `1` where it is a part of a string.
 pub(super) fn literal(value: &hcl_edit::Number) -> Value {
     match value.as_f64().filter(|_| value.is_f64()) {

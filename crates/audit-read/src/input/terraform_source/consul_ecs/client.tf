@@ -106,7 +106,7 @@ locals {
     }),
     var.minor < 5 ? {} : local.servers,
   )
-  # From 0.5 on, the token of the service is that of a login at the servers.
+  # From 0.5 on, the service gets its token by a login at the servers.
   servers = without_empty({
     consulHTTPAddr   = local.input.consul_http_addr
     consulCACertFile = local.input.consul_https_ca_cert_arn == "" ? "" : "/consul/consul-https-ca-cert.pem"
