@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     audit,
@@ -102,4 +102,18 @@ fn every_rule_has_a_complete_description() {
         let has_none = ALWAYS.contains(&rule.id) || NEVER_ALONE.contains(&rule.id);
         assert!(rule.example.is_some() || has_none, "{}: an example", rule.id);
     }
+}
+
+#[test]
+fn two_cycles_are_two_findings_with_their_paths() {
+    let waits = |name: &str, on: &[&str]| {
+        let on: Vec<Value> = on.iter().map(|on| json!({ "containerName": on, "condition": "START" })).collect();
+        json!({ "name": name, "image": "example/app:1", "dependsOn": on })
+    };
+    let definition = json!({ "family": "cycles", "containerDefinitions": [
+        waits("a", &["b"]), waits("b", &["c", "e"]), waits("c", &["a"]), waits("d", &["e"]), waits("e", &["d"]),
+    ] });
+    let messages: Vec<String> = findings(Base::Plain, &definition).into_iter().map(|found| found.message).collect();
+    let shown = |cycle: &str| format!("these containers wait for each other: {cycle}");
+    assert_eq!(messages, [shown("a → b → c → a"), shown("d → e → d")]);
 }

@@ -87,3 +87,21 @@ fn milliseconds_become_seconds() {
     assert_eq!(fixed_to("startPeriod", 900_000), None);
     assert_eq!(fixed_to("startPeriod", 600), Some(plain_with("startPeriod", 300)));
 }
+
+#[test]
+fn a_network_mode_is_fixed_only_if_ecs_accepts_it() {
+    let correct: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    for (key, value, has_fix) in [
+        ("links", json!([]), true),
+        ("links", json!(["cache"]), false),
+        ("portMappings", json!([{ "containerPort": 9090, "hostPort": 8080 }]), false),
+        ("portMappings", json!([{ "containerPort": 9090, "hostPort": 0 }]), true),
+    ] {
+        let mut definition = correct.clone();
+        definition["networkMode"] = json!("bridge");
+        definition["containerDefinitions"][0][key] = value.clone();
+        let found = findings(Base::Dataplane, &definition);
+        assert_eq!(found.iter().map(|found| found.rule.id).collect::<Vec<_>>(), ["consul-network-mode"]);
+        assert_eq!(found[0].fix.is_some(), has_fix, "{value}");
+    }
+}

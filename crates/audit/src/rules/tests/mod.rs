@@ -4,7 +4,6 @@ mod examples;
 mod fixes;
 mod releases;
 mod secrecy;
-mod silence;
 
 /// A value that looks like a secret.
 const CANARY: &str = "e95b599e-166e-7d80-08ad-aee76e7ddf19";

@@ -14,6 +14,11 @@ fn with_token(words: &Value) -> Vec<Value> {
         json!(["start", "-token", CANARY]),
         json!([format!("start -token {CANARY}")]),
         json!([format!("-token={CANARY}")]),
+        json!([CANARY]),
+        json!(["-token", CANARY]),
+        json!([format!("consul login -token={CANARY}; consul agent")]),
+        json!([format!("TOKEN={CANARY} mesh-init")]),
+        json!(["curl", "-H", format!("X-Consul-Token: {CANARY}")]),
         json!(["/bin/sh", "-c", format!("export TOKEN={CANARY} && start")]),
         json!(["CMD-SHELL", format!("curl -H 'X-Consul-Token: {CANARY}' localhost")]),
     ]

@@ -1,173 +1,84 @@
 //! App Mesh on ECS: the proxy configuration, Envoy, X-Ray, virtual gateways.
 
-use audit::example::Base;
+pub(super) const TABLE: &str = r#"
+[AppMesh AppMeshGateway]
+// Envoy's credentials, and the private registry.
+appmesh-task-role: taskRoleArn = absent
+appmesh-execution-role: executionRoleArn = absent
+ok: executionRoleArn = absent
+  given envoy / image = "public.ecr.aws/appmesh/aws-appmesh-envoy:v1.29.12.1-prod"
+ok: requiresCompatibilities = ["EC2"]
+appmesh-envoy-version: envoy / image = "840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.16.1.1-prod"
+appmesh-envoy-image: envoy / image = "envoyproxy/envoy:v1.29.0"
+// A mirror.
+ok: envoy / image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod"
+  or "840364872350.dkr.ecr.eu-west-3.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod"
+  or "public.ecr.aws/appmesh/aws-appmesh-envoy:v1.29.12.1-prod"
+ecs-health-check-range: envoy / healthCheck.interval = 4 301
+ecs-health-check-range: envoy / healthCheck.timeout = 1 61
+ecs-health-check-range: envoy / healthCheck.retries = 0 11
+ecs-health-check-range: envoy / healthCheck.startPeriod = 301
+ok: envoy / healthCheck.startPeriod = absent
+appmesh-envoy-resource: envoy / environment[APPMESH_RESOURCE_ARN] = absent
+appmesh-envoy-resource: envoy / environment[APPMESH_RESOURCE_ARN].value = "orders" "mesh/shop"
+  or "mesh/shop/virtualRouter/orders"
 
-use super::tables::{Mutation, Table, with, without};
+[AppMesh]
+appmesh-network-mode: networkMode = absent "bridge"
+appmesh-proxy-configuration: proxyConfiguration = absent
+appmesh-proxy-type: proxyConfiguration.type = "ENVOY"
+ok: proxyConfiguration.type, envoy / essential, orders / portMappings, orders / portMappings[0].protocol = absent
+ok: xray-daemon / portMappings = absent
+appmesh-proxy-container: proxyConfiguration.containerName = "proxy" "orders"
+appmesh-envoy-essential: envoy / essential = false
+ok: envoy / environment[APPMESH_RESOURCE_ARN].value = "arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders"
+// Before v1.15, only the old variable is read.
+ok: envoy / environment[APPMESH_RESOURCE_ARN].name = "APPMESH_VIRTUAL_NODE_NAME"
+appmesh-envoy-resource: envoy / environment[APPMESH_RESOURCE_ARN].name = "APPMESH_RESOURCE"
+appmesh-envoy-variable: envoy / image = "840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.12.2.1-prod"
+// The definition of App Mesh's guide, which is only outdated.
+appmesh-envoy-version: envoy / image = "840364872350.dkr.ecr.us-west-2.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod"
+  given envoy / environment[APPMESH_RESOURCE_ARN].name = "APPMESH_VIRTUAL_NODE_NAME"
+ok: envoy / environmentFiles = [{"type": "s3", "value": "arn:aws:s3:::b/f.env"}]
+  given envoy / environment = [{"name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1"}]
+// An app may wait for Envoy indirectly.
+ok: worker / = {"name": "worker", "image": "example/worker:1", "dependsOn": [{"containerName": "orders", "condition": "START"}]}
+appmesh-ignored-user: proxyConfiguration.properties[IgnoredUID] = absent
+ok: proxyConfiguration.properties[IgnoredUID] = absent
+  given proxyConfiguration.properties[IgnoredGID] = {"name": "IgnoredGID", "value": "1337"}
+  given envoy / user = "1337:1337"
+  given xray-daemon / user = "1337:1337"
+appmesh-ignored-user: proxyConfiguration.properties[IgnoredUID].value = "1338" "envoy"
+appmesh-ignored-user: envoy / user = absent "0" "1338"
+appmesh-proxy-ports: proxyConfiguration.properties[ProxyIngressPort] = absent
+appmesh-proxy-ports: proxyConfiguration.properties[ProxyEgressPort] = absent
+appmesh-proxy-ports: proxyConfiguration.properties[ProxyIngressPort].value = "15001" ""
+appmesh-proxy-ports: proxyConfiguration.properties[ProxyEgressPort].value = "15000"
+appmesh-app-ports: proxyConfiguration.properties[AppPorts] = absent
+appmesh-app-ports: proxyConfiguration.properties[AppPorts].value = "" "http" "70000"
+appmesh-app-port-mapping: proxyConfiguration.properties[AppPorts].value = "9081" "9080,9081"
+appmesh-egress-ignored-ips: proxyConfiguration.properties[EgressIgnoredIPs] = absent
+appmesh-egress-ignored-ips: proxyConfiguration.properties[EgressIgnoredIPs].value = "169.254.170.2" "169.254.169.254"
+ok: proxyConfiguration.properties[EgressIgnoredIPs].value = "169.254.169.254, 169.254.170.2"
+ok: proxyConfiguration.properties[EgressIgnoredPorts] = {"name": "EgressIgnoredPorts", "value": "22,3306"}
+appmesh-egress-ignored-ports: proxyConfiguration.properties[EgressIgnoredPorts] = {"name": "EgressIgnoredPorts", "value": "ssh"}
+appmesh-proxy-property: proxyConfiguration.properties[IgnoredPorts] = {"name": "IgnoredPorts", "value": "22"}
+// No container waits for a gateway's Envoy.
+appmesh-envoy-health-check: envoy / healthCheck = absent
+appmesh-envoy-resource appmesh-xray-tracing: envoy / environment = absent
+appmesh-app-dependency: orders / dependsOn = absent
+appmesh-app-dependency: orders / dependsOn[envoy].condition = "START" "COMPLETE"
+// In awsvpc mode, a port is reachable without a mapping.
+appmesh-app-port-mapping: orders / portMappings[0].containerPort = 9081
+  given orders / portMappings[0].hostPort = 9081
+appmesh-xray-daemon: xray-daemon / = absent
+appmesh-xray-tracing: envoy / environment[ENABLE_ENVOY_XRAY_TRACING] = absent
+appmesh-xray-tracing: envoy / environment[ENABLE_ENVOY_XRAY_TRACING].value = "0"
+appmesh-xray-user: xray-daemon / user = absent "0"
 
-const NODE: &[Base] = &[Base::AppMesh];
-const BOTH: &[Base] = &[Base::AppMesh, Base::AppMeshGateway];
-
-pub(super) const TABLES: &[Table] = &[
-    Table { bases: BOTH, rows: TASK },
-    Table { bases: BOTH, rows: ENVOY },
-    Table { bases: NODE, rows: PROXY_CONFIGURATION },
-    Table { bases: NODE, rows: PROPERTIES },
-    Table { bases: NODE, rows: APP },
-    Table { bases: NODE, rows: XRAY },
-    Table { bases: &[Base::AppMeshGateway], rows: GATEWAY },
-];
-
-const TASK: &[Mutation] = &[
-    // Envoy's credentials, and the private registry.
-    without("taskRoleArn", "appmesh-task-role"),
-    without("executionRoleArn", "appmesh-execution-role"),
-    without("executionRoleArn", "")
-        .given(&[("envoy / image", r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.29.12.1-prod""#)]),
-    with("requiresCompatibilities", r#"["EC2"]"#, ""),
-];
-
-const ENVOY: &[Mutation] = &[
-    with(
-        "envoy / image",
-        r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.16.1.1-prod""#,
-        "appmesh-envoy-version",
-    ),
-    with("envoy / image", r#""envoyproxy/envoy:v1.29.0""#, "appmesh-envoy-image"),
-    // A mirror.
-    with("envoy / image", r#""123456789012.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#, ""),
-    with("envoy / image", r#""840364872350.dkr.ecr.eu-west-3.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#, ""),
-    with("envoy / image", r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.29.12.1-prod""#, ""),
-    with("envoy / healthCheck.interval", "4", "ecs-health-check-range"),
-    with("envoy / healthCheck.interval", "301", "ecs-health-check-range"),
-    with("envoy / healthCheck.timeout", "1", "ecs-health-check-range"),
-    with("envoy / healthCheck.timeout", "61", "ecs-health-check-range"),
-    with("envoy / healthCheck.retries", "0", "ecs-health-check-range"),
-    with("envoy / healthCheck.retries", "11", "ecs-health-check-range"),
-    with("envoy / healthCheck.startPeriod", "301", "ecs-health-check-range"),
-    without("envoy / healthCheck.startPeriod", ""),
-    without("envoy / environment[APPMESH_RESOURCE_ARN]", "appmesh-envoy-resource"),
-    with("envoy / environment[APPMESH_RESOURCE_ARN].value", r#""orders""#, "appmesh-envoy-resource"),
-    with("envoy / environment[APPMESH_RESOURCE_ARN].value", r#""mesh/shop""#, "appmesh-envoy-resource"),
-    with(
-        "envoy / environment[APPMESH_RESOURCE_ARN].value",
-        r#""mesh/shop/virtualRouter/orders""#,
-        "appmesh-envoy-resource",
-    ),
-];
-
-const PROXY_CONFIGURATION: &[Mutation] = &[
-    with("networkMode", r#""bridge""#, "appmesh-network-mode"),
-    without("networkMode", "appmesh-network-mode"),
-    without("proxyConfiguration", "appmesh-proxy-configuration"),
-    with("proxyConfiguration.type", r#""ENVOY""#, "appmesh-proxy-type"),
-    without("proxyConfiguration.type", ""),
-    with("proxyConfiguration.containerName", r#""proxy""#, "appmesh-proxy-container"),
-    with("proxyConfiguration.containerName", r#""orders""#, "appmesh-proxy-container"),
-    with("envoy / essential", "false", "appmesh-envoy-essential"),
-    without("envoy / essential", ""),
-    with(
-        "envoy / environment[APPMESH_RESOURCE_ARN].value",
-        r#""arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders""#,
-        "",
-    ),
-    // Before v1.15, only the old variable is read.
-    with("envoy / environment[APPMESH_RESOURCE_ARN].name", r#""APPMESH_VIRTUAL_NODE_NAME""#, ""),
-    with("envoy / environment[APPMESH_RESOURCE_ARN].name", r#""APPMESH_RESOURCE""#, "appmesh-envoy-resource"),
-    with(
-        "envoy / image",
-        r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.12.2.1-prod""#,
-        "appmesh-envoy-variable",
-    ),
-];
-
-const PROPERTIES: &[Mutation] = &[
-    without("proxyConfiguration.properties[IgnoredUID]", "appmesh-ignored-user"),
-    without("proxyConfiguration.properties[IgnoredUID]", "").given(&[
-        ("proxyConfiguration.properties[IgnoredGID]", r#"{"name": "IgnoredGID", "value": "1337"}"#),
-        ("envoy / user", r#""1337:1337""#),
-        ("xray-daemon / user", r#""1337:1337""#),
-    ]),
-    with("proxyConfiguration.properties[IgnoredUID].value", r#""1338""#, "appmesh-ignored-user"),
-    with("proxyConfiguration.properties[IgnoredUID].value", r#""envoy""#, "appmesh-ignored-user"),
-    without("envoy / user", "appmesh-ignored-user"),
-    with("envoy / user", r#""0""#, "appmesh-ignored-user"),
-    with("envoy / user", r#""1338""#, "appmesh-ignored-user"),
-    without("proxyConfiguration.properties[ProxyIngressPort]", "appmesh-proxy-ports"),
-    with("proxyConfiguration.properties[ProxyIngressPort].value", r#""15001""#, "appmesh-proxy-ports"),
-    with("proxyConfiguration.properties[ProxyIngressPort].value", r#""""#, "appmesh-proxy-ports"),
-    without("proxyConfiguration.properties[ProxyEgressPort]", "appmesh-proxy-ports"),
-    with("proxyConfiguration.properties[ProxyEgressPort].value", r#""15000""#, "appmesh-proxy-ports"),
-    without("proxyConfiguration.properties[AppPorts]", "appmesh-app-ports"),
-    with("proxyConfiguration.properties[AppPorts].value", r#""""#, "appmesh-app-ports"),
-    with("proxyConfiguration.properties[AppPorts].value", r#""http""#, "appmesh-app-ports"),
-    with("proxyConfiguration.properties[AppPorts].value", r#""70000""#, "appmesh-app-ports"),
-    with("proxyConfiguration.properties[AppPorts].value", r#""9081""#, "appmesh-app-port-mapping"),
-    with("proxyConfiguration.properties[AppPorts].value", r#""9080,9081""#, "appmesh-app-port-mapping"),
-    without("proxyConfiguration.properties[EgressIgnoredIPs]", "appmesh-egress-ignored-ips"),
-    with("proxyConfiguration.properties[EgressIgnoredIPs].value", r#""169.254.170.2""#, "appmesh-egress-ignored-ips"),
-    with("proxyConfiguration.properties[EgressIgnoredIPs].value", r#""169.254.169.254""#, "appmesh-egress-ignored-ips"),
-    with("proxyConfiguration.properties[EgressIgnoredIPs].value", r#""169.254.169.254, 169.254.170.2""#, ""),
-    with(
-        "proxyConfiguration.properties[EgressIgnoredPorts]",
-        r#"{"name": "EgressIgnoredPorts", "value": "22,3306"}"#,
-        "",
-    ),
-    with(
-        "proxyConfiguration.properties[EgressIgnoredPorts]",
-        r#"{"name": "EgressIgnoredPorts", "value": "ssh"}"#,
-        "appmesh-egress-ignored-ports",
-    ),
-    with(
-        "proxyConfiguration.properties[IgnoredPorts]",
-        r#"{"name": "IgnoredPorts", "value": "22"}"#,
-        "appmesh-proxy-property",
-    ),
-];
-
-const APP: &[Mutation] = &[
-    // No container waits for a gateway's Envoy.
-    without("envoy / healthCheck", "appmesh-envoy-health-check"),
-    without("envoy / environment", "appmesh-envoy-resource appmesh-xray-tracing"),
-    without("orders / dependsOn", "appmesh-app-dependency"),
-    with("orders / dependsOn[envoy].condition", r#""START""#, "appmesh-app-dependency"),
-    with("orders / dependsOn[envoy].condition", r#""COMPLETE""#, "appmesh-app-dependency"),
-    // In awsvpc mode, a port is reachable without a mapping.
-    without("orders / portMappings", ""),
-    with("orders / portMappings[0].containerPort", "9081", "appmesh-app-port-mapping")
-        .given(&[("orders / portMappings[0].hostPort", "9081")]),
-    without("orders / portMappings[0].protocol", ""),
-];
-
-const XRAY: &[Mutation] = &[
-    without("xray-daemon / ", "appmesh-xray-daemon"),
-    without("envoy / environment[ENABLE_ENVOY_XRAY_TRACING]", "appmesh-xray-tracing"),
-    with("envoy / environment[ENABLE_ENVOY_XRAY_TRACING].value", r#""0""#, "appmesh-xray-tracing"),
-    without("xray-daemon / user", "appmesh-xray-user"),
-    with("xray-daemon / user", r#""0""#, "appmesh-xray-user"),
-    without("xray-daemon / portMappings", ""),
-];
-
-const GATEWAY: &[Mutation] = &[
-    // There are only Envoy and no proxy configuration.
-    with(
-        "containerDefinitions[app]",
-        r#"{"name": "app", "image": "example/app:1", "portMappings": [{"containerPort": 80}]}"#,
-        "appmesh-gateway-mixed",
-    ),
-    with(
-        "proxyConfiguration",
-        r#"{"type": "APPMESH", "containerName": "envoy", "properties": [
-            {"name": "IgnoredUID", "value": "1337"},
-            {"name": "ProxyIngressPort", "value": "15000"},
-            {"name": "ProxyEgressPort", "value": "15001"},
-            {"name": "AppPorts", "value": "8080"},
-            {"name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254"}
-        ]}"#,
-        "appmesh-gateway-mixed",
-    ),
-    with(
-        "envoy / environment[APPMESH_RESOURCE_ARN].value",
-        r#""mesh/shop/virtualNode/ingress""#,
-        "appmesh-proxy-configuration",
-    ),
-];
+[AppMeshGateway]
+// There are only Envoy and no proxy configuration.
+appmesh-gateway-mixed: containerDefinitions[app] = {"name": "app", "image": "example/app:1", "portMappings": [{"containerPort": 80}]}
+appmesh-gateway-mixed: proxyConfiguration = {"type": "APPMESH", "containerName": "envoy", "properties": [{"name": "IgnoredUID", "value": "1337"}, {"name": "ProxyIngressPort", "value": "15000"}, {"name": "ProxyEgressPort", "value": "15001"}, {"name": "AppPorts", "value": "8080"}, {"name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254"}]}
+appmesh-proxy-configuration: envoy / environment[APPMESH_RESOURCE_ARN].value = "mesh/shop/virtualNode/ingress"
+"#;

@@ -1,169 +1,101 @@
 //! The client generation: the agent, the sidecar proxy, health-sync.
 
-use audit::example::Base;
+pub(super) const TABLE: &str = r#"
+[Client ClientGateway]
+consul-client-missing: consul-client / = absent
+consul-client-image: consul-client / image = "hashicorp/consul-ecs:0.4.3"
+consul-helper-essential: consul-client / essential = absent true
+// A shell runs the script, which uses exec.
+consul-client-shell: consul-client / entryPoint = absent ["consul"]
+ok: consul-client / entryPoint = ["/bin/bash", "-c"]
+consul-client-exec: `exec consul agent` becomes `consul agent`
+consul-client-leave: `leave_on_terminate = true` becomes `leave_on_terminate = false`
+// The default of an agent in client mode.
+ok: `leave_on_terminate = true\n` becomes ``
+consul-client-retry-join: `retry_join = [\"consul.example.internal\"]\n` becomes ``
+consul-client-retry-join: `retry_join = [\"consul.example.internal\"]` becomes `retry_join = []`
+consul-client-retry-join: `retry_join` becomes `start_join`
+consul-client-advertise: `advertise_addr = \"$ECS_IPV4\"\n` becomes ``
+consul-client-advertise: `advertise_addr = \"$ECS_IPV4\"` becomes `advertise_addr = \"10.0.0.1\"`
+consul-client-http-exposed: `  http = \"127.0.0.1\"\n` becomes ``
+consul-client-http-exposed: `http = \"127.0.0.1\"` becomes `http = \"0.0.0.0\"`
+// Both volumes, writable.
+consul-client-mounts: consul-client / mountPoints[consul_data], consul-client / mountPoints[consul_binary] = absent
+consul-client-mounts consul-client-mounts: consul-client / mountPoints = absent
+consul-client-mounts: consul-client / mountPoints[consul_data].readOnly = true
+consul-client-mounts: consul-client / mountPoints[consul_binary].readOnly = true
+ok: consul-client / mountPoints[consul_data].readOnly, consul-client / mountPoints[consul_binary].readOnly = absent
+consul-client-mounts: consul-client / mountPoints[consul_data].containerPath = "/data"
+consul-client-mounts: consul-client / mountPoints[consul_binary].containerPath = "/bin/inject"
+// The variables of the script are set.
+consul-client-secrets: consul-client / secrets[CONSUL_CACERT] = absent
+consul-client-secrets: consul-client / secrets[CONSUL_GOSSIP_ENCRYPTION_KEY] = absent
+consul-credential-in-plain: consul-client / environment = [{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]
+// Only the mesh uses its ports.
+consul-client-ports: consul-client / portMappings = [{"containerPort": 8301}] [{"containerPort": 8500}]
+  or [{"containerPort": 8502}]
+ok: consul-client / portMappings = []
+consul-sidecar-proxy-missing: sidecar-proxy / = absent
+consul-sidecar-proxy-image: sidecar-proxy / image = "hashicorp/consul:1.11.11"
+consul-sidecar-proxy-command: sidecar-proxy / command = absent ["envoy", "--config-path", "/etc/envoy.json"]
+ok: sidecar-proxy / command = ["envoy", "-c", "/consul/envoy-bootstrap.json"]
+consul-proxy-order: sidecar-proxy / dependsOn = absent
+consul-proxy-order: sidecar-proxy / dependsOn[consul-ecs-mesh-init].condition = "START" "COMPLETE" "HEALTHY"
+ecs-dependency-condition: sidecar-proxy / dependsOn[consul-ecs-mesh-init].condition = "success"
+consul-sidecar-proxy-health-check: sidecar-proxy / healthCheck = absent
+consul-sidecar-proxy-health-check: sidecar-proxy / healthCheck.command = ["nc", "-z", "127.0.0.1", "20001"]
+ecs-health-check-command: sidecar-proxy / healthCheck.command = []
+consul-proxy-mount: sidecar-proxy / mountPoints = absent
+consul-proxy-mount: sidecar-proxy / mountPoints[consul_data].containerPath = "/data"
+consul-proxy-mount: sidecar-proxy / mountPoints[consul_data].sourceVolume = "consul_binary"
+consul-proxy-mount-read-only: sidecar-proxy / mountPoints[consul_data].readOnly = absent false
+consul-proxy-open-files-default: sidecar-proxy / ulimits = absent
+consul-proxy-open-files: sidecar-proxy / ulimits[nofile].softLimit = 1048577
+  given sidecar-proxy / ulimits[nofile].hardLimit = 1048576
+consul-proxy-open-files: sidecar-proxy / ulimits[nofile].hardLimit = 2097152
+consul-proxy-open-files-default: sidecar-proxy / ulimits[nofile].name = "nproc"
 
-use super::tables::{Mutation, Table, text, with, without};
-
-const BOTH: &[Base] = &[Base::Client, Base::ClientGateway];
-const SERVICE: &[Base] = &[Base::Client];
-
-pub(super) const TABLES: &[Table] = &[
-    Table { bases: BOTH, rows: AGENT },
-    Table { bases: BOTH, rows: PROXY },
-    Table { bases: SERVICE, rows: SERVICE_TOKEN },
-    Table { bases: SERVICE, rows: HEALTH },
-    Table { bases: SERVICE, rows: ORDER },
-];
-
-const AGENT: &[Mutation] = &[
-    without("consul-client / ", "consul-client-missing"),
-    with("consul-client / image", r#""hashicorp/consul-ecs:0.4.3""#, "consul-client-image"),
-    with("consul-client / essential", "true", "consul-helper-essential"),
-    without("consul-client / essential", "consul-helper-essential"),
-    // A shell runs the script, which uses exec.
-    without("consul-client / entryPoint", "consul-client-shell"),
-    with("consul-client / entryPoint", r#"["consul"]"#, "consul-client-shell"),
-    with("consul-client / entryPoint", r#"["/bin/bash", "-c"]"#, ""),
-    text("exec consul agent", "consul agent", "consul-client-exec"),
-    text("leave_on_terminate = true", "leave_on_terminate = false", "consul-client-leave"),
-    // The default of an agent in client mode.
-    text("leave_on_terminate = true\\n", "", ""),
-    text(r#"retry_join = [\"consul.example.internal\"]\n"#, "", "consul-client-retry-join"),
-    text(r#"retry_join = [\"consul.example.internal\"]"#, "retry_join = []", "consul-client-retry-join"),
-    text("retry_join", "start_join", "consul-client-retry-join"),
-    text(r#"advertise_addr = \"$ECS_IPV4\"\n"#, "", "consul-client-advertise"),
-    text(r#"advertise_addr = \"$ECS_IPV4\""#, r#"advertise_addr = \"10.0.0.1\""#, "consul-client-advertise"),
-    text(r#"  http = \"127.0.0.1\"\n"#, "", "consul-client-http-exposed"),
-    text(r#"http = \"127.0.0.1\""#, r#"http = \"0.0.0.0\""#, "consul-client-http-exposed"),
-    // Both volumes, writable.
-    without("consul-client / mountPoints[consul_data]", "consul-client-mounts"),
-    without("consul-client / mountPoints[consul_binary]", "consul-client-mounts"),
-    without("consul-client / mountPoints", "consul-client-mounts consul-client-mounts"),
-    with("consul-client / mountPoints[consul_data].readOnly", "true", "consul-client-mounts"),
-    with("consul-client / mountPoints[consul_binary].readOnly", "true", "consul-client-mounts"),
-    without("consul-client / mountPoints[consul_data].readOnly", ""),
-    without("consul-client / mountPoints[consul_binary].readOnly", ""),
-    with("consul-client / mountPoints[consul_data].containerPath", r#""/data""#, "consul-client-mounts"),
-    with("consul-client / mountPoints[consul_binary].containerPath", r#""/bin/inject""#, "consul-client-mounts"),
-    // The variables of the script are set.
-    without("consul-client / secrets[CONSUL_CACERT]", "consul-client-secrets"),
-    without("consul-client / secrets[CONSUL_GOSSIP_ENCRYPTION_KEY]", "consul-client-secrets"),
-    with(
-        "consul-client / environment",
-        r#"[{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]"#,
-        "consul-credential-in-plain",
-    ),
-    // Only the mesh uses its ports.
-    with("consul-client / portMappings", r#"[{"containerPort": 8301}]"#, "consul-client-ports"),
-    with("consul-client / portMappings", r#"[{"containerPort": 8500}]"#, "consul-client-ports"),
-    with("consul-client / portMappings", r#"[{"containerPort": 8502}]"#, "consul-client-ports"),
-    with("consul-client / portMappings", "[]", ""),
-];
-
-const PROXY: &[Mutation] = &[
-    without("sidecar-proxy / ", "consul-sidecar-proxy-missing"),
-    with("sidecar-proxy / image", r#""hashicorp/consul:1.11.11""#, "consul-sidecar-proxy-image"),
-    without("sidecar-proxy / command", "consul-sidecar-proxy-command"),
-    with("sidecar-proxy / command", r#"["envoy", "--config-path", "/etc/envoy.json"]"#, "consul-sidecar-proxy-command"),
-    with("sidecar-proxy / command", r#"["envoy", "-c", "/consul/envoy-bootstrap.json"]"#, ""),
-    without("sidecar-proxy / dependsOn", "consul-proxy-order"),
-    with("sidecar-proxy / dependsOn[consul-ecs-mesh-init].condition", r#""START""#, "consul-proxy-order"),
-    with("sidecar-proxy / dependsOn[consul-ecs-mesh-init].condition", r#""COMPLETE""#, "consul-proxy-order"),
-    with("sidecar-proxy / dependsOn[consul-ecs-mesh-init].condition", r#""HEALTHY""#, "consul-proxy-order"),
-    with("sidecar-proxy / dependsOn[consul-ecs-mesh-init].condition", r#""success""#, "ecs-dependency-condition"),
-    without("sidecar-proxy / healthCheck", "consul-sidecar-proxy-health-check"),
-    with(
-        "sidecar-proxy / healthCheck.command",
-        r#"["nc", "-z", "127.0.0.1", "20001"]"#,
-        "consul-sidecar-proxy-health-check",
-    ),
-    with("sidecar-proxy / healthCheck.command", "[]", "ecs-health-check-command"),
-    without("sidecar-proxy / mountPoints", "consul-proxy-mount"),
-    with("sidecar-proxy / mountPoints[consul_data].containerPath", r#""/data""#, "consul-proxy-mount"),
-    with("sidecar-proxy / mountPoints[consul_data].sourceVolume", r#""consul_binary""#, "consul-proxy-mount"),
-    with("sidecar-proxy / mountPoints[consul_data].readOnly", "false", "consul-proxy-mount-read-only"),
-    without("sidecar-proxy / mountPoints[consul_data].readOnly", "consul-proxy-mount-read-only"),
-    without("sidecar-proxy / ulimits", "consul-proxy-open-files-default"),
-    with("sidecar-proxy / ulimits[nofile].softLimit", "1048577", "consul-proxy-open-files")
-        .given(&[("sidecar-proxy / ulimits[nofile].hardLimit", "1048576")]),
-    with("sidecar-proxy / ulimits[nofile].hardLimit", "2097152", "consul-proxy-open-files"),
-    with("sidecar-proxy / ulimits[nofile].name", r#""nproc""#, "consul-proxy-open-files-default"),
-];
-
-const SERVICE_TOKEN: &[Mutation] = &[
-    // The name differs from the tag's and from the secret's.
-    with("config.service.name", r#""shop""#, "consul-service-name-tag consul-service-secret"),
-    without("consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN]", "consul-service-token"),
-    with(
-        "consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#,
-        "consul-token-secret-key",
-    ),
-    with(
-        "consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:accessor_id::""#,
-        "consul-token-secret-key",
-    ),
-    with(
-        "consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#,
-        "consul-service-secret",
-    ),
-    without("consul-client / secrets[AGENT_TOKEN]", "consul-client-secrets"),
-    with(
-        "consul-client / secrets[AGENT_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr""#,
-        "consul-token-secret-key",
-    ),
-    with("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.10.1""#, "consul-image-generation")
-        .given(&[("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.10.1""#)]),
-    with("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.4.1""#, "consul-image-versions"),
-    with("config.proxy.publicListenerPort", "20001", "consul-sidecar-proxy-health-check").given(&[
-        ("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.6.0""#),
-        ("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.6.0""#),
-        ("consul-client / image", r#""hashicorp/consul:1.15.3""#),
-        ("sidecar-proxy / image", r#""envoyproxy/envoy:v1.23.10""#),
-    ]),
-];
-
-const HEALTH: &[Mutation] = &[
-    without("consul-ecs-health-sync / ", "consul-health-sync-missing"),
-    with("consul-ecs-health-sync / image", r#""hashicorp/consul:1.11.11""#, "consul-ecs-image"),
-    with("consul-ecs-health-sync / essential", "true", "consul-helper-essential"),
-    without("consul-ecs-health-sync / essential", "consul-helper-essential"),
-    without("consul-ecs-health-sync / command", "consul-health-sync-command"),
-    with("consul-ecs-health-sync / command", r#"["mesh-init"]"#, "consul-health-sync-command"),
-    without("consul-ecs-health-sync / environment", "consul-config-missing"),
-    with("config@consul-ecs-health-sync.service.port", "9091", "consul-health-sync-configuration"),
-    with("config@consul-ecs-health-sync.healthSyncContainers", "[]", "consul-health-sync-configuration"),
-    without("consul-ecs-health-sync / dependsOn", "consul-health-sync-order"),
-    with(
-        "consul-ecs-health-sync / dependsOn[consul-ecs-mesh-init].condition",
-        r#""START""#,
-        "consul-health-sync-order",
-    ),
-    // Consul checks and synced containers exclude each other.
-    with(
-        "config.service.checks",
-        r#"[{"checkId": "web", "name": "web", "http": "http://localhost:9090/health", "interval": "10s"}]"#,
-        "consul-health-native-and-synced",
-    ),
-];
-
-const ORDER: &[Mutation] = &[
-    // Gateways have no app: their Envoy may have any entry point.
-    without("sidecar-proxy / entryPoint", "consul-sidecar-proxy-entry-point"),
-    with("sidecar-proxy / entryPoint", r#"["/consul/consul-ecs"]"#, "consul-sidecar-proxy-entry-point"),
-    with("sidecar-proxy / dependsOn[consul-ecs-mesh-init].containerName", r#""init""#, "ecs-dependency-unknown"),
-    with("config.gateway", r#"{"kind": "mesh-gateway", "name": "web"}"#, "consul-config-version"),
-    // Envoy itself waits for mesh-init.
-    without("web / dependsOn[consul-ecs-mesh-init]", ""),
-    without("web / dependsOn[sidecar-proxy]", "consul-app-order"),
-    with("web / dependsOn[sidecar-proxy].condition", r#""START""#, "consul-app-order"),
-    with("web / dependsOn[sidecar-proxy].containerName", r#""sidecar""#, "ecs-dependency-unknown"),
-    with("sidecar-proxy / essential", "true", "consul-helper-essential"),
-    without("sidecar-proxy / essential", "consul-helper-essential"),
-    with("web / portMappings", r#"[{"containerPort": 8500}]"#, "consul-client-ports"),
-    with("sidecar-proxy / stopTimeout", "10", ""),
-    with("web / stopTimeout", "121", "ecs-timeout-range").given(&[("sidecar-proxy / stopTimeout", "120")]),
-];
+[Client]
+// The name differs from the tag's and from the secret's.
+consul-service-name-tag consul-service-secret: config.service.name = "shop"
+consul-service-token: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN] = absent
+consul-token-secret-key: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf"
+  or "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:accessor_id::"
+consul-service-secret: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::"
+// A secret that the controller does not write may be plain text.
+ok: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/consul/web-token-AbCdEf"
+consul-client-secrets: consul-client / secrets[AGENT_TOKEN] = absent
+consul-token-secret-key: consul-client / secrets[AGENT_TOKEN].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr"
+consul-image-generation: consul-ecs-mesh-init / image = "hashicorp/consul-ecs:0.10.1"
+  given consul-ecs-health-sync / image = "hashicorp/consul-ecs:0.10.1"
+consul-image-versions: consul-ecs-health-sync / image = "public.ecr.aws/hashicorp/consul-ecs:0.4.1"
+consul-sidecar-proxy-health-check: config.proxy.publicListenerPort = 20001
+  given consul-ecs-mesh-init / image = "hashicorp/consul-ecs:0.6.0"
+  given consul-ecs-health-sync / image = "hashicorp/consul-ecs:0.6.0"
+  given consul-client / image = "hashicorp/consul:1.15.3"
+  given sidecar-proxy / image = "envoyproxy/envoy:v1.23.10"
+consul-health-sync-missing: consul-ecs-health-sync / = absent
+consul-ecs-image: consul-ecs-health-sync / image = "hashicorp/consul:1.11.11"
+consul-helper-essential: consul-ecs-health-sync / essential, sidecar-proxy / essential = absent true
+consul-health-sync-command: consul-ecs-health-sync / command = absent ["mesh-init"]
+consul-config-missing: consul-ecs-health-sync / environment = absent
+consul-health-sync-configuration: config@consul-ecs-health-sync.service.port = 9091
+consul-health-sync-configuration: config@consul-ecs-health-sync.healthSyncContainers = []
+consul-health-sync-order: consul-ecs-health-sync / dependsOn = absent
+consul-health-sync-order: consul-ecs-health-sync / dependsOn[consul-ecs-mesh-init].condition = "START"
+// Consul checks and synced containers exclude each other.
+consul-health-native-and-synced: config.service.checks = [{"checkId": "web", "name": "web", "http": "http://localhost:9090/health", "interval": "10s"}]
+// Gateways have no app: their Envoy may have any entry point.
+consul-sidecar-proxy-entry-point: sidecar-proxy / entryPoint = absent ["/consul/consul-ecs"]
+ecs-dependency-unknown: sidecar-proxy / dependsOn[consul-ecs-mesh-init].containerName = "init"
+consul-config-version: config.gateway = {"kind": "mesh-gateway", "name": "web"}
+// Envoy itself waits for mesh-init.
+ok: web / dependsOn[consul-ecs-mesh-init] = absent
+consul-app-order: web / dependsOn[sidecar-proxy] = absent
+consul-app-order: web / dependsOn[sidecar-proxy].condition = "START"
+ecs-dependency-unknown: web / dependsOn[sidecar-proxy].containerName = "sidecar"
+consul-client-ports: web / portMappings = [{"containerPort": 8500}]
+ok: sidecar-proxy / stopTimeout = 10
+ecs-timeout-range: web / stopTimeout = 121
+  given sidecar-proxy / stopTimeout = 120
+"#;

@@ -1,48 +1,37 @@
 //! The controller of consul-ecs.
 
-use audit::example::Base;
-
-use super::tables::{Mutation, Table, with, without};
-
-pub(super) const TABLES: &[Table] = &[Table { bases: &[Base::Controller], rows: CONTROLLER }];
-
-const CONTROLLER: &[Mutation] = &[
-    with("consul-ecs-controller / image", r#""hashicorp/consul:latest""#, "consul-ecs-image"),
-    // A mirror may have any name.
-    with("consul-ecs-controller / image", r#""registry.example.com/mesh/controller:5""#, ""),
-    with("consul-ecs-controller / image", r#""hashicorp/consul-ecs:0.10.1-fips1402""#, "consul-fips-tag"),
-    // Up to 0.6, the controller has another command.
-    with("consul-ecs-controller / image", r#""hashicorp/consul-ecs:0.6.0""#, "consul-image-generation"),
-    with("consul-ecs-controller / command", r#"["acl-controller"]"#, "consul-image-generation"),
-    // The ACL controller has flags.
-    without("consul-ecs-controller / environment", "").given(&[
-        ("consul-ecs-controller / command", r#"["acl-controller"]"#),
-        ("consul-ecs-controller / image", r#""hashicorp/consul-ecs:0.6.0""#),
-    ]),
-    without("consul-ecs-controller / environment", "consul-config-missing"),
-    without("consul-ecs-controller / command", "consul-controller-command"),
-    with("consul-ecs-controller / command", r#"["mesh-init"]"#, "consul-controller-command"),
-    with("consul-ecs-controller / entryPoint", r#"["/bin/sh", "-c", "consul-ecs controller"]"#, ""),
-    without("consul-ecs-controller / command", "")
-        .given(&[("consul-ecs-controller / entryPoint", r#"["/bin/consul-ecs", "controller"]"#)]),
-    // Without the module's name, its configuration and command show what it is.
-    with("consul-ecs-controller / name", r#""controller""#, "")
-        .given(&[("consul-ecs-controller / image", r#""registry.example.com/mesh/controller:5""#)]),
-    with(
-        "consul-ecs-controller / environment[CONSUL_HTTP_TOKEN]",
-        r#"{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }"#,
-        "consul-credential-in-plain",
-    ),
-    without("config.consulServers.hosts", "consul-config-schema"),
-    with("config.controller.partitionsEnabled", r#""true""#, "consul-config-schema"),
-    with("config.consulServers.http.httpz", "true", "consul-config-ignored"),
-    with("config.transparentProxy", "{}", "consul-config-version")
-        .given(&[("consul-ecs-controller / image", r#""hashicorp/consul-ecs:0.7.3""#)]),
-    without("consul-ecs-controller / secrets[CONSUL_GRPC_CACERT_PEM]", "consul-ca-certificates"),
-    with("config.consulServers.grpc.caCertFile", r#""/certs/ca.pem""#, "")
-        .given(&[("consul-ecs-controller / secrets[CONSUL_GRPC_CACERT_PEM].name", r#""OTHER""#)]),
-    without("executionRoleArn", "ecs-secrets-execution-role"),
-    // It is not a task of the mesh.
-    with("networkMode", r#""host""#, ""),
-    with("consul-ecs-controller / essential", "false", ""),
-];
+pub(super) const TABLE: &str = r#"
+[Controller]
+consul-ecs-image: consul-ecs-controller / image = "hashicorp/consul:latest"
+// A mirror may have any name.
+ok: consul-ecs-controller / image = "registry.example.com/mesh/controller:5"
+consul-fips-tag: consul-ecs-controller / image = "hashicorp/consul-ecs:0.10.1-fips1402"
+// Up to 0.6, the controller has another command.
+consul-image-generation: consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+consul-image-generation: consul-ecs-controller / command = ["acl-controller"]
+// The ACL controller has flags.
+ok: consul-ecs-controller / environment = absent
+  given consul-ecs-controller / command = ["acl-controller"]
+  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+consul-config-missing: consul-ecs-controller / environment = absent
+consul-controller-command: consul-ecs-controller / command = absent ["mesh-init"]
+ok: consul-ecs-controller / entryPoint = ["/bin/sh", "-c", "consul-ecs controller"]
+ok: consul-ecs-controller / command = absent
+  given consul-ecs-controller / entryPoint = ["/bin/consul-ecs", "controller"]
+// Without the module's name, its configuration and command show what it is.
+ok: consul-ecs-controller / name = "controller"
+  given consul-ecs-controller / image = "registry.example.com/mesh/controller:5"
+consul-credential-in-plain: consul-ecs-controller / environment[CONSUL_HTTP_TOKEN] = { "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }
+consul-config-schema: config.consulServers.hosts = absent
+consul-config-schema: config.controller.partitionsEnabled = "true"
+consul-config-ignored: config.consulServers.http.httpz = true
+consul-config-version: config.transparentProxy = {}
+  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.7.3"
+consul-ca-certificates: consul-ecs-controller / secrets[CONSUL_GRPC_CACERT_PEM] = absent
+ok: config.consulServers.grpc.caCertFile = "/certs/ca.pem"
+  given consul-ecs-controller / secrets[CONSUL_GRPC_CACERT_PEM].name = "OTHER"
+ecs-secrets-execution-role: executionRoleArn = absent
+// It is not a task of the mesh.
+ok: networkMode = "host"
+ok: consul-ecs-controller / essential = false
+"#;

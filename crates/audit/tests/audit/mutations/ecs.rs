@@ -1,59 +1,49 @@
 //! ECS's own rules: start order, health checks, timeouts, secrets.
 
-use audit::example::Base;
-
-use super::tables::{Mutation, Table, with, without};
-
-pub(super) const TABLES: &[Table] =
-    &[Table { bases: &[Base::Plain], rows: START }, Table { bases: &[Base::Plain], rows: VALUES }];
-
-const START: &[Mutation] = &[
-    with("report / dependsOn[migrate].containerName", r#""missing""#, "ecs-dependency-unknown"),
-    with("report / dependsOn[migrate].condition", r#""READY""#, "ecs-dependency-condition"),
-    with("report / dependsOn[migrate].condition", r#""HEALTHY""#, "ecs-dependency-health"),
-    with("report / dependsOn[migrate].condition", r#""COMPLETE""#, ""),
-    with("report / dependsOn[migrate].condition", r#""START""#, ""),
-    without("report / dependsOn", "ecs-start-timeout-unused"),
-    // Containers are essential by default.
-    without("migrate / essential", "ecs-dependency-essential"),
-    with("migrate / essential", "true", "ecs-dependency-essential"),
-    without("cache / healthCheck", "ecs-dependency-health"),
-    with("cache / dependsOn", r#"[{"containerName": "report", "condition": "START"}]"#, "ecs-dependency-cycle"),
-    with("cache / dependsOn", r#"[{"containerName": "cache", "condition": "START"}]"#, "ecs-dependency-cycle"),
-    with("cache / dependsOn", r#"[{"containerName": "migrate", "condition": "SUCCESS"}]"#, ""),
-    with("cache / startTimeout", "3", "ecs-start-timeout-too-short"),
-    with("report / startTimeout", "60", "ecs-start-timeout-unused"),
-    with("cache / name", r#""migrate""#, "ecs-container-name-duplicate ecs-dependency-unknown"),
-    with("containerDefinitions[report-2]", r#"{"name": "report", "image": "x"}"#, "ecs-container-name-duplicate"),
-];
-
-const VALUES: &[Mutation] = &[
-    with("report / stopTimeout", "121", "ecs-timeout-range"),
-    with("report / stopTimeout", "1", "ecs-timeout-range"),
-    with("report / stopTimeout", "121", "").given(&[("requiresCompatibilities", r#"["EC2"]"#)]),
-    with("cache / startTimeout", "121", "ecs-timeout-range"),
-    with("cache / healthCheck.command", r#"["redis-cli ping"]"#, "ecs-health-check-command"),
-    with("cache / healthCheck.command", r#"["CMD", "redis-cli ping"]"#, "ecs-health-check-command"),
-    with("cache / healthCheck.command", r#"["CMD", "redis-cli", "ping"]"#, ""),
-    with("cache / healthCheck.command", "[]", "ecs-health-check-command"),
-    with("cache / healthCheck.interval", "4", "ecs-health-check-range"),
-    with("cache / healthCheck.retries", "11", "ecs-health-check-range"),
-    without("executionRoleArn", "ecs-secrets-execution-role"),
-    with(
-        "migrate / secrets[DATABASE_URL].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#,
-        "ecs-secret-reference",
-    ),
-    with(
-        "migrate / secrets[DATABASE_URL].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url:::""#,
-        "ecs-secret-reference",
-    ),
-    with("migrate / secrets[DATABASE_URL].valueFrom", r#""arn:aws:s3:::bucket/key""#, "ecs-secret-reference"),
-    with("migrate / secrets[DATABASE_URL].valueFrom", r#""report-db""#, ""),
-    with("report / entryPoint", r#"["/bin/sh", "-c", "prepare; serve"]"#, "ecs-shell-entry-point"),
-    with("report / entryPoint", r#"["/bin/sh", "-c", "prepare; exec serve"]"#, ""),
-    // The mesh's tag on a task without the mesh's containers.
-    with("tags", r#"[{"key": "consul.hashicorp.com/mesh", "value": "true"}]"#, "consul-mesh-tag-alone"),
-    with("tags", r#"[{"key": "team", "value": "reports"}]"#, ""),
-];
+pub(super) const TABLE: &str = r#"
+[Plain]
+ecs-dependency-unknown: report / dependsOn[migrate].containerName = "missing"
+ecs-dependency-condition: report / dependsOn[migrate].condition = "READY"
+ecs-dependency-health: report / dependsOn[migrate].condition = "HEALTHY"
+ok: report / dependsOn[migrate].condition = "COMPLETE" "START"
+ecs-start-timeout-unused: report / dependsOn = absent
+// Containers are essential by default.
+ecs-dependency-essential: migrate / essential = absent true
+ecs-dependency-health: cache / healthCheck = absent
+ecs-dependency-cycle: cache / dependsOn = [{"containerName": "report", "condition": "START"}]
+  or [{"containerName": "cache", "condition": "START"}]
+ok: cache / dependsOn = [{"containerName": "migrate", "condition": "SUCCESS"}]
+ecs-start-timeout-too-short: cache / startTimeout = 3
+ecs-start-timeout-unused: report / startTimeout = 60
+ecs-container-name-duplicate ecs-dependency-unknown: cache / name = "migrate"
+ecs-container-name-duplicate: containerDefinitions[report-2] = {"name": "report", "image": "x"}
+ecs-timeout-range: report / stopTimeout = 121 1
+ok: report / stopTimeout = 121
+  given requiresCompatibilities = ["EC2"]
+ecs-timeout-range: cache / startTimeout = 121
+ecs-health-check-command: cache / healthCheck.command = ["redis-cli ping"] ["CMD", "redis-cli ping"] []
+ok: cache / healthCheck.command = ["CMD", "redis-cli", "ping"]
+ecs-health-check-range: cache / healthCheck.interval = 4
+ecs-health-check-range: cache / healthCheck.retries = 11
+ecs-secrets-execution-role: executionRoleArn = absent
+ecs-secret-reference: migrate / secrets[DATABASE_URL].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url"
+  or "arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url:::" "arn:aws:s3:::bucket/key"
+ok: migrate / secrets[DATABASE_URL].valueFrom = "report-db" "report-db:3" "/report/db/url"
+  or "arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd"
+  or "arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd::AWSPREVIOUS:"
+  or "arn:aws-cn:ssm:cn-north-1:123456789012:parameter/report/db/url"
+ecs-shell-entry-point: report / entryPoint = ["/bin/sh", "-c", "prepare; serve"] ["/bin/sh", "-c", "serve & wait"]
+  or ["/bin/sh", "-c", "prepare 'a;b'; serve"] ["/bin/sh", "-c", "prepare 2>&1; serve"]
+// Shells that forward signals, or run one program.
+ok: report / entryPoint = ["/bin/sh", "-c", "prepare; exec serve"] ["/bin/sh", "-c", "serve"]
+  or ["/bin/sh", "-c", "trap 'kill $!' TERM; serve & wait"]
+// Quotes and redirections do not separate commands.
+  or ["/bin/sh", "-c", "nginx -g 'daemon off;'"] ["/bin/sh", "-c", "java $JAVA_OPTS -jar /app.jar 2>&1"]
+  or ["/bin/sh", "-c", "serve &> /dev/null"] ["/bin/sh", "-c", "curl 'http://x/?a=1&b=2'"]
+  or ["/bin/sh", "-c", "serve --greeting \"a \\\"b\\\"; c\""] ["/bin/sh", "-c", "serve --until \\;"]
+// The image's entry point is not known.
+ok: report / command = ["sh", "-c", "prepare; serve"]
+// The mesh's tag on a task without the mesh's containers.
+consul-mesh-tag-alone: tags = [{"key": "consul.hashicorp.com/mesh", "value": "true"}]
+ok: tags = [{"key": "team", "value": "reports"}]
+"#;

@@ -1,192 +1,104 @@
 //! Every task of Consul's mesh: network mode, volumes, tags, roles, mesh-init.
 
-use audit::example::Base;
+pub(super) const TABLE: &str = r#"
+[Client ClientGateway ControlPlane Dataplane MeshGateway ApiGateway TerminatingGateway]
+// The only supported network mode is awsvpc.
+consul-network-mode: networkMode = absent "bridge" "host" "none"
+// Volumes consul_data and consul_binary. Without any, both are missing.
+consul-volumes: volumes = [{"name": "consul_binary"}] [{"name": "consul_data"}]
+  or [{"name": "consul-data"}, {"name": "consul_binary"}]
+ok: volumes = [{"name": "data"}, {"name": "consul_data"}, {"name": "consul_binary"}]
+consul-volumes consul-volumes: volumes = absent []
+// Secrets are read by the execution role.
+ecs-secrets-execution-role: executionRoleArn = absent
+consul-mesh-tag-missing: tags[consul.hashicorp.com/mesh] = absent
+consul-mesh-tag-missing: tags = []
+// Excluded from the controller on purpose.
+ok: tags[consul.hashicorp.com/mesh].value = "false"
+consul-mesh-tag-value: tags[consul.hashicorp.com/mesh].value = "True" ""
+consul-mesh-tag-missing: tags[consul.hashicorp.com/mesh].key = "consul.hashicorp.com.mesh"
+// Absent: the family is the name, which is the same here.
+ok: tags[consul.hashicorp.com/service-name], tags[consul.hashicorp.com/module] = absent
+ok: tags[consul.hashicorp.com/module-version] = absent
+consul-service-name-tag: tags[consul.hashicorp.com/service-name].value = "another"
+// The module's own tags do not matter.
+ok: tags[team] = {"key": "team", "value": "x"}
+// Partition and namespace: both or neither.
+consul-tenancy-tags: tags[consul.hashicorp.com/partition] = {"key": "consul.hashicorp.com/partition", "value": "default"}
+consul-tenancy-tags: tags[consul.hashicorp.com/namespace] = {"key": "consul.hashicorp.com/namespace", "value": "default"}
+// Unknown fields, in any place.
+consul-config-schema: config.bootstrapdir = "/consul"
+consul-config-schema: config.bootstrapDir = absent
 
-use super::tables::{Mutation, Table, text, with, without};
+[ClientGateway ControlPlane]
+consul-config-json: `"{\"bootstrapDir\"` becomes `"{bootstrapDir\"`
 
-const EVERY: &[Base] = &[
-    Base::Client,
-    Base::ClientGateway,
-    Base::ControlPlane,
-    Base::Dataplane,
-    Base::MeshGateway,
-    Base::ApiGateway,
-    Base::TerminatingGateway,
-];
-const SERVICES: &[Base] = &[Base::Client, Base::ControlPlane, Base::Dataplane];
-const WITH_MESH_INIT: &[Base] = &[
-    Base::Client,
-    Base::ClientGateway,
-    Base::Dataplane,
-    Base::MeshGateway,
-    Base::ApiGateway,
-    Base::TerminatingGateway,
-];
-const WITH_LOGIN: &[Base] = &[
-    Base::ClientGateway,
-    Base::ControlPlane,
-    Base::Dataplane,
-    Base::MeshGateway,
-    Base::ApiGateway,
-    Base::TerminatingGateway,
-];
+[Client Dataplane MeshGateway ApiGateway TerminatingGateway]
+consul-config-json consul-config-json: `"{\"bootstrapDir\"` becomes `"{bootstrapDir\"`
 
-pub(super) const TABLES: &[Table] = &[
-    Table { bases: EVERY, rows: FRAME },
-    Table { bases: EVERY, rows: TAGS },
-    Table { bases: EVERY, rows: CONFIGURATION },
-    Table {
-        bases: &[Base::ClientGateway, Base::ControlPlane],
-        rows: &[text(r#""{\"bootstrapDir\""#, r#""{bootstrapDir\""#, "consul-config-json")],
-    },
-    // Both mesh-init and health-sync have the defect.
-    Table {
-        bases: &[Base::Client, Base::Dataplane, Base::MeshGateway, Base::ApiGateway, Base::TerminatingGateway],
-        rows: &[text(r#""{\"bootstrapDir\""#, r#""{bootstrapDir\""#, "consul-config-json consul-config-json")],
-    },
-    Table { bases: SERVICES, rows: NAMES },
-    Table { bases: WITH_LOGIN, rows: &[without("taskRoleArn", "consul-task-role")] },
-    Table { bases: WITH_MESH_INIT, rows: MESH_INIT },
-];
+[Client ControlPlane Dataplane]
+consul-service-name-case: tags[consul.hashicorp.com/service-name].value = "Web"
+consul-service-name-tag: tags[consul.hashicorp.com/service-name].value = ""
+// If the tag is absent, the family in lower case replaces it; otherwise the family may be anything.
+ok: family = "Web" "shop-web"
+// Lower-case alphanumerics, `-` and `_`, starting and ending with an alphanumeric.
+consul-service-name: config.service.name = "web-"
+  given tags[consul.hashicorp.com/service-name].value = "web-"
+consul-service-name: config.service.name = "_web"
+  given tags[consul.hashicorp.com/service-name].value = "_web"
+consul-service-name: config.service.name = "we.b"
+  given tags[consul.hashicorp.com/service-name].value = "we.b"
+consul-service-name: config.service.name = "WEB"
+  given tags[consul.hashicorp.com/service-name].value = "WEB"
+// A service that listens has its port; one that only sends requests has port 0.
+consul-service-port: config.service.port = 0
+consul-config-schema: config.service.port = -1 65536
+// Only one of the two exists.
+consul-tenancy-pair: config.service.partition, config.service.namespace = "default"
+// A service and a gateway at once.
+consul-service-or-gateway: config.service = absent
+// Every upstream has a different port.
+consul-upstream-port: config.proxy.upstreams = [{"destinationName": "a", "localBindPort": 1234}, {"destinationName": "b", "localBindPort": 1234}]
+ok: config.proxy.upstreams = [{"destinationName": "a", "localBindPort": 1234}, {"destinationName": "b", "localBindPort": 1235}]
+  or []
+consul-upstream-port: config.proxy.upstreams[0].localBindPort = 9090 20000
+consul-config-schema: config.proxy.upstreams[0].destinationName = absent
+// An essential app container that waits for the proxy.
+consul-app-essential: web / essential = false
+ok: web / essential = absent
+consul-app-order: web / dependsOn = absent []
+// Health: synced containers exist and have a check, and checked containers are synced.
+consul-health-unsynced: config.healthSyncContainers = absent []
+consul-health-sync-containers: web / healthCheck = absent
+consul-health-sync-containers: config.healthSyncContainers = ["web", "missing"]
+// An app that stops more slowly than its proxy.
+ok: web / stopTimeout = 90
+// No credential in plain text.
+consul-credential-in-plain: web / environment = [{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]
+ok: web / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "x"}]
 
-const FRAME: &[Mutation] = &[
-    // The only supported network mode is awsvpc.
-    without("networkMode", "consul-network-mode"),
-    with("networkMode", r#""bridge""#, "consul-network-mode"),
-    with("networkMode", r#""host""#, "consul-network-mode"),
-    with("networkMode", r#""none""#, "consul-network-mode"),
-    // Volumes consul_data and consul_binary. Without any, both are missing.
-    with("volumes", r#"[{"name": "consul_binary"}]"#, "consul-volumes"),
-    with("volumes", r#"[{"name": "consul_data"}]"#, "consul-volumes"),
-    with("volumes", r#"[{"name": "consul-data"}, {"name": "consul_binary"}]"#, "consul-volumes"),
-    with("volumes", r#"[{"name": "data"}, {"name": "consul_data"}, {"name": "consul_binary"}]"#, ""),
-    without("volumes", "consul-volumes consul-volumes"),
-    with("volumes", "[]", "consul-volumes consul-volumes"),
-    // Secrets are read by the execution role.
-    without("executionRoleArn", "ecs-secrets-execution-role"),
-];
+[ClientGateway ControlPlane Dataplane MeshGateway ApiGateway TerminatingGateway]
+consul-task-role: taskRoleArn = absent
 
-const TAGS: &[Mutation] = &[
-    without("tags[consul.hashicorp.com/mesh]", "consul-mesh-tag-missing"),
-    with("tags", "[]", "consul-mesh-tag-missing"),
-    // Excluded from the controller on purpose.
-    with("tags[consul.hashicorp.com/mesh].value", r#""false""#, ""),
-    with("tags[consul.hashicorp.com/mesh].value", r#""True""#, "consul-mesh-tag-value"),
-    with("tags[consul.hashicorp.com/mesh].value", r#""""#, "consul-mesh-tag-value"),
-    with("tags[consul.hashicorp.com/mesh].key", r#""consul.hashicorp.com.mesh""#, "consul-mesh-tag-missing"),
-    // Absent: the family is the name, which is the same here.
-    without("tags[consul.hashicorp.com/service-name]", ""),
-    with("tags[consul.hashicorp.com/service-name].value", r#""another""#, "consul-service-name-tag"),
-    // The module's own tags do not matter.
-    without("tags[consul.hashicorp.com/module]", ""),
-    without("tags[consul.hashicorp.com/module-version]", ""),
-    with("tags[team]", r#"{"key": "team", "value": "x"}"#, ""),
-    // Partition and namespace: both or neither.
-    with(
-        "tags[consul.hashicorp.com/partition]",
-        r#"{"key": "consul.hashicorp.com/partition", "value": "default"}"#,
-        "consul-tenancy-tags",
-    ),
-    with(
-        "tags[consul.hashicorp.com/namespace]",
-        r#"{"key": "consul.hashicorp.com/namespace", "value": "default"}"#,
-        "consul-tenancy-tags",
-    ),
-];
-
-const NAMES: &[Mutation] = &[
-    with("tags[consul.hashicorp.com/service-name].value", r#""Web""#, "consul-service-name-case"),
-    with("tags[consul.hashicorp.com/service-name].value", r#""""#, "consul-service-name-tag"),
-    // If the tag is absent, the family in lower case replaces it; otherwise the family may be anything.
-    with("family", r#""Web""#, ""),
-    with("family", r#""shop-web""#, ""),
-    // Lower-case alphanumerics, `-` and `_`, starting and ending with an alphanumeric.
-    with("config.service.name", r#""web-""#, "consul-service-name")
-        .given(&[("tags[consul.hashicorp.com/service-name].value", r#""web-""#)]),
-    with("config.service.name", r#""_web""#, "consul-service-name")
-        .given(&[("tags[consul.hashicorp.com/service-name].value", r#""_web""#)]),
-    with("config.service.name", r#""we.b""#, "consul-service-name")
-        .given(&[("tags[consul.hashicorp.com/service-name].value", r#""we.b""#)]),
-    with("config.service.name", r#""WEB""#, "consul-service-name")
-        .given(&[("tags[consul.hashicorp.com/service-name].value", r#""WEB""#)]),
-    // A service that listens has its port; one that only sends requests has port 0.
-    with("config.service.port", "0", "consul-service-port"),
-    with("config.service.port", "-1", "consul-config-schema"),
-    with("config.service.port", "65536", "consul-config-schema"),
-    // Only one of the two exists.
-    with("config.service.partition", r#""default""#, "consul-tenancy-pair"),
-    with("config.service.namespace", r#""default""#, "consul-tenancy-pair"),
-    // A service and a gateway at once.
-    without("config.service", "consul-service-or-gateway"),
-    // Every upstream has a different port.
-    with(
-        "config.proxy.upstreams",
-        r#"[{"destinationName": "a", "localBindPort": 1234}, {"destinationName": "b", "localBindPort": 1234}]"#,
-        "consul-upstream-port",
-    ),
-    with(
-        "config.proxy.upstreams",
-        r#"[{"destinationName": "a", "localBindPort": 1234}, {"destinationName": "b", "localBindPort": 1235}]"#,
-        "",
-    ),
-    with("config.proxy.upstreams[0].localBindPort", "9090", "consul-upstream-port"),
-    with("config.proxy.upstreams[0].localBindPort", "20000", "consul-upstream-port"),
-    with("config.proxy.upstreams", "[]", ""),
-    without("config.proxy.upstreams[0].destinationName", "consul-config-schema"),
-    // An essential app container that waits for the proxy.
-    with("web / essential", "false", "consul-app-essential"),
-    without("web / essential", ""),
-    without("web / dependsOn", "consul-app-order"),
-    with("web / dependsOn", "[]", "consul-app-order"),
-    // Health: synced containers exist and have a check, and checked containers are synced.
-    with("config.healthSyncContainers", "[]", "consul-health-unsynced"),
-    without("config.healthSyncContainers", "consul-health-unsynced"),
-    without("web / healthCheck", "consul-health-sync-containers"),
-    with("config.healthSyncContainers", r#"["web", "missing"]"#, "consul-health-sync-containers"),
-    // An app that stops more slowly than its proxy.
-    with("web / stopTimeout", "90", ""),
-    // No credential in plain text.
-    with("web / environment", r#"[{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]"#, "consul-credential-in-plain"),
-    with("web / environment", r#"[{"name": "CONSUL_HTTP_ADDR", "value": "x"}]"#, ""),
-];
-
-const CONFIGURATION: &[Mutation] = &[
-    // Unknown fields, in any place.
-    with("config.bootstrapdir", r#""/consul""#, "consul-config-schema"),
-    without("config.bootstrapDir", "consul-config-schema"),
-];
-
-const MESH_INIT: &[Mutation] = &[
-    without("consul-ecs-mesh-init / ", "consul-mesh-init-missing"),
-    with("consul-ecs-mesh-init / image", r#""hashicorp/consul:1.15.3""#, "consul-ecs-image"),
-    // A mirror may use any name.
-    with("consul-ecs-mesh-init / image", r#""example/mirror-of-consul:1""#, ""),
-    with("consul-ecs-mesh-init / essential", "true", "consul-mesh-init-essential"),
-    without("consul-ecs-mesh-init / essential", "consul-mesh-init-essential"),
-    without("consul-ecs-mesh-init / command", "consul-mesh-init-command"),
-    with("consul-ecs-mesh-init / command", "[]", "consul-mesh-init-command"),
-    with("consul-ecs-mesh-init / command", r#"["health-sync"]"#, "consul-mesh-init-command"),
-    with("consul-ecs-mesh-init / command", r#"["mesh_init"]"#, "consul-mesh-init-command"),
-    without("consul-ecs-mesh-init / environment", "consul-config-missing"),
-    without("consul-ecs-mesh-init / environment[CONSUL_ECS_CONFIG_JSON]", "consul-config-missing"),
-    with("consul-ecs-mesh-init / environment[CONSUL_ECS_CONFIG_JSON].value", r#""""#, "consul-config-json"),
-    with("consul-ecs-mesh-init / environment[CONSUL_ECS_CONFIG_JSON].value", r#""true""#, "consul-config-schema"),
-    // consul_data at /consul, writable; consul_binary at /bin/consul-inject.
-    without("consul-ecs-mesh-init / mountPoints[consul_data]", "consul-mesh-init-mounts"),
-    with("consul-ecs-mesh-init / mountPoints[consul_data].readOnly", "true", "consul-mesh-init-mounts"),
-    without("consul-ecs-mesh-init / mountPoints[consul_data].readOnly", ""),
-    with("consul-ecs-mesh-init / mountPoints[consul_data].containerPath", r#""/data""#, "consul-mesh-init-mounts"),
-    with("consul-ecs-mesh-init / mountPoints[consul_binary].readOnly", "false", ""),
-    // The environment must not contain its token.
-    with(
-        "consul-ecs-mesh-init / environment[CONSUL_HTTP_TOKEN]",
-        r#"{"name": "CONSUL_HTTP_TOKEN", "value": "x"}"#,
-        "consul-credential-in-plain",
-    ),
-    // No container may wait for itself.
-    with(
-        "consul-ecs-mesh-init / dependsOn",
-        r#"[{"containerName": "consul-ecs-mesh-init", "condition": "START"}]"#,
-        "ecs-dependency-cycle",
-    ),
-];
+[Client ClientGateway Dataplane MeshGateway ApiGateway TerminatingGateway]
+consul-mesh-init-missing: consul-ecs-mesh-init / = absent
+consul-ecs-image: consul-ecs-mesh-init / image = "hashicorp/consul:1.15.3"
+// A mirror may use any name.
+ok: consul-ecs-mesh-init / image = "example/mirror-of-consul:1"
+consul-mesh-init-essential: consul-ecs-mesh-init / essential = absent true
+consul-mesh-init-command: consul-ecs-mesh-init / command = absent [] ["health-sync"] ["mesh_init"]
+consul-config-missing: consul-ecs-mesh-init / environment = absent
+consul-config-missing: consul-ecs-mesh-init / environment[CONSUL_ECS_CONFIG_JSON] = absent
+consul-config-json: consul-ecs-mesh-init / environment[CONSUL_ECS_CONFIG_JSON].value = ""
+consul-config-schema: consul-ecs-mesh-init / environment[CONSUL_ECS_CONFIG_JSON].value = "true"
+// consul_data at /consul, writable; consul_binary at /bin/consul-inject.
+consul-mesh-init-mounts: consul-ecs-mesh-init / mountPoints[consul_data] = absent
+consul-mesh-init-mounts: consul-ecs-mesh-init / mountPoints[consul_data].readOnly = true
+ok: consul-ecs-mesh-init / mountPoints[consul_data].readOnly = absent
+consul-mesh-init-mounts: consul-ecs-mesh-init / mountPoints[consul_data].containerPath = "/data"
+ok: consul-ecs-mesh-init / mountPoints[consul_binary].readOnly = false
+// The environment must not contain its token.
+consul-credential-in-plain: consul-ecs-mesh-init / environment[CONSUL_HTTP_TOKEN] = {"name": "CONSUL_HTTP_TOKEN", "value": "x"}
+// No container may wait for itself.
+ecs-dependency-cycle: consul-ecs-mesh-init / dependsOn = [{"containerName": "consul-ecs-mesh-init", "condition": "START"}]
+"#;

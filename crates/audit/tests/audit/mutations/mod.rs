@@ -15,40 +15,43 @@ mod gateways;
 mod pairs;
 mod tables;
 
+use std::{iter, sync::LazyLock};
+
 use audit::{
     example::Base,
     finding::{Finding, Severity},
 };
 
-pub(crate) use self::tables::{Mutation, Table, with};
+use self::tables::Mutation;
 use crate::reading::{findings, ids, shown};
 
-/// All tables.
-fn tables() -> impl Iterator<Item = &'static Table> {
-    [
-        every_mesh_task::TABLES,
-        client::TABLES,
-        dataplane::TABLES,
-        control_plane::TABLES,
-        controller::TABLES,
-        gateways::TABLES,
-        app_mesh::TABLES,
-        exports::TABLES,
-        ecs::TABLES,
-        pairs::TABLES,
-    ]
-    .into_iter()
-    .flatten()
-}
+type Mutations = LazyLock<Vec<(Base, Mutation)>>;
+
+static BY_SUBJECT: Mutations = LazyLock::new(|| {
+    let tables = [
+        every_mesh_task::TABLE,
+        client::TABLE,
+        dataplane::TABLE,
+        control_plane::TABLE,
+        controller::TABLE,
+        gateways::TABLE,
+        app_mesh::TABLE,
+        exports::TABLE,
+        ecs::TABLE,
+    ];
+    tables.into_iter().flat_map(tables::read).collect()
+});
+
+static PAIRS: Mutations = LazyLock::new(|| tables::read(pairs::TABLE));
 
 /// Every mutation of every base, with the expected findings.
 pub(crate) fn mutations() -> impl Iterator<Item = (Base, &'static Mutation)> {
-    tables().flat_map(Table::mutations)
+    iter::chain(BY_SUBJECT.iter(), PAIRS.iter()).map(|(base, mutation)| (*base, mutation))
 }
 
 /// The mutations whose definition is correct without the defect.
 pub(crate) fn pairs() -> impl Iterator<Item = (Base, &'static Mutation)> {
-    pairs::TABLES.iter().flat_map(Table::mutations)
+    PAIRS.iter().map(|(base, mutation)| (*base, mutation))
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn every_mutation_has_the_expected_findings() {
 #[test]
 fn a_pair_has_no_finding_without_its_defect() {
     for (base, mutation) in pairs() {
-        assert_eq!(shown(&findings(&mutation.repaired_definition(base))), [""; 0], "{base:?} {}", mutation.label());
+        assert_eq!(shown(&findings(&mutation.repaired(base))), [""; 0], "{base:?} {}", mutation.label());
     }
 }
 
