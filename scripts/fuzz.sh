@@ -2,7 +2,7 @@
 # Fuzzes all parsers of external input: fuzz.sh [SECONDS for each target] [TARGET...]
 #
 # fuzz/corpus has the committed corpora; new inputs are added to target/fuzz/corpus. A failing input is left in fuzz/artifacts: minimise
-# it with `cargo fuzz tmin`, add it to fuzz/corpus, and fix the code.
+# it with `TARGET=events cargo fuzz tmin target INPUT`, add it to fuzz/corpus, and fix the code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,6 +51,6 @@ for target in "${targets[@]}"; do
   echo "== $target, $seconds seconds"
   grown=target/fuzz/corpus/$target
   mkdir -p "$grown" "$seeds/$target"
-  nice -n 10 cargo fuzz run --sanitizer none "$target" "$grown" "fuzz/corpus/$target" "$seeds/$target" -- \
+  TARGET=$target nice -n 10 cargo fuzz run --sanitizer none target "$grown" "fuzz/corpus/$target" "$seeds/$target" -- \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=512 -max_len=20000 -print_final_stats=1
 done

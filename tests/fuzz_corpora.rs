@@ -81,12 +81,10 @@ fn kept_inputs_and_mutations_break_no_promise() {
 }
 
 #[test]
-fn every_target_has_script_and_binary() {
+fn the_script_runs_every_target() {
     let script = include_str!("../scripts/fuzz.sh");
-    let manifest = include_str!("../fuzz/Cargo.toml");
     for target in &TARGETS {
         assert!(Target::named(target.name).is_some());
         assert!(script.split_whitespace().any(|word| word == target.name), "{} is not in fuzz.sh", target.name);
-        assert!(manifest.contains(&format!("path = \"fuzz_targets/{}.rs\"", target.name)), "{}", target.name);
     }
 }

@@ -7,16 +7,14 @@ use std::{
 };
 
 use audit_function::Order;
-use controller::{Controller, settings::Settings};
+use controller::Controller;
 use ecs_mesh_controller::{reconcile::reconcile, task_events, wiring::StartError};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
+use simulation::direct::Direct;
 use tokio::runtime::Runtime;
 
-use super::{
-    edges::{self, CLUSTER},
-    text,
-};
+use super::text;
 
 thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
@@ -67,13 +65,11 @@ fn order(text: &str) {
     if payload.get("RequestType").is_some() {
         return;
     }
-    let controller = controller();
-    let _ = block_on(reconcile(Ok::<_, StartError>(&controller), event(payload)));
+    let _ = in_a_world(async |controller| reconcile(Ok::<_, StartError>(controller), event(payload)).await);
 }
 
 fn task_events(payload: Value) -> Option<Value> {
-    let controller = controller();
-    block_on(task_events::task_events(&controller, event(payload))).ok()
+    in_a_world(async |controller| task_events::task_events(controller, event(payload)).await).ok()
 }
 
 /// An event with a deadline in one minute.
@@ -84,21 +80,10 @@ fn event(payload: Value) -> LambdaEvent<Value> {
     LambdaEvent::new(payload, context)
 }
 
-fn controller() -> Controller {
-    let settings = Settings::read(|name| {
-        let value = match name {
-            "CONSUL_HTTP_ADDR" => "http://127.0.0.1:1",
-            "CONSUL_HTTP_TOKEN" => "token",
-            "ECS_CLUSTER_ARNS" => CLUSTER,
-            "QUEUE_URL" => "http://127.0.0.1:1/queue",
-            _ => return None,
-        };
-        Some(value.to_owned())
-    });
-    Controller::new(settings.expect("right settings").scope, edges::edges())
-}
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    let new = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    RUNTIME.with(|runtime| runtime.get_or_init(new).block_on(work))
+/// Runs work in a world of its own, whose time passes when it waits.
+fn in_a_world<T>(work: impl AsyncFnOnce(&Controller) -> T) -> T {
+    let new =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime");
+    let world = Direct::with_leftovers();
+    RUNTIME.with(|runtime| runtime.get_or_init(new).block_on(world.serve(work(&world.controller()))))
 }

@@ -4,7 +4,6 @@ mod arns;
 mod auditor;
 mod consul;
 mod ecs_config;
-mod edges;
 mod events;
 pub mod memory;
 mod places;
@@ -13,7 +12,7 @@ mod settings;
 
 /// A target: its name, its function, and its memory limit.
 pub struct Target {
-    /// The name of its folder in `corpus/` and of its binary.
+    /// The name of its folder in `corpus/`.
     pub name: &'static str,
     run: fn(&[u8]),
     memory: memory::Limit,

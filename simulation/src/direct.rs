@@ -1,18 +1,20 @@
-//! The simulated services without a schedule: calls are served at once, in order.
+//! The simulated services without a schedule: calls are served at once, in order. For tests, and for the fuzzers.
 
 use std::{
+    future::poll_fn,
     pin::pin,
     sync::{Arc, Mutex},
-    task::{Context, Poll, Waker},
+    task::Poll,
 };
 
-use controller::Edges;
+use controller::{Controller, Edges};
 use fastrand::Rng;
 use mesh::settings::TokenMode;
 
 use crate::{
     calls::{CallOutcome, Shared},
-    dialect::Dialect,
+    containers::Containers,
+    ecs::{End, Start},
     environment::edges,
     scenario::{Limits, Scenario},
     world::World,
@@ -38,40 +40,105 @@ const MINIMAL: Limits = Limits {
 };
 
 /// A world without a schedule, and the edges that reach it.
-pub(crate) struct Direct {
+pub struct Direct {
     pub(crate) shared: Arc<Shared>,
     pub(crate) edges: Edges,
 }
 
 impl Direct {
     /// One cluster and one service; its task has not started. Consul answers in the dialect.
-    pub(crate) fn new(dialect: Dialect) -> Self {
+    #[cfg(test)]
+    pub(crate) fn new(dialect: crate::dialect::Dialect) -> Self {
+        Self::drawn(|scenario| (scenario.mode, scenario.dialect) = (TokenMode::SecretsManager, dialect))
+    }
+
+    fn drawn(change: impl FnOnce(&mut Scenario)) -> Self {
         let mut random = Rng::with_seed(1);
         let mut scenario = Scenario::draw(&mut random, &MINIMAL);
-        (scenario.mode, scenario.dialect) = (TokenMode::SecretsManager, dialect);
+        change(&mut scenario);
         let shared =
             Arc::new(Shared { world: Mutex::new(World::new(scenario, random, false)), pending: Mutex::default() });
         let edges = edges(&shared, 0);
         Self { shared, edges }
     }
 
+    /// The cluster `cluster-0` with two tasks, 0 and 1, of `service-0`: one runs, and one has stopped and left its services and
+    /// login tokens. Consul also has tokens and a service of other owners.
+    pub fn with_leftovers() -> Self {
+        let direct = Self::drawn(|scenario| {
+            (scenario.mode, scenario.tasks, scenario.foreign_tokens) = (TokenMode::Auto, 2, true);
+        });
+        direct.with(|world| {
+            for (task, end) in world.ecs.tasks.iter_mut().zip([End::Runs, End::Stops]) {
+                (task.start, task.end) = (Start::AnyTime, end);
+                // Without `health-sync`, nothing deregisters a task that stops.
+                task.containers.push((0, Containers { has_lost_sync: end == End::Stops, ..Containers::default() }));
+            }
+            while !world.have_all_tasks_ended() {
+                world.now += 60_000;
+                world.ready_tasks().into_iter().for_each(|index| world.step(index));
+            }
+        });
+        direct
+    }
+
+    /// A controller of the world.
+    pub fn controller(&self) -> Controller {
+        Controller::new(self.with(|world| world.scope.clone()), self.edges.clone())
+    }
+
+    /// Runs work to its end: serves its calls, and waits for its timers.
+    ///
+    /// # Panics
+    /// If it reads, writes or publishes what it must not. What it believes about tasks is not judged: events may lie.
+    pub async fn serve<T>(&self, work: impl Future<Output = T>) -> T {
+        let done = self.serve_with(CallOutcome::Served, work).await;
+        self.with(|world| {
+            let broken = world.broken.take().filter(|how| !how.starts_with("never the living"));
+            assert_eq!(broken, None);
+            let foreign = world.consul.tokens.iter().filter(|record| record.foreign).count();
+            assert_eq!((foreign, world.consul.others.len()), (world.foreign_tokens, 1), "objects of other owners");
+            let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+            let is_ours = |name: &String| name.starts_with("consul-ecs-") && name.bytes().all(legal);
+            assert!(world.secrets.held.keys().all(is_ours), "{:?}", world.secrets.held.keys());
+        });
+        done
+    }
+
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         change(&mut self.shared.world.lock().unwrap())
     }
 
-    /// Runs work to its end, with the same outcome for each of its calls.
+    /// Runs work that waits for nothing but its calls, with the same outcome for each of them.
+    #[cfg(test)]
     pub(crate) fn drive<T>(&self, outcome: CallOutcome, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        loop {
-            if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                return done;
-            }
-            let mut call = self.shared.pending.lock().unwrap().remove(0);
-            let mut world = self.shared.world.lock().unwrap();
-            world.now += 1_000;
-            call.perform(&mut world, outcome);
-            drop(world);
-            call.deliver();
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match pin!(self.serve_with(outcome, work)).poll(&mut context) {
+            Poll::Ready(done) => done,
+            Poll::Pending => panic!("it waits for something else"),
         }
+    }
+
+    async fn serve_with<T>(&self, outcome: CallOutcome, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            loop {
+                if let Poll::Ready(done) = work.as_mut().poll(context) {
+                    return Poll::Ready(done);
+                }
+                let mut pending = self.shared.pending.lock().unwrap();
+                if pending.is_empty() {
+                    return Poll::Pending;
+                }
+                let mut call = pending.remove(0);
+                drop(pending);
+                self.with(|world| {
+                    world.now += 1_000;
+                    call.perform(world, outcome);
+                });
+                call.deliver();
+            }
+        })
+        .await
     }
 }

@@ -289,10 +289,16 @@ impl World {
         self.clusters.clone().into_iter().filter(|cluster| !self.is_seen_deleted(cluster)).collect()
     }
 
-    /// The error for a cluster that is unknown or deleted.
+    /// The error for a cluster that is unknown or deleted. Only ours: clusters of other deployments are not read.
     pub(crate) fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
-        let is_known = self.clusters.contains(cluster) && !self.is_seen_deleted(cluster);
-        if is_known { Ok(()) } else { Err(EcsError::UnknownCluster(cluster.clone())) }
+        if !self.clusters.contains(cluster) {
+            self.broken(format!("only ours: the tasks of {cluster} are read"));
+        }
+        if self.clusters.contains(cluster) && !self.is_seen_deleted(cluster) {
+            Ok(())
+        } else {
+            Err(EcsError::UnknownCluster(cluster.clone()))
+        }
     }
 
     /// The number of running and pending tasks that an answer shows, and one more if ECS miscounts.

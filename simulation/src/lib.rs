@@ -55,8 +55,7 @@ mod containers;
 mod convergence;
 mod departed;
 mod dialect;
-#[cfg(test)]
-mod direct;
+pub mod direct;
 mod draining;
 mod ecs;
 mod ecs_edge;

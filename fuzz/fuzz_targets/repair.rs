@@ -1,5 +1,0 @@
-#![no_main]
-
-use ecs_mesh_controller_fuzz::Target;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| Target::named("repair").expect("a target").feed(data));
