@@ -14,9 +14,9 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 use local_stack::{
     aws::Aws,
     consul::Consul,
-    deploy::{Deployed, deploy},
+    deploy::{Deployed, install},
     scratch,
-    world::{World, cluster_arn, documented_policy},
+    world::{World, documented_policy},
 };
 use scenes::Demo;
 use timeline::{Timeline, step};
@@ -40,22 +40,14 @@ async fn main() {
     let consul = step("starting Consul (ACLs on, default deny)", Consul::start()).await;
     let aws = step("starting MiniStack in place of AWS", Aws::start()).await;
     let deployed = step("sam deploy of template.yaml", async {
-        aws.ecs().create_cluster().cluster_name(NAME).send().await.expect("CreateCluster");
         let token = consul.token_with_rules("ecs-mesh-controller", &documented_policy()).await;
-        let secret = aws.secrets().create_secret().name("consul-controller-token").secret_string(token.secret_id);
-        let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
         let parameters = [
-            ("ConsulHttpAddr", consul.address.as_str()),
-            ("ConsulHttpTokenSecretArn", &secret),
-            ("EcsClusterArns", &cluster_arn(NAME)),
             ("SecretNamePrefix", PREFIX),
             ("RevocationGraceSeconds", GRACE_SECONDS),
             ("TimeBounds", TIME_BOUNDS),
             ("CleanupOnDelete", "true"),
-            // Only the demo starts sweeps.
-            ("ReconcileRate", "rate(1 day)"),
         ];
-        deploy(&aws, STACK, &parameters).await
+        install(&aws, &consul.address, STACK, &[NAME], &token.secret_id, &parameters).await
     })
     .await;
 

@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 use local_stack::{
     Stack,
     consul::{Consul, Token},
-    deploy::{Deployed, deploy},
+    deploy::{Deployed, install},
     world::{GRACE, World, documented_policy},
 };
 
@@ -56,43 +56,16 @@ impl Fixture {
     }
 
     async fn deploy(stack: &Stack, token: &str, name: &str, mode: &str, clusters: &[&str]) -> Deployed {
-        for cluster in clusters {
-            stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
-        }
-        let secret = create_secret(stack, &format!("{name}-controller"), token).await;
         let grace = GRACE.as_secs().to_string();
         let parameters = [
-            ("ConsulHttpAddr", stack.consul.address.as_str()),
-            ("ConsulHttpTokenSecretArn", &secret),
-            ("EcsClusterArns", &clusters.join(",")),
             ("TokenMode", mode),
-            ("SecretNamePrefix", name),
             // The most verbose level of the template; the tests in `leaks` start the functions with `trace`.
             ("LogLevel", "debug"),
             ("RevocationGraceSeconds", &grace),
             // The tasks' auth method has a type that Consul supports since 1.12.
             ("Bootstrap", "none"),
-            // Only events and the tests' own sweeps change anything.
-            ("ReconcileRate", "rate(1 day)"),
         ];
-        deploy(&stack.aws, name, &parameters).await
-    }
-
-    /// Creates a secret, and returns its ARN.
-    pub(crate) async fn secret(&self, name: &str, value: &str) -> String {
-        create_secret(self.stack, name, value).await
-    }
-
-    /// The parameters of a deployment for one cluster called `name`.
-    pub(crate) async fn parameters(&self, consul: &Consul, name: &str, token: &str) -> Vec<(&'static str, String)> {
-        vec![
-            ("ConsulHttpAddr", consul.address.clone()),
-            ("ConsulHttpTokenSecretArn", self.secret(&format!("{name}-controller"), token).await),
-            ("EcsClusterArns", local_stack::world::cluster_arn(name)),
-            ("SecretNamePrefix", name.to_owned()),
-            ("RevocationGraceSeconds", GRACE.as_secs().to_string()),
-            ("ReconcileRate", "rate(1 day)".to_owned()),
-        ]
+        install(&stack.aws, &stack.consul.address, name, clusters, token, &parameters).await
     }
 
     /// A deployment for one cluster, with any Consul.
@@ -103,18 +76,28 @@ impl Fixture {
         token: &str,
         further: &[(&str, &str)],
     ) -> World<'a> {
-        self.stack.aws.ecs().create_cluster().cluster_name(name).send().await.expect("CreateCluster");
-        let parameters = self.parameters(consul, name, token).await;
-        let all: Vec<(&str, &str)> =
-            parameters.iter().map(|(key, value)| (*key, value.as_str())).chain(further.iter().copied()).collect();
-        let deployed = deploy(&self.stack.aws, name, &all).await;
+        let grace = GRACE.as_secs().to_string();
+        let parameters = [&[("RevocationGraceSeconds", grace.as_str())], further].concat();
+        let deployed = install(&self.stack.aws, &consul.address, name, &[name], token, &parameters).await;
         World { aws: &self.stack.aws, consul, deployed, name, prefix: name }
     }
 }
 
-async fn create_secret(stack: &Stack, name: &str, value: &str) -> String {
-    let call = stack.aws.secrets().create_secret().name(name).secret_string(value);
-    call.send().await.expect("CreateSecret").arn.expect("an ARN")
+/// The world of one cluster of a deployment that several tests share.
+pub(crate) async fn shared(
+    deployed: &'static OnceCell<Deployed>,
+    stack: &'static str,
+    clusters: &[&str],
+    name: &'static str,
+    further: &[(&str, &str)],
+) -> World<'static> {
+    assert!(clusters.contains(&name), "{name} is not among the deployment's clusters");
+    let Stack { aws, consul } = Stack::shared().await;
+    let deploy = || async {
+        let token = controller_token(consul, stack).await;
+        install(aws, &consul.address, stack, clusters, &token.secret_id, further).await
+    };
+    World::new(Stack::shared().await, deployed.get_or_init(deploy).await, stack, name)
 }
 
 /// A token for a controller, with the documented policy.

@@ -99,6 +99,16 @@ impl Aws {
         self.process.lock().unwrap().as_ref().expect("MiniStack runs").pid()
     }
 
+    pub async fn create_cluster(&self, name: &str) {
+        self.ecs().create_cluster().cluster_name(name).send().await.expect("CreateCluster");
+    }
+
+    /// Creates a secret, and returns its ARN.
+    pub async fn create_secret(&self, name: &str, value: &str) -> String {
+        let call = self.secrets().create_secret().name(name).secret_string(value);
+        call.send().await.expect("CreateSecret").arn.expect("an ARN")
+    }
+
     /// The configuration for any SDK client. A client belongs to the runtime of the test that created it.
     pub fn sdk(&self) -> SdkConfig {
         let credentials = Credentials::new("test", "test", None, None, "tests");

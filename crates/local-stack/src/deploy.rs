@@ -93,6 +93,46 @@ impl Deployed {
     }
 }
 
+/// Creates a stack that manages clusters with these names or patterns, and that sweeps only when a test says so. Creates the named
+/// clusters. The `further` parameters take precedence.
+pub async fn install(
+    aws: &Aws,
+    consul: &str,
+    stack: &str,
+    clusters: &[&str],
+    token: &str,
+    further: &[(&str, &str)],
+) -> Deployed {
+    let deployed = try_install(aws, consul, stack, clusters, token, further).await;
+    deployed.unwrap_or_else(|said| panic!("sam deploy of {stack}: {said}"))
+}
+
+/// The same. `Err` is the output of the SAM CLI in one line.
+pub async fn try_install(
+    aws: &Aws,
+    consul: &str,
+    stack: &str,
+    clusters: &[&str],
+    token: &str,
+    further: &[(&str, &str)],
+) -> Result<Deployed, String> {
+    for cluster in clusters.iter().filter(|name| !name.contains('*')) {
+        aws.create_cluster(cluster).await;
+    }
+    let secret = aws.create_secret(&format!("{stack}-controller"), token).await;
+    let clusters = clusters.join(",");
+    let parameters = [
+        ("ConsulHttpAddr", consul),
+        ("ConsulHttpTokenSecretArn", &secret),
+        ("EcsClusterArns", &clusters),
+        ("SecretNamePrefix", stack),
+        ("ReconcileRate", "rate(1 day)"),
+    ];
+    let defaults = parameters.iter().filter(|(key, _)| further.iter().all(|(given, _)| given != key));
+    let said = try_deploy(aws, stack, &defaults.chain(further).copied().collect::<Vec<_>>()).await;
+    said.map_err(|said| said.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Creates or updates a stack. On an update, omitted parameters keep their values.
 pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Deployed {
     try_deploy(aws, stack, parameters).await.unwrap_or_else(|said| panic!("sam deploy of {stack}: {said}"))

@@ -8,9 +8,9 @@ use aws_sdk_s3::operation::get_object::GetObjectError;
 use local_stack::{
     Stack,
     aws::{ACCOUNT, Aws, REGION},
-    deploy::{Deployed, DeployedAudit, deploy},
+    deploy::{Deployed, DeployedAudit, install},
     wait::{SOON, eventually},
-    world::{cluster_arn, documented_policy},
+    world::documented_policy,
 };
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -29,23 +29,9 @@ reason = "goes away in December"
 /// A deployment without an audit schedule; deployed again, it is updated with other parameters.
 async fn deployment(name: &str, cluster: &str, further: &[(&str, &str)]) -> Deployed {
     let stack = Stack::shared().await;
-    stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
-    let token = stack.consul.token_with_rules(name, &documented_policy()).await;
-    let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token.secret_id);
-    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
-    let cluster = cluster_arn(cluster);
-    let parameters = [
-        ("ConsulHttpAddr", stack.consul.address.as_str()),
-        ("ConsulHttpTokenSecretArn", &secret),
-        ("EcsClusterArns", &cluster),
-        ("SecretNamePrefix", name),
-        ("ReconcileRate", "rate(1 day)"),
-        // The tasks' auth method has a type that Consul supports since 1.12.
-        ("Bootstrap", "none"),
-        ("LogLevel", "warn"),
-    ];
-    let all: Vec<(&str, &str)> = parameters.iter().chain(further).copied().collect();
-    deploy(&stack.aws, name, &all).await
+    let token = stack.consul.token_with_rules(name, &documented_policy()).await.secret_id;
+    let parameters = [&[("Bootstrap", "none"), ("LogLevel", "warn")], further].concat();
+    install(&stack.aws, &stack.consul.address, name, &[cluster], &token, &parameters).await
 }
 
 /// The deployment that the tests share.

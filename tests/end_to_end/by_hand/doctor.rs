@@ -6,7 +6,7 @@ use local_stack::{
     Stack,
     consul::{self, Consul},
     wait::{SOON, eventually},
-    world::{World, documented_policy},
+    world::{World, cluster_arn, documented_policy},
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -77,7 +77,8 @@ async fn deployed<'a>(stack: &'static Stack, topic: &str) -> World<'a> {
     // Without client agents, `operator` is more than the controller needs.
     let rules = documented_policy().replace("operator = \"write\"\n", "");
     let token = stack.consul.token_with_rules("controller-doctor", &rules).await.secret_id;
-    let parameters = [("Bootstrap", "none"), ("AlarmTopicArn", topic)];
+    let cluster = cluster_arn("doctor");
+    let parameters = [("Bootstrap", "none"), ("AlarmTopicArn", topic), ("EcsClusterArns", cluster.as_str())];
     Fixture::get().await.deployment_of_its_own(&stack.consul, "doctor", &token, &parameters).await
 }
 

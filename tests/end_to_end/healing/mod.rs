@@ -10,8 +10,7 @@ mod stand_in;
 use std::collections::BTreeSet;
 
 use local_stack::{
-    Stack,
-    deploy::{Deployed, deploy},
+    deploy::Deployed,
     wait::{SOON, eventually},
     world::{World, task_id},
 };
@@ -19,38 +18,15 @@ use serde_json::{Value, json};
 use test_harness::ecs_agent::{DataplaneTask, HealthSync, Release, writes};
 use tokio::sync::OnceCell;
 
-use crate::fixture::controller_token;
+use crate::fixture::shared;
 
 /// The clusters of the deployment: one for each test.
 const CLUSTERS: [&str; 5] = ["node-gone", "kept-marks", "opted-out", "proxy-event", "iam-role"];
 
-/// A cluster of the deployment.
+/// One of the clusters of the deployment `healing`.
 async fn world(name: &'static str) -> World<'static> {
     static DEPLOYED: OnceCell<Deployed> = OnceCell::const_new();
-    assert!(CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
-    let deployed = DEPLOYED.get_or_init(|| deployment("healing")).await;
-    World::new(Stack::shared().await, deployed, "healing", name)
-}
-
-async fn deployment(name: &str) -> Deployed {
-    let stack = Stack::shared().await;
-    for cluster in CLUSTERS {
-        stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
-    }
-    let token = controller_token(&stack.consul, name).await;
-    let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token.secret_id);
-    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
-    let clusters = CLUSTERS.join(",");
-    let parameters = [
-        ("ConsulHttpAddr", stack.consul.address.as_str()),
-        ("ConsulHttpTokenSecretArn", &secret),
-        ("EcsClusterArns", &clusters),
-        ("SecretNamePrefix", name),
-        ("Bootstrap", "none"),
-        // Only events and the tests' own sweeps change anything.
-        ("ReconcileRate", "rate(1 day)"),
-    ];
-    deploy(&stack.aws, name, &parameters).await
+    shared(&DEPLOYED, "healing", &CLUSTERS, name, &[("Bootstrap", "none")]).await
 }
 
 /// Damages what Consul holds, and sweeps once. A sweep that a busy machine has left incomplete may have repaired a part: further

@@ -236,6 +236,6 @@ impl<'a> World<'a> {
     /// Creates a secret.
     pub async fn put_secret(&self, name: &str, value: &Value) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        self.aws.secrets().create_secret().name(name).secret_string(text).send().await.expect("CreateSecret");
+        self.aws.create_secret(name, &text).await;
     }
 }

@@ -24,7 +24,7 @@ fn service_config(service: &str) -> Value {
 impl World<'_> {
     /// Creates the world's cluster.
     pub async fn create_cluster(&self) {
-        self.aws.ecs().create_cluster().cluster_name(self.name).send().await.expect("CreateCluster");
+        self.aws.create_cluster(self.name).await;
     }
 
     /// Registers a mesh task definition for `service` that reads the tokens of the service and of the client agents, as

@@ -15,8 +15,8 @@ use crate::jwt::JwtAuthMethod;
 use local_stack::{
     aws::Aws,
     consul::{Consul, Token},
-    deploy::deploy,
-    world::{Definition, GRACE, World, cluster_arn, documented_policy, envelope, task_id},
+    deploy::install,
+    world::{Definition, GRACE, World, documented_policy, envelope, task_id},
 };
 
 /// The most tasks that one `RunTask` starts.
@@ -65,30 +65,18 @@ impl<'a> Fleet<'a> {
         address: &str,
         further: &[(&str, &str)],
     ) -> Self {
-        aws.ecs().create_cluster().cluster_name(name).send().await.expect("CreateCluster");
         let token = consul.token_with_rules(&format!("controller-{name}"), &documented_policy()).await;
-        let secret = aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(&token.secret_id);
-        let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
-        let (cluster, grace) = (cluster_arn(name), GRACE.as_secs().to_string());
-        let mut parameters = vec![
-            ("ConsulHttpAddr", address),
-            ("ConsulHttpTokenSecretArn", &secret),
-            ("EcsClusterArns", &cluster),
+        let grace = GRACE.as_secs().to_string();
+        let parameters = [
             ("TokenMode", mode),
-            ("SecretNamePrefix", name),
             ("RevocationGraceSeconds", &grace),
             // The tasks' auth method has a type that Consul supports since 1.12.
             ("Bootstrap", "none"),
             ("Audit", "false"),
             // The guard has tests of its own.
             ("MaxDeletePercent", "100"),
-            // Only events and the test's own sweeps change anything.
-            ("ReconcileRate", "rate(1 day)"),
         ];
-        // `further` takes precedence.
-        parameters.retain(|(key, _)| further.iter().all(|(other, _)| other != key));
-        parameters.extend(further.iter().copied());
-        let deployed = deploy(aws, name, &parameters).await;
+        let deployed = install(aws, address, name, &[name], &token.secret_id, &[&parameters, further].concat()).await;
         let world = World { aws, consul, deployed, name, prefix: name };
         Self::of(world, mode).await
     }

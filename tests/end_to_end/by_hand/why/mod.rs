@@ -5,7 +5,7 @@ mod stories;
 
 use local_stack::{
     Stack,
-    deploy::{Deployed, deploy},
+    deploy::Deployed,
     wait::{SOON, eventually},
     world::World,
 };
@@ -13,39 +13,17 @@ use test_harness::recorder::{Answer, Recorder};
 use tokio::sync::OnceCell;
 
 use super::{PAGE, Said, command, documented, permissions, said};
-use crate::fixture::controller_token;
+use crate::fixture::shared;
 
 const STACK: &str = "why";
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 5] = ["why-healthy", "why-forgotten", "why-service-token", "why-service", "why-unread"];
+const CLUSTERS: [&str; 4] = ["why-healthy", "why-forgotten", "why-service-token", "why-unread"];
 
-/// A cluster of the deployment.
+/// One of the clusters of the deployment `why`.
 async fn world(name: &'static str) -> World<'static> {
     static DEPLOYED: OnceCell<Deployed> = OnceCell::const_new();
-    assert!(CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
-    World::new(Stack::shared().await, DEPLOYED.get_or_init(deployed).await, STACK, name)
-}
-
-/// Deploys with the default `LogLevel`, `info`.
-async fn deployed() -> Deployed {
-    let stack = Stack::shared().await;
-    for cluster in CLUSTERS {
-        stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
-    }
-    let token = controller_token(&stack.consul, STACK).await;
-    let secret = stack.aws.secrets().create_secret().name("why-controller").secret_string(token.secret_id);
-    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
-    let parameters = [
-        ("ConsulHttpAddr", stack.consul.address.as_str()),
-        ("ConsulHttpTokenSecretArn", &secret),
-        ("EcsClusterArns", &CLUSTERS.join(",")),
-        ("SecretNamePrefix", STACK),
-        ("Bootstrap", "none"),
-        // Only events and the tests' own sweeps change anything.
-        ("ReconcileRate", "rate(1 day)"),
-    ];
-    deploy(&stack.aws, STACK, &parameters).await
+    shared(&DEPLOYED, STACK, &CLUSTERS, name, &[("Bootstrap", "none")]).await
 }
 
 /// A token with the two policies of the page.

@@ -1,11 +1,11 @@
-//! One story for each kind of question: a task, a service, a token.
+//! One story for each kind of question: a task, a token.
 
 use local_stack::{
     wait::{SOON, eventually},
     world::task_id,
 };
 use serde_json::{Value, json};
-use test_harness::ecs_agent::{DataplaneService, DataplaneTask, MESH_INIT, Release, SYNCED};
+use test_harness::ecs_agent::{DataplaneTask, MESH_INIT, Release};
 
 use super::{eventually_says, last_line, why, world};
 
@@ -38,28 +38,6 @@ async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
     assert_eq!(said.code, Some(2));
     let searched = "(searched: cluster why-forgotten; the log of the stack why since ";
     assert!(said.out.lines().last().unwrap().contains(searched), "{}", said.out);
-}
-
-#[tokio::test]
-async fn a_service_is_told_with_the_stops_of_its_tasks() {
-    let world = world("why-service").await;
-    let task = DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
-    task.settle().await;
-    task.report_stopped(SYNCED[0], 3).await;
-    world.deliver(&[world.event(&task.arn).await]).await;
-    world.settled().await;
-    let service = world.service();
-    let said = eventually("the deregistration in the timeline", SOON, || async {
-        let said = why(&world, &service, &[]).await;
-        let deregistered = format!("task {}: deregistered {}", task.id(), task.instance());
-        if said.out.contains(&deregistered) { Ok(said) } else { Err(said.out) }
-    })
-    .await;
-    let line = said.out.lines().last().unwrap();
-    // ECS may have started another one already
-    let expected = format!("{}: It stopped, because its essential container app exited with 3", task.id());
-    assert!(line.contains(&expected), "{line}");
-    assert_eq!(said.code, Some(1));
 }
 
 #[tokio::test]
