@@ -29,8 +29,9 @@ pub(super) fn answer_as_recorded(mesh: &Mesh) {
     let account = |value: &Value| -> Value {
         serde_json::from_str(&value.to_string().replace("000000000000", "123456789012")).unwrap()
     };
-    mesh.answer("acl/auth-method", account(&recorded["setup"]["auth-method"]["iam-ecs-service-token"]));
-    mesh.answer("acl/binding-rules", account(&recorded["setup"]["binding-rules"]));
+    let method = account(&recorded["setup"]["auth-method"]["iam-ecs-service-token"]);
+    let rules = account(&recorded["setup"]["binding-rules"]);
+    mesh.with(|world| world.admission.extend([("acl/auth-method", method), ("acl/binding-rules", rules)]));
 }
 
 #[tokio::test]
@@ -152,8 +153,7 @@ async fn an_instance_of_another_name_or_kind_is_not_the_task_s() {
     let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
     mesh.sweep().await;
     let sidecar = format!("web-{}-sidecar-proxy", FakeTask::new(1).id());
-    let id = sidecar.clone();
-    mesh.answer_services(move |services| services.get_mut(&id).unwrap()["Service"] = json!("other"));
+    mesh.with(|world| world.services.get_mut(&sidecar).unwrap()["Service"] = json!("other"));
     let report = mesh.sweep().await;
     assert_eq!(report.clusters[0].repaired, 1, "{report:?}");
     assert_eq!(mesh.registered()[0]["Service"]["ID"], json!(sidecar));
@@ -162,12 +162,11 @@ async fn an_instance_of_another_name_or_kind_is_not_the_task_s() {
 #[tokio::test]
 async fn without_acls_or_with_a_default_policy_that_allows_there_is_nothing_to_prove() {
     let mesh = without_tokens(vec![FakeTask::new(1)]).await;
-    mesh.answer(
-        "agent/self",
-        json!({ "Config": { "Datacenter": "dc1" }, "DebugConfig": { "ACLResolverSettings": { "ACLDefaultPolicy": "allow" } } }),
-    );
+    let policy = json!({ "ACLResolverSettings": { "ACLDefaultPolicy": "allow" } });
+    let agent = json!({ "Config": { "Datacenter": "dc1" }, "DebugConfig": policy });
+    mesh.with(|world| world.admission.insert("agent/self", agent));
     assert_eq!(mesh.sweep().await.clusters[0].repaired, 1);
     let mesh = without_tokens(vec![FakeTask::new(1)]).await;
-    mesh.turn_acls_off();
+    mesh.with(|world| world.has_no_acls = true);
     assert_eq!(mesh.sweep().await.clusters[0].repaired, 1);
 }

@@ -31,7 +31,7 @@ fn deregistrations(mesh: &Mesh) -> usize {
 async fn only_a_look_that_was_to_delete_raises_the_alarm() {
     // Given tasks that ECS counts and does not list any more
     let mesh = registered_tasks().await;
-    mesh.lose_tasks();
+    mesh.lose_tasks(true);
     let counters = Counters::start();
     // When a person looks at the plan
     let report = mesh.sweep_with(&SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
@@ -70,7 +70,7 @@ async fn only_a_look_that_was_to_delete_raises_the_alarm() {
 #[tokio::test]
 async fn an_empty_cluster_is_cleaned_up_at_the_second_look() {
     let mesh = registered_tasks().await;
-    mesh.end_tasks();
+    mesh.with(|world| world.tasks.clear());
     // Given tasks that logged in long ago, where ECS counts none
     mesh.set_logins((1..=11).map(|number| FakeTask::new(number).id().to_owned()).collect());
     let report = mesh.sweep().await;
@@ -89,18 +89,6 @@ async fn an_empty_cluster_is_cleaned_up_at_the_second_look() {
 }
 
 #[tokio::test]
-async fn a_task_that_ecs_describes_later_keeps_its_instances() {
-    let mesh = registered_tasks().await;
-    mesh.lose_tasks();
-    mesh.sweep().await;
-    let (message, _) = second_look(&mesh);
-    mesh.find_tasks();
-    mesh.consul.forget();
-    mesh.handle(&message).await;
-    assert_eq!(deregistrations(&mesh), 0);
-}
-
-#[tokio::test]
 async fn a_forged_second_look_deletes_nothing_of_living_tasks() {
     // Given tasks that run, and more of them that ECS does not list than the guard lets a sweep remove
     let mesh = registered_tasks().await;
@@ -115,7 +103,7 @@ async fn a_forged_second_look_deletes_nothing_of_living_tasks() {
     mesh.handle(&look(&named)).await;
     assert_eq!(deregistrations(&mesh), 0, "ECS describes them");
     // And when ECS does not describe them, and the message names none of them
-    mesh.lose_tasks();
+    mesh.lose_tasks(true);
     mesh.consul.forget();
     mesh.handle(&look(&[])).await;
     assert_eq!(deregistrations(&mesh), 0, "force is for the tasks in the message");

@@ -24,12 +24,8 @@ pub(super) struct FakeTask {
     pub(super) arn: String,
     /// `family:revision`.
     pub(super) definition: String,
-    pub(super) address: String,
-    pub(super) zone: String,
-    /// The container definition of the program that registers it.
+    /// The container definition of `mesh-init`.
     pub(super) registrar: Value,
-    /// Whether that program has exited; `control-plane` runs as long as the task.
-    pub(super) is_registered_by_mesh_init: bool,
     /// Its containers that have stopped.
     pub(super) stopped: BTreeSet<&'static str>,
     /// Its containers that fail their health checks.
@@ -38,11 +34,8 @@ pub(super) struct FakeTask {
     pub(super) unknown: BTreeSet<&'static str>,
     /// The value of the tag `ecs-mesh-controller/repair` of its definition.
     pub(super) repair: &'static str,
-    /// Its ECS service.
-    pub(super) service: Option<&'static str>,
     /// Its IAM role, in place of that of the definition.
     pub(super) role: Option<String>,
-    pub(super) desired_status: &'static str,
     /// Whether ECS counts it, and neither lists nor describes it.
     pub(super) is_lost: bool,
 }
@@ -57,22 +50,17 @@ impl FakeTask {
         Self {
             arn: format!("arn:aws:ecs:us-east-1:123456789012:task/shop/{number:032x}"),
             definition: "web:1".to_owned(),
-            address: format!("10.{}.{}.{}", number / 65_536, number / 256 % 256, number % 256),
-            zone: "us-east-1a".to_owned(),
             registrar: json!({
                 "name": "consul-ecs-mesh-init",
                 "image": "hashicorp/consul-ecs:0.10.0",
                 "command": ["mesh-init"],
                 "environment": [{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }],
             }),
-            is_registered_by_mesh_init: true,
             stopped: BTreeSet::new(),
             unhealthy: BTreeSet::new(),
             unknown: BTreeSet::new(),
             repair: "on",
-            service: Some("web"),
             role: None,
-            desired_status: "RUNNING",
             is_lost: false,
         }
     }
@@ -97,16 +85,6 @@ impl FakeTask {
         self.arn.rsplit('/').next().unwrap()
     }
 
-    /// The service or gateway that its configuration claims.
-    fn claimed_service(&self) -> String {
-        let variables = self.registrar["environment"].as_array().into_iter().flatten();
-        let config = variables.clone().find(|variable| variable["name"] == "CONSUL_ECS_CONFIG_JSON");
-        let config: Value = config.and_then(|it| serde_json::from_str(it["value"].as_str()?).ok()).unwrap_or_default();
-        let name = ["gateway", "service"].into_iter().find_map(|kind| config[kind]["name"].as_str());
-        let family = self.definition.split(':').next().unwrap().to_lowercase();
-        name.filter(|name| !name.is_empty()).map_or(family, str::to_owned)
-    }
-
     /// The event of its current state.
     pub(super) fn event(&self) -> Value {
         let mut detail = self.described();
@@ -118,12 +96,21 @@ impl FakeTask {
         format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{}", self.definition)
     }
 
+    /// Its definition, in ECS's answer.
+    fn defined(&self) -> Value {
+        let app = |name: &str| json!({ "name": name, "image": "example/x:1" });
+        let health_sync = json!({ "name": "consul-ecs-health-sync", "command": ["health-sync"], "image": "x" });
+        let containers = json!([self.registrar, app("app"), app("worker"), app("consul-dataplane"), health_sync]);
+        let tags = json!([
+            { "key": "consul.hashicorp.com/mesh", "value": "true" },
+            { "key": "ecs-mesh-controller/repair", "value": self.repair },
+        ]);
+        let definition = json!({ "taskDefinitionArn": self.definition_arn(), "containerDefinitions": containers });
+        json!({ "taskDefinition": definition, "tags": tags })
+    }
+
     fn described(&self) -> Value {
-        let registrar = if self.is_registered_by_mesh_init {
-            json!({ "name": self.registrar["name"], "lastStatus": "STOPPED", "exitCode": 0 })
-        } else {
-            json!({ "name": self.registrar["name"], "lastStatus": "RUNNING", "healthStatus": "HEALTHY" })
-        };
+        let mesh_init = json!({ "name": "consul-ecs-mesh-init", "lastStatus": "STOPPED", "exitCode": 0 });
         let container = |name: &str| {
             let status = if self.stopped.contains(name) { "STOPPED" } else { "RUNNING" };
             let health = match name {
@@ -137,15 +124,15 @@ impl FakeTask {
             ["app", "worker", "consul-dataplane", "consul-ecs-health-sync"].map(container);
         json!({
             "taskArn": self.arn, "clusterArn": CLUSTER, "taskDefinitionArn": self.definition_arn(),
-            "lastStatus": "RUNNING", "desiredStatus": self.desired_status, "connectivity": "CONNECTED", "launchType": "EC2",
-            "availabilityZone": self.zone, "startedAt": 1_700_000_000.0, "createdAt": 1_699_999_900.0,
+            "lastStatus": "RUNNING", "desiredStatus": "RUNNING", "connectivity": "CONNECTED", "launchType": "EC2",
+            "startedAt": 1_700_000_000.0, "createdAt": 1_699_999_900.0,
             "overrides": { "taskRoleArn": self.role },
-            "group": self.service.map_or("family:web".to_owned(), |service| format!("service:{service}")),
+            "group": "service:web",
             "attachments": [{
                 "type": "ElasticNetworkInterface",
-                "details": [{ "name": "privateIPv4Address", "value": self.address }],
+                "details": [{ "name": "privateIPv4Address", "value": "10.0.0.1" }],
             }],
-            "containers": [registrar, app, worker, dataplane, health_sync],
+            "containers": [mesh_init, app, worker, dataplane, health_sync],
         })
     }
 }
@@ -155,27 +142,26 @@ pub(super) struct Mesh {
     pub(super) controller: Controller,
     pub(super) consul: Recorder,
     pub(super) aws: Recorder,
-    catalog: Arc<Mutex<Catalog>>,
-    tasks: Arc<Mutex<Vec<FakeTask>>>,
-    /// The tag with the service of each IAM role, by the ARN of the role.
-    roles: Arc<Mutex<BTreeMap<String, String>>>,
+    world: Arc<Mutex<World>>,
 }
 
-/// What Consul holds.
+/// What ECS, IAM and Consul hold.
 #[derive(Default)]
-struct Catalog {
+pub(super) struct World {
+    pub(super) tasks: Vec<FakeTask>,
+    /// The service in the tag of each IAM role, by the ARN of the role.
+    pub(super) roles: BTreeMap<String, &'static str>,
     /// The registered services, by ID.
-    services: BTreeMap<String, Value>,
+    pub(super) services: BTreeMap<String, Value>,
     /// The checks, by ID.
-    checks: BTreeMap<String, Value>,
-    /// The login tokens: the ID of the task of each, and the service that it grants.
-    logins: Vec<(String, String)>,
+    pub(super) checks: BTreeMap<String, Value>,
+    /// The login tokens of the service `web`: the ID of the task of each.
+    pub(super) logins: Vec<String>,
     /// The answers to reads of what decides about logins, by path.
-    admission: BTreeMap<&'static str, Value>,
-    /// Whether ACLs are off.
-    has_no_acls: bool,
+    pub(super) admission: BTreeMap<&'static str, Value>,
+    pub(super) has_no_acls: bool,
     /// With Consul Enterprise: the partition of the login tokens, which link the role `web`. All else is in the partition `team`.
-    logins_in: Option<&'static str>,
+    pub(super) logins_in: Option<&'static str>,
     index: u64,
 }
 
@@ -203,30 +189,20 @@ async fn controller(consul: &Recorder, aws: &Recorder, further: &[(&str, &str)])
 impl Mesh {
     /// Tasks that Consul knows nothing of.
     pub(super) async fn forgotten(tasks: Vec<FakeTask>) -> Self {
-        Self::with(tasks, &[]).await
+        Self::start(tasks, &[]).await
     }
 
     /// The same, with further settings.
-    pub(super) async fn with(tasks: Vec<FakeTask>, further: &[(&str, &str)]) -> Self {
+    pub(super) async fn start(tasks: Vec<FakeTask>, further: &[(&str, &str)]) -> Self {
         // The dataplane and the health-sync of each have logged in.
-        let login = |task: &FakeTask| (task.id().to_owned(), task.claimed_service());
-        let logins = tasks.iter().flat_map(|task| [login(task), login(task)]).collect();
-        let tasks = Arc::new(Mutex::new(tasks));
-        let in_ecs = Arc::clone(&tasks);
-        let datacenter = json!({ "Config": { "Datacenter": "dc1" } });
-        let admission = BTreeMap::from([("agent/self", datacenter)]);
-        let catalog = Arc::new(Mutex::new(Catalog { logins, admission, ..Catalog::default() }));
-        let in_consul = Arc::clone(&catalog);
-        let consul = Recorder::start(move |seen, _| in_consul.lock().unwrap().answer(seen)).await;
-        let roles = Arc::new(Mutex::new(BTreeMap::new()));
-        let in_iam = Arc::clone(&roles);
-        let aws = Recorder::start(move |seen, _| match seen.operation().as_deref() {
-            Some("GetRole") => get_role(&in_iam.lock().unwrap(), seen),
-            _ => Answer::ok(aws(&in_ecs.lock().unwrap(), seen).to_string()),
-        })
-        .await;
+        let logins = tasks.iter().flat_map(|task| [task.id().to_owned(), task.id().to_owned()]).collect();
+        let admission = BTreeMap::from([("agent/self", json!({ "Config": { "Datacenter": "dc1" } }))]);
+        let world = Arc::new(Mutex::new(World { tasks, logins, admission, ..World::default() }));
+        let (in_consul, in_aws) = (Arc::clone(&world), Arc::clone(&world));
+        let consul = Recorder::start(move |seen, _| in_consul.lock().unwrap().consul(seen)).await;
+        let aws = Recorder::start(move |seen, _| in_aws.lock().unwrap().aws(seen)).await;
         let controller = controller(&consul, &aws, further).await;
-        Self { controller, consul, aws, catalog, tasks, roles }
+        Self { controller, consul, aws, world }
     }
 
     /// The same, with other settings.
@@ -234,57 +210,32 @@ impl Mesh {
         Self { controller: controller(&self.consul, &self.aws, further).await, ..self }
     }
 
+    /// Changes what ECS, IAM or Consul hold.
+    pub(super) fn with<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        change(&mut self.world.lock().unwrap())
+    }
+
     /// Changes a task, by its place.
     pub(super) fn change(&self, index: usize, change: impl FnOnce(&mut FakeTask)) -> FakeTask {
-        let mut tasks = self.tasks.lock().unwrap();
-        change(&mut tasks[index]);
-        tasks[index].clone()
+        self.with(|world| {
+            change(&mut world.tasks[index]);
+            world.tasks[index].clone()
+        })
     }
 
-    /// From now on, ECS counts every task, and neither lists nor describes any.
-    pub(super) fn lose_tasks(&self) {
-        self.tasks.lock().unwrap().iter_mut().for_each(|task| task.is_lost = true);
+    /// Whether ECS counts every task from now on, and neither lists nor describes any.
+    pub(super) fn lose_tasks(&self, is_lost: bool) {
+        self.with(|world| world.tasks.iter_mut().for_each(|task| task.is_lost = is_lost));
     }
 
-    /// From now on, ECS lists and describes every task again.
-    pub(super) fn find_tasks(&self) {
-        self.tasks.lock().unwrap().iter_mut().for_each(|task| task.is_lost = false);
-    }
-
-    /// From now on, ECS knows no task.
-    pub(super) fn end_tasks(&self) {
-        self.tasks.lock().unwrap().clear();
-    }
-
-    /// The login tokens of the service web that Consul has: the ID of the task of each.
+    /// The login tokens of the service `web` that Consul has: the ID of the task of each.
     pub(super) fn set_logins(&self, logins: Vec<String>) {
-        let logins = logins.into_iter().map(|task| (task, "web".to_owned()));
-        self.catalog.lock().unwrap().logins = logins.collect();
-    }
-
-    /// What Consul answers to a read of what decides about logins.
-    pub(super) fn answer(&self, path: &'static str, answer: Value) {
-        self.catalog.lock().unwrap().admission.insert(path, answer);
+        self.with(|world| world.logins = logins);
     }
 
     /// An IAM role with the tag of a service, created before all tasks.
-    pub(super) fn create_role(&self, arn: &str, service: &str) {
-        self.roles.lock().unwrap().insert(arn.to_owned(), service.to_owned());
-    }
-
-    /// Changes the registered services, by ID.
-    pub(super) fn answer_services(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) {
-        change(&mut self.catalog.lock().unwrap().services);
-    }
-
-    /// Consul is Enterprise, and the login tokens are in this partition, each by the role `web`. All else is in the partition `team`.
-    pub(super) fn divide(&self, logins_in: &'static str) {
-        self.catalog.lock().unwrap().logins_in = Some(logins_in);
-    }
-
-    /// ACLs are off in Consul.
-    pub(super) fn turn_acls_off(&self) {
-        self.catalog.lock().unwrap().has_no_acls = true;
+    pub(super) fn create_role(&self, arn: &str, service: &'static str) {
+        self.with(|world| world.roles.insert(arn.to_owned(), service));
     }
 
     /// The `detail-type`s of the published events.
@@ -302,8 +253,8 @@ impl Mesh {
 
     /// The statuses of a task's checks, by ID without the task's.
     pub(super) fn statuses(&self, task: &FakeTask) -> BTreeMap<String, String> {
-        let catalog = self.catalog.lock().unwrap();
-        let own = catalog.checks.iter().filter(|(id, _)| id.contains(task.id()));
+        let world = self.world.lock().unwrap();
+        let own = world.checks.iter().filter(|(id, _)| id.contains(task.id()));
         own.map(|(id, check)| (id.replace(task.id(), "*"), check["Status"].as_str().unwrap().to_owned())).collect()
     }
 
@@ -333,14 +284,10 @@ impl Mesh {
 
     /// Forgets a service, with its checks.
     pub(super) fn forget(&self, id: &str) {
-        let mut catalog = self.catalog.lock().unwrap();
-        catalog.services.remove(id).expect("a registered service");
-        catalog.checks.retain(|_, check| check["ServiceID"] != id);
-    }
-
-    /// Forgets a check.
-    pub(super) fn forget_check(&self, id: &str) {
-        self.catalog.lock().unwrap().checks.remove(id).expect("a registered check");
+        self.with(|world| {
+            world.services.remove(id).expect("a registered service");
+            world.checks.retain(|_, check| check["ServiceID"] != id);
+        });
     }
 
     /// The requests to Consul, by method and kind, with their numbers.
@@ -354,8 +301,8 @@ impl Mesh {
     }
 }
 
-impl Catalog {
-    fn answer(&mut self, seen: &RecordedRequest) -> Answer {
+impl World {
+    fn consul(&mut self, seen: &RecordedRequest) -> Answer {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
         if self.has_no_acls && path.first() == Some(&"acl") {
             return Answer::status(401, "ACL support disabled");
@@ -367,13 +314,8 @@ impl Catalog {
                     return Answer::ok(json!(names).to_string());
                 }
                 ("acl/tokens", Some(asked)) if asked == logins_in => {
-                    let linked = self.logins.iter().enumerate().map(|(number, login)| {
-                        let mut token = login_token(number, login);
-                        token["ServiceIdentities"].take();
-                        token["Roles"] = json!([{ "ID": "r", "Name": "web" }]);
-                        token
-                    });
-                    return Answer::ok(linked.collect::<Value>().to_string());
+                    let linked = json!([{ "ID": "r", "Name": "web" }]);
+                    return Answer::ok(self.login_tokens("Roles", &linked).to_string());
                 }
                 ("acl/tokens", _) => return Answer::ok("[]"),
                 ("catalog/node-services", Some("default" | "team-b")) => return Answer::ok("null"),
@@ -388,9 +330,7 @@ impl Catalog {
             match path.join("/").as_str() {
                 "catalog/node-services" => self.node(),
                 "health/node" => self.checks.values().cloned().collect(),
-                "acl/tokens" => {
-                    self.logins.iter().enumerate().map(|(number, login)| login_token(number, login)).collect()
-                }
+                "acl/tokens" => self.login_tokens("ServiceIdentities", &json!([{ "ServiceName": "web" }])),
                 "catalog/register" => self.register(&seen.json()),
                 other => self.admission.get(other).cloned().unwrap_or_else(|| json!([])),
             }
@@ -417,91 +357,74 @@ impl Catalog {
         }
         json!(true)
     }
-}
 
-/// A token that a task has logged in for.
-fn login_token(number: usize, (task, service): &(String, String)) -> Value {
-    let mark = json!({ "consul.hashicorp.com/task-id": task, "consul.hashicorp.com/cluster": CLUSTER });
-    json!({
-        "AccessorID": format!("00000000-0000-4000-8000-{number:012x}"),
-        "Description": format!("token created via login: {mark}"),
-        "CreateTime": "2026-01-01T00:00:00Z",
-        "AuthMethod": "iam-ecs-service-token",
-        "Local": true,
-        "ServiceIdentities": [{ "ServiceName": service }],
-    })
-}
+    /// The login tokens, each with its grants.
+    fn login_tokens(&self, field: &str, grants: &Value) -> Value {
+        let token = |(number, task): (usize, &String)| {
+            let mark = json!({ "consul.hashicorp.com/task-id": task, "consul.hashicorp.com/cluster": CLUSTER });
+            json!({
+                "AccessorID": format!("00000000-0000-4000-8000-{number:012x}"),
+                "Description": format!("token created via login: {mark}"),
+                "CreateTime": "2026-01-01T00:00:00Z", "AuthMethod": "iam-ecs-service-token", "Local": true, field: grants,
+            })
+        };
+        self.logins.iter().enumerate().map(token).collect()
+    }
 
-/// The answer of IAM, in its Query protocol; 403 for a role that does not exist, as without the permission.
-fn get_role(roles: &BTreeMap<String, String>, seen: &RecordedRequest) -> Answer {
-    let asked = seen.body.split('&').find_map(|field| field.strip_prefix("RoleName="));
-    let is_asked = |arn: &&String| arn.rsplit('/').next() == asked;
-    let Some(arn) = roles.keys().find(is_asked) else {
-        return Answer::status(403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>");
-    };
-    let tag = "consul.hashicorp.com.service-name";
-    Answer::ok(format!(
-        "<GetRoleResponse><GetRoleResult><Role><Arn>{arn}</Arn><Path>/consul-ecs/</Path><RoleName>r</RoleName>\
-         <RoleId>AROA</RoleId><CreateDate>2023-11-01T00:00:00Z</CreateDate>\
-         <Tags><member><Key>{tag}</Key><Value>{}</Value></member></Tags></Role></GetRoleResult></GetRoleResponse>",
-        roles[arn]
-    ))
+    fn aws(&self, seen: &RecordedRequest) -> Answer {
+        let asked = seen.json();
+        let known = || self.tasks.iter().filter(|task| !task.is_lost);
+        let answer = match seen.operation().as_deref() {
+            Some("GetRole") => return self.role(seen),
+            Some("DescribeClusters") => {
+                let counts =
+                    json!({ "clusterArn": CLUSTER, "status": "ACTIVE", "runningTasksCount": self.tasks.len() });
+                json!({ "clusters": [counts] })
+            }
+            Some("ListTasks") => {
+                let listed = known().filter(|_| asked["desiredStatus"] == "RUNNING");
+                json!({ "taskArns": listed.map(|task| &task.arn).collect::<Vec<_>>() })
+            }
+            Some("DescribeTasks") => {
+                let wanted = asked["tasks"].as_array().unwrap();
+                let described = known().filter(|task| wanted.contains(&json!(task.arn))).map(FakeTask::described);
+                let missing = wanted.iter().filter(|arn| !known().any(|task| json!(task.arn) == **arn));
+                let failures: Vec<Value> = missing.map(|arn| json!({ "arn": arn, "reason": "MISSING" })).collect();
+                json!({ "tasks": described.collect::<Vec<_>>(), "failures": failures })
+            }
+            Some("DescribeTaskDefinition") => {
+                let wanted = asked["taskDefinition"].as_str().unwrap();
+                self.tasks.iter().find(|task| task.definition_arn() == wanted).expect("a known definition").defined()
+            }
+            Some("DescribeServices") => {
+                let services = asked["services"].as_array().unwrap().iter().map(|name| json!({ "serviceName": name }));
+                json!({ "services": services.collect::<Vec<_>>() })
+            }
+            // `EventBridge` takes every event, SQS every message
+            Some("PutEvents") => json!({ "FailedEntryCount": 0, "Entries": [] }),
+            Some("SendMessageBatch") => json!({ "Successful": [], "Failed": [] }),
+            other => panic!("not scripted: {other:?}"),
+        };
+        Answer::ok(answer.to_string())
+    }
+
+    /// The answer of IAM, in its Query protocol; 403 for a role that does not exist, as without the permission.
+    fn role(&self, seen: &RecordedRequest) -> Answer {
+        let asked = seen.body.split('&').find_map(|field| field.strip_prefix("RoleName="));
+        let Some((arn, service)) = self.roles.iter().find(|(arn, _)| arn.rsplit('/').next() == asked) else {
+            return Answer::status(403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>");
+        };
+        let tag = format!("<Key>consul.hashicorp.com.service-name</Key><Value>{service}</Value>");
+        Answer::ok(format!(
+            "<GetRoleResponse><GetRoleResult><Role><Arn>{arn}</Arn><Path>/consul-ecs/</Path><RoleName>r</RoleName>\
+             <RoleId>AROA</RoleId><CreateDate>2023-11-01T00:00:00Z</CreateDate><Tags><member>{tag}</member></Tags></Role>\
+             </GetRoleResult></GetRoleResponse>"
+        ))
+    }
 }
 
 /// The reason with which a sweep's summary mentions a task.
 pub(super) fn why_skipped(report: &SweepReport, task: &FakeTask) -> Option<String> {
-    let skipped = report.clusters[0].skipped.iter();
-    let of_task = skipped.filter(|entry| entry.what == format!("task {}", task.id()));
-    of_task.map(|entry| entry.why.clone()).next()
-}
-
-/// The answer of AWS.
-fn aws(tasks: &[FakeTask], seen: &RecordedRequest) -> Value {
-    let asked = seen.json();
-    match seen.operation().as_deref() {
-        Some("DescribeClusters") => {
-            let cluster = json!({ "clusterArn": CLUSTER, "status": "ACTIVE", "runningTasksCount": tasks.len() });
-            json!({ "clusters": [cluster] })
-        }
-        Some("ListTasks") => {
-            let listed = tasks.iter().filter(|task| asked["desiredStatus"] == task.desired_status && !task.is_lost);
-            json!({ "taskArns": listed.map(|task| &task.arn).collect::<Vec<_>>() })
-        }
-        Some("DescribeTasks") => {
-            let wanted = asked["tasks"].as_array().unwrap();
-            let known: Vec<&FakeTask> = tasks.iter().filter(|task| !task.is_lost).collect();
-            let described = known.iter().filter(|task| wanted.contains(&json!(task.arn))).map(|task| task.described());
-            let missing = wanted.iter().filter(|arn| !known.iter().any(|task| json!(task.arn) == **arn));
-            let failures: Vec<Value> = missing.map(|arn| json!({ "arn": arn, "reason": "MISSING" })).collect();
-            json!({ "tasks": described.collect::<Vec<_>>(), "failures": failures })
-        }
-        Some("DescribeTaskDefinition") => {
-            let wanted = asked["taskDefinition"].as_str().unwrap();
-            let task = tasks.iter().find(|task| task.definition_arn() == wanted).expect("a known definition");
-            let container = |name: &str| json!({ "name": name, "image": "example/x:1" });
-            let health_sync = json!({ "name": "consul-ecs-health-sync", "command": ["health-sync"], "image": "x" });
-            let containers = [
-                task.registrar.clone(),
-                container("app"),
-                container("worker"),
-                container("consul-dataplane"),
-                health_sync,
-            ];
-            let tags = json!([
-                { "key": "consul.hashicorp.com/mesh", "value": "true" },
-                { "key": "ecs-mesh-controller/repair", "value": task.repair },
-            ]);
-            json!({
-                "taskDefinition": { "taskDefinitionArn": wanted, "containerDefinitions": containers }, "tags": tags,
-            })
-        }
-        Some("DescribeServices") => {
-            let services = asked["services"].as_array().unwrap().iter().map(|name| json!({ "serviceName": name }));
-            json!({ "services": services.collect::<Vec<_>>() })
-        }
-        // `EventBridge` takes every event, SQS every message
-        Some("PutEvents") => json!({ "FailedEntryCount": 0, "Entries": [] }),
-        Some("SendMessageBatch") => json!({ "Successful": [], "Failed": [] }),
-        other => panic!("not scripted: {other:?}"),
-    }
+    let mut skipped = report.clusters[0].skipped.iter();
+    skipped.find(|entry| entry.what == format!("task {}", task.id())).map(|entry| entry.why.clone())
 }

@@ -8,6 +8,4 @@ mod half_dead;
 mod mesh_of_tasks;
 mod observed;
 mod partitions;
-mod recorded;
-mod recordings;
 mod without_reporter;

@@ -18,9 +18,12 @@ fn of_team(number: usize) -> FakeTask {
 
 /// A Consul Enterprise that has forgotten a task of the partition `team`, and has its login tokens in this partition.
 async fn forgotten(task: &FakeTask, logins_in: &'static str) -> Mesh {
-    let mesh = Mesh::with(vec![task.clone()], &[("CONSUL_PARTITION", "team")]).await;
-    mesh.divide(logins_in);
-    mesh.answer("acl/role", json!({ "Name": "web", "ServiceIdentities": [{ "ServiceName": "web" }] }));
+    let mesh = Mesh::start(vec![task.clone()], &[("CONSUL_PARTITION", "team")]).await;
+    let role = json!({ "Name": "web", "ServiceIdentities": [{ "ServiceName": "web" }] });
+    mesh.with(|world| {
+        world.logins_in = Some(logins_in);
+        world.admission.insert("acl/role", role);
+    });
     mesh
 }
 

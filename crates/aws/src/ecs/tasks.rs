@@ -325,6 +325,12 @@ mod tests {
     }
 
     #[test]
+    fn placement_has_the_availability_zone() {
+        let placement = read_placement(&Task::builder().availability_zone("us-east-1a").build());
+        assert_eq!(placement.zone.as_deref(), Some("us-east-1a"));
+    }
+
+    #[test]
     fn described_and_missing_tasks_are_covered() {
         assert_eq!(check_coverage(&requested(&[1, 2]), &[task(1)], &[failed(2, "MISSING")]), Ok(()));
         let short = Failure::builder().arn(arn(2).replace("task/prod/", "task/")).reason("MISSING").build();

@@ -115,10 +115,13 @@ fn configuration_and_region_of_the_task_replace_those_of_its_definition() {
     let on_ec2 = self::task();
     let mut on_fargate = on_ec2.clone();
     on_fargate.placement.is_on_fargate = true;
-    let region = |task: &DescribedTask| {
-        expected_of(task, &definition()).unwrap()[0].locality.as_ref().map(|locality| locality.region.clone())
+    on_fargate.placement.zone = Some("us-east-1a".to_owned());
+    let locality = |task: &DescribedTask| {
+        let registration = expected_of(task, &definition()).unwrap().remove(0);
+        registration.locality.map(|locality| (locality.region, locality.zone))
     };
-    assert_eq!((region(&on_ec2), region(&on_fargate)), (None, Some("us-east-1".to_owned())));
+    let expected = ("us-east-1".to_owned(), Some("us-east-1a".to_owned()));
+    assert_eq!((locality(&on_ec2), locality(&on_fargate)), (None, Some(expected)));
 }
 
 fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
