@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::iam::assert_granted;
 use local_stack::world::{TIME_BOUNDS, World, idle_check, task_id};
 use test_harness::{
     function::{Function, RuntimeApi, wait_for_requests},
@@ -129,8 +128,7 @@ async fn trace_logs_and_answers_show_no_secret() {
     let service_events = ServiceEvents::of_a_service(&world).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
-    let secret = world.aws.secrets().create_secret().name("leaks-controller");
-    let secret = secret.secret_string(&world.consul.management_token).send().await.unwrap().arn.unwrap();
+    let secret = world.aws.create_secret("leaks-controller", &world.consul.management_token).await;
     let cluster = world.cluster();
     let variables = [
         ("CONSUL_HTTP_ADDR", consul.url.as_str()),
@@ -161,8 +159,6 @@ async fn trace_logs_and_answers_show_no_secret() {
     let (further, log) = say(env!("CARGO_BIN_EXE_task-events"), events).await;
     answers.extend(further);
     printed += &log;
-    assert_granted("TaskEventsRole", &aws.requests());
-    let before = aws.requests().len();
     // And sweeps, and the requests of the deployment
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let request = |kind: &str| {
@@ -176,8 +172,6 @@ async fn trace_logs_and_answers_show_no_secret() {
     let (further, log) = say(env!("CARGO_BIN_EXE_reconcile"), orders).await;
     answers.extend(further);
     printed += &log;
-
-    assert_granted("ReconcileRole", &aws.requests()[before..]);
 
     // Then the secrets were used, and the functions have logged
     let mut secrets = secrets_in(&consul.requests());

@@ -11,7 +11,6 @@ mod by_hand;
 mod crash;
 mod fixture;
 mod healing;
-mod iam;
 mod large;
 mod leaks;
 mod metrics;

@@ -64,7 +64,8 @@ fn is_like(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-fn texts(value: &Value) -> Vec<&str> {
+/// The texts of a list, or the only one.
+pub(crate) fn texts(value: &Value) -> Vec<&str> {
     value
         .as_array()
         .map_or_else(|| value.as_str().into_iter().collect(), |all| all.iter().filter_map(Value::as_str).collect())
@@ -99,7 +100,7 @@ fn matches(statement: &Value, request: &Request<'_>) -> bool {
 }
 
 /// The statements of a role, also those of its managed policies.
-fn statements(stack: &Stack, role: &str) -> Vec<Value> {
+pub(crate) fn statements(stack: &Stack, role: &str) -> Vec<Value> {
     let role = stack.value(resource(role).get("Properties").unwrap()).unwrap();
     let of = |document: &Value| document["PolicyDocument"]["Statement"].as_array().unwrap().clone();
     let mut all: Vec<Value> = role["Policies"].as_array().unwrap().iter().flat_map(of).collect();
