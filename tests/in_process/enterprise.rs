@@ -37,15 +37,16 @@ fn enterprise(seen: &RecordedRequest) -> Answer {
     }
 }
 
+/// The tags of a task in the mesh, and these of consul-ecs.
+fn tags(of: &[(&str, &str)]) -> Value {
+    let tag = |(key, value): &(&str, &str)| json!({ "key": format!("consul.hashicorp.com/{key}"), "value": value });
+    [("mesh", "true")].iter().chain(of).map(tag).collect()
+}
+
 #[tokio::test]
 async fn tags_decide_tenancy_and_secret_names() {
     let world = World::without_deployment("enterprise").await;
-    let tags = json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/service-name", "value": "shop" },
-        { "key": "consul.hashicorp.com/partition", "value": "team" },
-        { "key": "consul.hashicorp.com/namespace", "value": "store" },
-    ]);
+    let tags = tags(&[("service-name", "shop"), ("partition", "team"), ("namespace", "store")]);
     let read = [("CONSUL_HTTP_TOKEN", "shop-store-team"), ("AGENT_TOKEN", "consul-client-token-team")];
     let definition = world.definition_reading("enterprise-shop", &tags, None, &read).await;
     let task = world.run(&definition).await;
@@ -139,12 +140,7 @@ async fn started(
     (service, namespace): (&str, &str),
     script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
 ) -> (Environment, controller::BatchReport) {
-    let tags = json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/service-name", "value": service },
-        { "key": "consul.hashicorp.com/partition", "value": "team" },
-        { "key": "consul.hashicorp.com/namespace", "value": namespace },
-    ]);
+    let tags = tags(&[("service-name", service), ("partition", "team"), ("namespace", namespace)]);
     let secret = format!("{service}-{namespace}-team");
     world.put_secret(&world.secret_name(&secret), &json!({ "accessor_id": LEFT_BEHIND, "token": "half" })).await;
     let read = [("CONSUL_HTTP_TOKEN", secret.as_str())];
@@ -189,11 +185,7 @@ async fn a_token_that_consul_ecs_0_4_1_created_in_the_namespace_default_is_repla
 #[tokio::test]
 async fn namespace_of_a_starting_task_is_created_once() {
     let world = World::without_deployment("new-namespace").await;
-    let tags = json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/partition", "value": "team" },
-        { "key": "consul.hashicorp.com/namespace", "value": "store" },
-    ]);
+    let tags = tags(&[("partition", "team"), ("namespace", "store")]);
     let definition = world.definition("new-namespace-shop", &tags, None).await;
     let (task, next) = (world.run(&definition).await, world.run(&definition).await);
     let fake = Fake::new();
@@ -216,7 +208,7 @@ async fn namespace_of_a_starting_task_is_created_once() {
 #[tokio::test]
 async fn untagged_tasks_use_the_deployment_s_partition() {
     let world = World::without_deployment("partition").await;
-    let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
+    let tags = tags(&[]);
     let secret = format!("{}-default-team", world.service());
     let definition =
         world.definition_reading(&world.service(), &tags, None, &[("CONSUL_HTTP_TOKEN", secret.as_str())]).await;
@@ -328,11 +320,7 @@ async fn a_sweep_reads_every_partition() {
 #[tokio::test]
 async fn a_tag_creates_no_partition() {
     let world = World::without_deployment("tag-partition").await;
-    let tags = json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/partition", "value": "misspelt" },
-        { "key": "consul.hashicorp.com/namespace", "value": "store" },
-    ]);
+    let tags = tags(&[("partition", "misspelt"), ("namespace", "store")]);
     world.run(&world.definition("tag-partition-shop", &tags, None).await).await;
     let environment =
         Environment::scripted(&world, &[("CONSUL_PARTITION", "team")], |seen, before| match seen.uri.as_str() {

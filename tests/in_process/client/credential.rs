@@ -4,7 +4,7 @@ use consul::{Acl as _, Catalog as _, ConsulError};
 use mesh::{arn::ClusterArn, tenancy::Tenancy};
 use serde_json::json;
 
-use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, client, token_json};
+use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, against, client, token_json};
 use test_harness::recorder::{Answer, Recorder};
 
 /// Consul's answers about an unknown token: until 1.14, and since 1.15.
@@ -65,16 +65,15 @@ async fn a_rotated_credential_is_read_again() {
 #[tokio::test]
 async fn a_missing_permission_names_itself() {
     let denied = "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'";
-    let server = Recorder::start(move |_, _| Answer::status(403, denied)).await;
-    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
+    let (_server, consul) = against(move |_, _| Answer::status(403, denied)).await;
+    let error = consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
     assert!(matches!(error, ConsulError::PermissionDenied { .. }) && error.to_string().contains("acl:read"), "{error}");
 }
 
 #[tokio::test]
 async fn a_filtered_answer_is_an_error() {
     let filtered = vec![("X-Consul-Results-Filtered-By-ACLs", "true".to_owned())];
-    let server = Recorder::start(move |_, _| Answer::Reply(200, filtered.clone(), "{}".to_owned())).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (_server, consul) = against(move |_, _| Answer::Reply(200, filtered.clone(), "{}".to_owned())).await;
     let cluster: ClusterArn = CLUSTER.parse().unwrap();
     let error = consul.instances(&cluster, &Tenancy::Community, &[TASK.parse().unwrap()]).await.unwrap_err();
     assert!(matches!(error, ConsulError::PermissionDenied { .. }), "{error}");
@@ -82,10 +81,10 @@ async fn a_filtered_answer_is_an_error() {
 
 #[tokio::test]
 async fn a_hidden_secret_half_is_an_error() {
-    let server = Recorder::start(|_, _| {
+    let (_server, consul) = against(|_, _| {
         Answer::ok(json!({ "AccessorID": ACCESSOR, "SecretID": "<hidden>", "Description": "" }).to_string())
     })
     .await;
-    let error = client(&server.url, &Rotating::new(&["own"])).token(&Tenancy::Community, accessor()).await.unwrap_err();
+    let error = consul.token(&Tenancy::Community, accessor()).await.unwrap_err();
     assert!(matches!(error, ConsulError::PermissionDenied { .. }), "{error}");
 }

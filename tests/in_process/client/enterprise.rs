@@ -17,7 +17,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, check, client, enterprise, instance, token_json};
+use crate::client::{ACCESSOR, CLUSTER, TASK, accessor, against, check, enterprise, instance, token_json};
 
 const NODE: &str = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
 
@@ -61,8 +61,7 @@ fn answer(seen: &RecordedRequest) -> Answer {
 
 #[tokio::test]
 async fn requests_name_their_tenancy() {
-    let server = Recorder::start(|seen, _| answer(seen)).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(|seen, _| answer(seen)).await;
     let policy = controller::bootstrap::client_agent_policy(&enterprise(), "p");
     let (tasks, service) = ([TASK.parse().unwrap()], "web".parse().unwrap());
     consul.token(&enterprise(), accessor()).await.unwrap();
@@ -174,8 +173,7 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
         ),
     ];
     let extended = [Kind::Namespace, Kind::Role, Kind::AuthMethod, Kind::AnonymousToken];
-    let server = Recorder::start(|seen, _| answer(seen)).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(|seen, _| answer(seen)).await;
     for (kind, name, tenancy, requests) in rows {
         server.forget();
         let body = json!({ "AuthMethod": "m", "BindType": "service", "BindName": "n", "Name": name });
@@ -201,34 +199,12 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
     assert_eq!(server.lines(), ["GET /v1/agent/self", "GET /v1/namespaces?partition=team"]);
 }
 
+/// The bodies of registrations are compared with recordings in the client's crate.
 #[tokio::test]
 async fn catalog_writes_name_their_tenancy() {
-    let server = Recorder::start(|_, _| Answer::ok("true")).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(|_, _| Answer::ok("true")).await;
     let elsewhere = Tenancy::from_names(Some("team"), Some("store"), ("", "")).unwrap().unwrap();
     let other = ServiceInstance { id: format!("api-{TASK}"), name: "api".to_owned(), ..instance(elsewhere) };
-    consul.deregister(&[instance(enterprise()), other]).await.unwrap();
-    consul.set_checks(&[check(enterprise())]).await.unwrap();
-    let [(transaction, deletions), (correction, checks)] = &seen(&server)[..] else { panic!("two requests") };
-    // One transaction for all namespaces of a partition
-    let deletion = |service: &str, namespace: &str| {
-        let service = json!({
-            "ID": format!("{service}-{TASK}"), "Service": service, "ModifyIndex": 42,
-            "Partition": "team", "Namespace": namespace,
-        });
-        json!({ "Service": { "Verb": "delete-cas", "Node": CLUSTER, "Service": service } })
-    };
-    assert_eq!(transaction, "PUT /v1/txn?partition=team");
-    assert_eq!(*deletions, json!([deletion("web", "shop"), deletion("api", "store")]));
-    assert_eq!(correction, "PUT /v1/catalog/register?partition=team&ns=shop");
-    let check = &checks["Checks"][0];
-    assert_eq!((&check["Partition"], &check["Namespace"]), (&json!("team"), &json!("shop")));
-}
-
-#[tokio::test]
-async fn a_registration_names_its_tenancy() {
-    let server = Recorder::start(|_, _| Answer::ok("true")).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     let config = r#"{"gateway":{"kind":"mesh-gateway","partition":"team","namespace":"shop"}}"#;
     let place = TaskPlace {
         arn: TaskArn::in_cluster(&CLUSTER.parse().unwrap(), &TASK.parse().unwrap()),
@@ -240,12 +216,25 @@ async fn a_registration_names_its_tenancy() {
     };
     let config = MeshConfig::parse(config, Registrar::MeshInit).unwrap();
     let gateway = registrations(&config, &place, &config.tenancy(true).unwrap()).unwrap();
+    consul.deregister(&[instance(enterprise()), other]).await.unwrap();
+    consul.set_checks(&[check(enterprise())]).await.unwrap();
     consul.register(&gateway[0]).await.unwrap();
-    let [(line, body)] = &seen(&server)[..] else { panic!("one request") };
-    assert_eq!(line, "PUT /v1/catalog/register?partition=team&ns=shop");
-    let of = |value: &Value| (value["Partition"].clone(), value["Namespace"].clone());
-    assert_eq!((&body["Partition"], of(&body["Service"])), (&json!("team"), (json!("team"), json!("shop"))));
-    assert_eq!(of(&body["Checks"][0]), (json!("team"), json!("shop")));
+    let [(transaction, deletions), (correction, checks), (registration, _)] = &seen(&server)[..] else {
+        panic!("three requests")
+    };
+    // One transaction for all namespaces of a partition
+    let deletion = |service: &str, namespace: &str| {
+        let service = json!({
+            "ID": format!("{service}-{TASK}"), "Service": service, "ModifyIndex": 42,
+            "Partition": "team", "Namespace": namespace,
+        });
+        json!({ "Service": { "Verb": "delete-cas", "Node": CLUSTER, "Service": service } })
+    };
+    assert_eq!(transaction, "PUT /v1/txn?partition=team");
+    assert_eq!(*deletions, json!([deletion("web", "shop"), deletion("api", "store")]));
+    assert_eq!([correction, registration], ["PUT /v1/catalog/register?partition=team&ns=shop"; 2]);
+    let check = &checks["Checks"][0];
+    assert_eq!((&check["Partition"], &check["Namespace"]), (&json!("team"), &json!("shop")));
 }
 
 #[tokio::test]
@@ -254,8 +243,8 @@ async fn permissions_are_of_a_namespace() {
     let all = required(&clusters, clusters.patterns(), true);
     let local: Vec<Permission> = all.into_iter().filter(|permission| !permission.is_global()).collect();
     let ask = async |script: fn(&RecordedRequest) -> Answer| {
-        let server = Recorder::start(move |seen, _| script(seen)).await;
-        let missing = client(&server.url, &Rotating::new(&["own"])).missing_permissions(&enterprise(), &local).await;
+        let (server, consul) = against(move |seen, _| script(seen)).await;
+        let missing = consul.missing_permissions(&enterprise(), &local).await;
         assert_eq!(missing.unwrap(), local[..1], "acl");
         seen(&server)
     };
@@ -289,7 +278,7 @@ async fn permissions_are_of_a_namespace() {
 
 #[tokio::test]
 async fn own_token_and_release_have_no_tenancy() {
-    let server = Recorder::start(|seen, _| {
+    let (server, consul) = against(|seen, _| {
         let policies = json!([{ "ID": "1", "Name": "ours" }]);
         Answer::ok(match seen.uri.as_str() {
             "/v1/acl/token/self" => json!({ "AccessorID": "1-2", "SecretID": "own", "Policies": policies }).to_string(),
@@ -297,7 +286,6 @@ async fn own_token_and_release_have_no_tenancy() {
         })
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     let token = OwnToken { accessor_id: "1-2".to_owned(), policies: vec!["ours".to_owned()] };
     assert_eq!(consul.own_token().await.unwrap(), Some(token));
     assert_eq!(consul.version().await.unwrap(), "1.21.4+ent");

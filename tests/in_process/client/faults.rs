@@ -16,7 +16,7 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    client::{Rotating, accessor, client, closed_address, instance, quick_retries, urls},
+    client::{Rotating, accessor, against, client, closed_address, instance, quick_retries, urls},
     time::{LONG, later_when, pass},
 };
 use local_stack::wait::eventually;
@@ -24,26 +24,24 @@ use test_harness::recorder::{Answer, Recorder};
 
 #[tokio::test]
 async fn elections_and_gateway_errors_are_waited_out() {
-    let server = Recorder::start(|_, before| match before {
+    let (server, consul) = against(|_, before| match before {
         0 => Answer::status(500, "No cluster leader"),
         1 => Answer::status(503, "upstream"),
         2 => Answer::status(429, "slow down"),
         _ => Answer::ok("[]"),
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]
 async fn retry_after_is_honoured() {
-    let server = Recorder::start(|_, before| match before {
+    let (_server, consul) = against(|_, before| match before {
         0 => Answer::Reply(429, vec![("retry-after", "1".to_owned())], String::new()),
         _ => Answer::ok("[]"),
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     let start = Instant::now();
     consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(1), "waited {:?}", start.elapsed());
@@ -51,33 +49,26 @@ async fn retry_after_is_honoured() {
 
 #[tokio::test]
 async fn a_long_retry_after_is_not_awaited() {
-    let server =
-        Recorder::start(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
-    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
+    let (server, consul) =
+        against(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
+    let error = consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
     assert!(matches!(error, ConsulError::Throttled { retry_after: Some(wait), .. } if wait.as_secs() == 60), "{error}");
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_transaction_without_an_answer_conflicts() {
-    let server = Recorder::start(|_, before| match before {
+    let (server, consul) = against(|_, before| match before {
         0 => Answer::status(502, "bad gateway"),
-        _ => Answer::status(409, r#"{"Errors":[{"What":"failed to delete service, index is stale"}]}"#),
+        _ => Answer::status(
+            409,
+            r#"{"Results":null,"Errors":[{"OpIndex":0,"What":"failed to delete service, index is stale"}]}"#,
+        ),
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
     assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
     assert_eq!(server.requests().len(), 2);
-}
-
-#[tokio::test]
-async fn a_stale_transaction_is_a_conflict() {
-    let body = r#"{"Results":null,"Errors":[{"OpIndex":0,"What":"failed to delete service, index is stale"}]}"#;
-    let server = Recorder::start(move |_, _| Answer::status(409, body)).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
-    let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
-    assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -173,8 +164,7 @@ async fn a_broken_answer_is_not_repeated() {
     for body in
         [r#"{"AccessorID":"x","SecretID":"canary-9""#, r#"{"AccessorID":7,"SecretID":"canary-9"}"#, "canary-9", ""]
     {
-        let server = Recorder::start(move |_, _| Answer::ok(body)).await;
-        let consul = client(&server.url, &Rotating::new(&["own"]));
+        let (_server, consul) = against(move |_, _| Answer::ok(body)).await;
         let error = consul.token(&Tenancy::Community, accessor()).await.unwrap_err();
         assert!(matches!(error, ConsulError::Malformed { .. }), "{error}");
         assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");

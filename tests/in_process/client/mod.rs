@@ -27,6 +27,7 @@ use mesh::{
 use crate::environment::without_time_limits;
 use secrecy::SecretString;
 use serde_json::json;
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
@@ -64,6 +65,13 @@ pub(crate) fn quick_retries() -> RetryPolicy {
 fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
     let credential: Arc<dyn CredentialSource> = credential.clone();
     HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, quick_retries()).unwrap()
+}
+
+/// A Consul that answers so, and a client with the credential `own`.
+async fn against(script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static) -> (Recorder, HttpConsul) {
+    let server = Recorder::start(script).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    (server, consul)
 }
 
 /// An address that refuses connections: a socket of this process is bound to it, and does not listen.

@@ -8,13 +8,12 @@ use mesh::{
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, check, client, enterprise, instance, token_json};
-use test_harness::recorder::{Answer, Recorder};
+use crate::client::{ACCESSOR, CLUSTER, TASK, accessor, against, check, enterprise, instance, token_json};
+use test_harness::recorder::Answer;
 
 #[tokio::test]
 async fn community_edition_requests_have_no_namespace() {
-    let server = Recorder::start(|_, _| Answer::ok(token_json())).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(|_, _| Answer::ok(token_json())).await;
     let token = consul.token(&Tenancy::Community, accessor()).await.unwrap().unwrap();
     assert_eq!(token.pair.secret.expose_secret(), "s3cret");
     assert_eq!(server.lines(), [format!("GET /v1/acl/token/{ACCESSOR}")]);
@@ -23,8 +22,7 @@ async fn community_edition_requests_have_no_namespace() {
 
 #[tokio::test]
 async fn a_check_is_written_whole() {
-    let server = Recorder::start(|_, _| Answer::ok("true")).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(|_, _| Answer::ok("true")).await;
     let ailing = HealthCheck {
         status: CheckStatus::Critical,
         output: "ECS health status of container app: UNHEALTHY".to_owned(),
@@ -70,8 +68,8 @@ async fn a_check_that_another_program_runs_is_not_read() {
         })
     };
     let checks = json!([answer("esm", json!({ "HTTP": "http://10.0.0.1/" })), answer("app", json!({}))]).to_string();
-    let server = Recorder::start(move |_, _| Answer::ok(checks.clone())).await;
-    let read = client(&server.url, &Rotating::new(&["own"])).node_checks(CLUSTER, &Tenancy::Community).await.unwrap();
+    let (_server, consul) = against(move |_, _| Answer::ok(checks.clone())).await;
+    let read = consul.node_checks(CLUSTER, &Tenancy::Community).await.unwrap();
     assert_eq!(read.iter().map(|check| check.id.as_str()).collect::<Vec<_>>(), ["app"]);
 }
 
@@ -83,8 +81,8 @@ async fn lists_of_all_versions_are_read() {
         { "AccessorID": "00000000-0000-0000-0000-000000000002", "SecretID": "canary", "Namespace": "shop", "New": {} },
     ])
     .to_string();
-    let server = Recorder::start(move |_, _| Answer::ok(list.clone())).await;
-    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise(), &|_| true).await.unwrap().unwrap();
+    let (_server, consul) = against(move |_, _| Answer::ok(list.clone())).await;
+    let tokens = consul.tokens(&enterprise(), &|_| true).await.unwrap().unwrap();
     assert_eq!(tokens.len(), 2);
     assert_eq!(tokens[1].tenancy.namespace().unwrap().as_str(), "shop");
     assert!(!format!("{tokens:?}").contains("canary"));
@@ -107,8 +105,8 @@ async fn a_listed_token_has_its_auth_method_and_its_grants() {
         ],
     });
     let list = json!([of("service"), of("mesh-gateway"), templated]).to_string();
-    let server = Recorder::start(move |_, _| Answer::ok(list.clone())).await;
-    let read = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await;
+    let (_server, consul) = against(move |_, _| Answer::ok(list.clone())).await;
+    let read = consul.tokens(&Tenancy::Community, &|_| true).await;
     let [service, gateway, templated] = read.unwrap().unwrap().try_into().unwrap();
     assert_eq!(service.auth_method.as_deref(), Some("iam-ecs-service-token"));
     assert!(service.is_local && service.grants.has_service("orders", "dc1"));

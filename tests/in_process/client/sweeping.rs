@@ -9,8 +9,8 @@ use mesh::{
 use secrecy::SecretString;
 use serde_json::json;
 
-use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, client, enterprise};
-use test_harness::recorder::{Answer, Recorder};
+use crate::client::{ACCESSOR, CLUSTER, TASK, accessor, against, enterprise};
+use test_harness::recorder::Answer;
 
 const NODE_IN_PATH: &str = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
 
@@ -28,8 +28,7 @@ fn node_answer() -> String {
 
 #[tokio::test]
 async fn a_node_is_read_across_namespaces() {
-    let server = Recorder::start(|_, _| Answer::ok(node_answer())).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(|_, _| Answer::ok(node_answer())).await;
     let node = consul.node(CLUSTER, &enterprise()).await.unwrap().expect("a node");
     assert!(node.is_synthetic);
     let [other] = &node.others[..] else { panic!("{:?}", node.others) };
@@ -53,8 +52,8 @@ async fn partitions_being_deleted_are_not_listed() {
         { "Name": "team", "CreateIndex": 55, "ModifyIndex": 55 },
         { "Name": "leaving", "DeletedAt": "2021-12-14T23:00:00Z", "CreateIndex": 56, "ModifyIndex": 100 },
     ]);
-    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
-    let partitions = client(&server.url, &Rotating::new(&["own"])).partitions().await.unwrap();
+    let (server, consul) = against(move |_, _| Answer::ok(answer.to_string())).await;
+    let partitions = consul.partitions().await.unwrap();
     let names: Vec<&str> = partitions.iter().map(TenancyName::as_str).collect();
     assert_eq!((names, server.lines()), (vec!["default", "team"], vec!["GET /v1/partitions".to_owned()]));
 }
@@ -70,12 +69,8 @@ async fn a_listed_token_has_its_creation_time() {
         (json!(null), None),
     ] {
         let answer = json!([{ "AccessorID": ACCESSOR, "Description": "d", "CreateTime": said }]).to_string();
-        let server = Recorder::start(move |_, _| Answer::ok(answer.clone())).await;
-        let tokens = client(&server.url, &Rotating::new(&["own"]))
-            .tokens(&Tenancy::Community, &|_| true)
-            .await
-            .unwrap()
-            .unwrap();
+        let (_server, consul) = against(move |_, _| Answer::ok(answer.clone())).await;
+        let tokens = consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().unwrap();
         assert_eq!(tokens[0].created_at, read.map(|at| at.parse().unwrap()));
     }
 }
@@ -83,8 +78,7 @@ async fn a_listed_token_has_its_creation_time() {
 #[tokio::test]
 async fn an_unknown_node_is_none() {
     for answer in ["null", r#"{"Node":null,"Services":null}"#] {
-        let server = Recorder::start(move |_, _| Answer::ok(answer)).await;
-        let consul = client(&server.url, &Rotating::new(&["own"]));
+        let (_server, consul) = against(move |_, _| Answer::ok(answer)).await;
         assert_eq!(consul.node(CLUSTER, &Tenancy::Community).await.unwrap(), None);
     }
 }
@@ -95,8 +89,8 @@ async fn only_a_failed_agent_is_dead() {
         { "Name": "alive", "Status": 1 }, { "Name": "leaving", "Status": 2 }, { "Name": "left", "Status": 3 },
         { "Name": "failed", "Status": 4 }, { "Name": "strange", "Status": 9 },
     ]);
-    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
-    let members = client(&server.url, &Rotating::new(&["own"])).members(&enterprise()).await.unwrap();
+    let (server, consul) = against(move |_, _| Answer::ok(answer.to_string())).await;
+    let members = consul.members(&enterprise()).await.unwrap();
     let statuses: Vec<AgentStatus> = members.into_iter().map(|Member { status, .. }| status).collect();
     assert_eq!(
         statuses,
@@ -107,12 +101,11 @@ async fn only_a_failed_agent_is_dead() {
 
 #[tokio::test]
 async fn pruning_an_unknown_agent_succeeds() {
-    let server = Recorder::start(|_, before| match before {
+    let (server, consul) = against(|_, before| match before {
         0 => Answer::ok(""),
         _ => Answer::status(500, "agent: No node found with name 'ip-10-0-1-12'"),
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     consul.force_leave("ip-10-0-1-12", &Tenancy::Community).await.unwrap();
     consul.force_leave("ip-10-0-1-12", &Tenancy::Community).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/agent/force-leave/ip-10-0-1-12?prune="; 2]);
@@ -124,8 +117,7 @@ async fn instances_are_found_on_any_node() {
         "Node": "ip-10-0-1-12", "ServiceID": "web-1", "ServiceName": "web", "ModifyIndex": 7,
         "ServiceMeta": { "task-id": TASK },
     }]);
-    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let (server, consul) = against(move |_, _| Answer::ok(answer.to_string())).await;
     let service = "web".parse().unwrap();
     let found = consul.instances_of(&service, &Tenancy::Community, &[TASK.parse().unwrap()]).await.unwrap();
     assert_eq!((found[0].node.as_str(), found[0].task_arn.as_ref()), ("ip-10-0-1-12", None));
@@ -135,12 +127,11 @@ async fn instances_are_found_on_any_node() {
 
 #[tokio::test]
 async fn a_description_update_keeps_the_rest() {
-    let server = Recorder::start(|_, before| match before {
+    let (server, consul) = against(|_, before| match before {
         1 => Answer::status(404, ""),
         _ => Answer::ok("{}"),
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     let token = NewToken {
         pair: TokenPair { accessor: accessor(), secret: SecretString::from("s3cret") },
         description: "used".to_owned(),
@@ -158,10 +149,8 @@ async fn a_description_update_keeps_the_rest() {
 #[tokio::test]
 async fn only_the_controller_s_policy_is_deleted() {
     let delete_if_described_as = async |description: &'static str| {
-        let server =
-            Recorder::start(move |_, _| Answer::ok(json!({ "ID": "p1", "Description": description }).to_string()))
-                .await;
-        let consul = client(&server.url, &Rotating::new(&["own"]));
+        let (server, consul) =
+            against(move |_, _| Answer::ok(json!({ "ID": "p1", "Description": description }).to_string())).await;
         let policy = controller::bootstrap::client_agent_policy(&Tenancy::Community, "mesh-consul-client-policy");
         let deleted = consul.delete_policy(&policy).await.unwrap();
         (deleted, server.lines())
@@ -175,12 +164,11 @@ async fn only_the_controller_s_policy_is_deleted() {
 /// Consul 1.21 answers the deletion of a policy that does not exist with 404, Consul 1.8.7 with 200.
 #[tokio::test]
 async fn a_policy_that_is_gone_meanwhile_is_deleted() {
-    let server = Recorder::start(|seen, _| match seen.method.as_str() {
+    let (server, consul) = against(|seen, _| match seen.method.as_str() {
         "DELETE" => Answer::status(404, "Cannot find policy to delete"),
         _ => Answer::ok(json!({ "ID": "p1", "Description": "Policy of Consul client agents on ECS" }).to_string()),
     })
     .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
     let policy = controller::bootstrap::client_agent_policy(&Tenancy::Community, "mesh-consul-client-policy");
     assert!(consul.delete_policy(&policy).await.unwrap());
     assert_eq!(

@@ -1,85 +1,37 @@
 //! Examples: what is read of a cluster, and its rows.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
-
-use aws::ecs::TaskHistory;
-use mesh::{
-    arn::{ClusterArn, TaskArn, TaskId},
-    consul_ecs::{Programs, Registrar, RegistrarContainer},
-    definition::{Tags, TaskDefinition},
-    task::{DescribedTask, Placement},
-    tenancy::Tenancy,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::*;
 use crate::{
+    examples::{self, INIT, healthy, now, web},
     observed::{Member, MemberService, Outside, OutsideService, OutsideTask},
     tokens::TokenSource,
 };
 
-fn now() -> Timestamp {
-    "2026-11-23T12:00:00Z".parse().unwrap()
-}
-
-fn cluster_arn() -> ClusterArn {
-    "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
-}
-
 fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<DefinitionState> {
-    let is_init = |(name, _): &&(&str, &str)| *name == "consul-ecs-mesh-init";
-    let registrar = images.iter().find(is_init).map(|(name, _)| RegistrarContainer {
-        name: (*name).to_owned(),
-        registrar: Registrar::MeshInit,
-        config_json: None,
-        region: None,
-        reads_more: false,
-    });
-    Arc::new(DefinitionState {
-        definition: Arc::new(TaskDefinition {
-            arn: format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{revision}").parse().unwrap(),
-            tags: Tags::default(),
-            config_json: None,
-            containers: images.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            secrets: Vec::new(),
-            programs: Programs { registrar, ..Programs::default() },
-            task_role: None,
-        }),
-        images: images.iter().map(|(name, image)| ((*name).to_owned(), (*image).to_owned())).collect(),
-        is_in_app_mesh,
-        registered_at: None,
-        logs: BTreeMap::new(),
-    })
+    let mut state = (*examples::definition()).clone();
+    let definition = Arc::make_mut(&mut state.definition);
+    definition.arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{revision}").parse().unwrap();
+    definition.config_json = None;
+    definition.containers = images.iter().map(|(name, _)| (*name).to_owned()).collect();
+    definition.programs.registrar.take_if(|_| !images.iter().any(|(name, _)| *name == INIT));
+    state.images = images.iter().map(|(name, image)| ((*name).to_owned(), (*image).to_owned())).collect();
+    Arc::new(DefinitionState { is_in_app_mesh, ..state })
 }
 
 fn dataplane(revision: &str, release: &str) -> Arc<DefinitionState> {
     let consul_ecs = format!("hashicorp/consul-ecs:{release}");
-    let images =
-        [("consul-ecs-mesh-init", consul_ecs.as_str()), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
+    let images = [(INIT, consul_ecs.as_str()), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
     definition(revision, &images, false)
 }
 
 fn task(number: u8, definition: &DefinitionState, service: Option<&str>, phase: TaskPhase) -> TaskState {
-    let id: TaskId = format!("{number:032x}").parse().unwrap();
-    let task = DescribedTask {
-        is_counted: true,
-        arn: TaskArn::in_cluster(&cluster_arn(), &id),
-        definition: definition.definition.arn.clone(),
-        phase,
-        tags: Tags::default(),
-        stopped_at: None,
-        containers: Vec::new(),
-        placement: Placement { service: service.map(str::to_owned), ..Placement::default() },
-    };
-    TaskState {
-        task,
-        last_status: "RUNNING".to_owned(),
-        failure: None,
-        runs_on: Some("FARGATE_SPOT".to_owned()),
-        history: TaskHistory::default(),
-    }
+    let mut state = examples::task(number).state;
+    state.task.definition = definition.definition.arn.clone();
+    state.task.phase = phase;
+    state.task.placement.service = service.map(str::to_owned);
+    TaskState { runs_on: Some("FARGATE_SPOT".to_owned()), ..state }
 }
 
 fn service(name: &str, definition: &DefinitionState, desired: usize) -> ServiceState {
@@ -87,39 +39,18 @@ fn service(name: &str, definition: &DefinitionState, desired: usize) -> ServiceS
         name: name.to_owned(),
         definition: Some(definition.definition.arn.clone()),
         desired,
-        deployed_at: None,
-        trouble: None,
         runs_on: BTreeSet::from(["FARGATE".to_owned()]),
-        events: Vec::new(),
-        deployments: Vec::new(),
+        ..healthy().services.remove(0).state
     }
-}
-
-fn web() -> MeshService {
-    MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() }
 }
 
 fn member(number: u8, definition: &Arc<DefinitionState>, phase: TaskPhase) -> Member {
-    Member {
-        state: task(number, definition, Some("web"), phase),
-        service: web(),
-        definition: Arc::clone(definition),
-        token: TokenSource::None,
-        is_enterprise: false,
-    }
+    let state = task(number, definition, Some("web"), phase);
+    Member { state, definition: Arc::clone(definition), ..examples::task(number) }
 }
 
 fn cluster() -> ObservedCluster {
-    ObservedCluster {
-        arn: cluster_arn(),
-        services: Vec::new(),
-        tasks: Vec::new(),
-        others: BTreeSet::new(),
-        unsorted: BTreeSet::new(),
-        outside: Outside::default(),
-        controllers: Vec::new(),
-        catalog: None,
-    }
+    ObservedCluster { services: Vec::new(), tasks: Vec::new(), catalog: None, ..healthy() }
 }
 
 fn rows(cluster: ObservedCluster) -> Vec<InventoryRow> {
