@@ -13,7 +13,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     str::FromStr,
 };
 
@@ -23,7 +22,7 @@ use serde::Deserialize;
 use crate::{
     arn::{ClusterArn, TaskId},
     consul_ecs::{NAMESPACE_ENTITY_TAG, SERVICE_NAME_ENTITY_TAG},
-    names::InvalidField,
+    names::{InvalidField, text},
     tenancy::{Tenancy, TenancyName},
     token::{Grants, ListedToken},
 };
@@ -36,20 +35,16 @@ const PROGRAM: &str = "exec=";
 /// Which service a task claims to be.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// The cluster of the task.
     pub cluster: &'a ClusterArn,
-    /// The task.
     pub task: &'a TaskId,
     /// The name of the service or gateway.
     pub service: &'a str,
-    /// Where it is registered.
     pub tenancy: &'a Tenancy,
 }
 
 /// What of Consul decides about tokens: the datacenter, and the grants of ACL roles by tenancy and name.
 #[derive(Debug, Clone, Default)]
 pub struct TokenFacts {
-    /// The name of the datacenter.
     pub datacenter: String,
     /// The roles that could be read.
     pub roles: BTreeMap<(Tenancy, String), Grants>,
@@ -70,7 +65,6 @@ pub enum TokenGap {
          bind type service with the bind name ${{entity_tags.{SERVICE_NAME_ENTITY_TAG}}} would prove it"
     )]
     OnlyPolicies {
-        /// The auth method of the login.
         method: String,
         /// The names of the policies and roles.
         policies: String,
@@ -82,12 +76,7 @@ pub enum TokenGap {
     #[error(
         "its login token grants this name in partition {partition}, namespace {namespace}, and its registration is elsewhere"
     )]
-    OtherTenancy {
-        /// The partition of the token.
-        partition: String,
-        /// The namespace of the token.
-        namespace: String,
-    },
+    OtherTenancy { partition: String, namespace: String },
 }
 
 impl Claim<'_> {
@@ -146,12 +135,9 @@ impl TokenGap {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RoleArn(String);
 
-impl RoleArn {
-    /// The whole ARN.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+text!(RoleArn.0);
 
+impl RoleArn {
     /// The name, without the path.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
@@ -172,27 +158,17 @@ impl FromStr for RoleArn {
     }
 }
 
-impl fmt::Display for RoleArn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// An IAM role: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_Role.html>
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IamRole {
-    /// `Arn`.
     pub arn: RoleArn,
-    /// `CreateDate`.
     pub created_at: Timestamp,
-    /// `Tags`.
     pub tags: BTreeMap<String, String>,
 }
 
 /// An auth method with its rules: <https://developer.hashicorp.com/consul/api-docs/acl/auth-methods>
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// `Type`.
     pub kind: String,
     /// `EnableIAMEntityDetails`.
     pub has_entity_details: bool,
@@ -202,7 +178,6 @@ pub struct AuthMethod {
     pub principals: Vec<String>,
     /// `NamespaceRules` (Enterprise): selector and `BindNamespace`.
     pub namespace_rules: Vec<(String, String)>,
-    /// Its binding rules.
     pub binding_rules: Vec<BindingRule>,
 }
 
@@ -255,7 +230,6 @@ pub struct RoleFacts<'a> {
     pub role: Option<&'a RoleArn>,
     /// When ECS created the task.
     pub task_created_at: Option<Timestamp>,
-    /// The role in IAM.
     pub iam: RoleReading<'a>,
 }
 
@@ -266,7 +240,6 @@ pub enum RoleReading<'a> {
     Unread,
     /// IAM has no such role.
     Missing,
-    /// The role.
     Read(&'a IamRole),
 }
 
@@ -308,14 +281,7 @@ pub enum RoleGap {
     Young(RoleArn),
     /// The role is that of another service.
     #[error("the tag {SERVICE_NAME_ENTITY_TAG} of role {role} is {tag:?}, not {service:?}")]
-    OtherService {
-        /// The role.
-        role: RoleArn,
-        /// Its tag.
-        tag: String,
-        /// The claimed service.
-        service: String,
-    },
+    OtherService { role: RoleArn, tag: String, service: String },
     /// The login would be in another namespace.
     #[error("a login with role {0} is in another namespace, or its namespace is not known")]
     OtherNamespace(RoleArn),
@@ -407,7 +373,6 @@ impl AuthMethod {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not proven to be {service}: {token}, and {role}")]
 pub struct Unproven {
-    /// The claimed service.
     pub service: String,
     /// Why no token proves it.
     pub token: TokenGap,

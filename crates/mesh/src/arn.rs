@@ -2,9 +2,11 @@
 //!
 //! Shapes: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html>
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
-use crate::names::InvalidField;
+use crate::names::{InvalidField, text};
+
+text!(Family.0, ClusterArn.arn, TaskId.0, TaskArn.arn, TaskDefinitionArn.arn);
 
 /// The name of a task definition without its revision: 1 to 255 letters, digits, hyphens and underscores.
 ///
@@ -12,29 +14,15 @@ use crate::names::InvalidField;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Family(String);
 
-impl Family {
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl FromStr for Family {
     type Err = InvalidField;
 
     fn from_str(name: &str) -> Result<Self, InvalidField> {
-        let legal = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        if legal && (1..=255).contains(&name.len()) {
+        if is_name(name) {
             Ok(Self(name.to_owned()))
         } else {
             Err(InvalidField::new("family", name, "1 to 255 letters, digits, hyphens and underscores"))
         }
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -97,12 +85,6 @@ pub struct ClusterArn {
 impl ClusterArn {
     const EXPECTED: &'static str = "a cluster ARN such as arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
-    /// The whole ARN.
-    pub fn as_str(&self) -> &str {
-        &self.arn
-    }
-
-    /// The cluster's short name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -112,7 +94,6 @@ impl ClusterArn {
         &self.aws_partition
     }
 
-    /// The AWS region.
     pub fn region(&self) -> &str {
         &self.region
     }
@@ -154,22 +135,9 @@ impl FromStr for ClusterArn {
     }
 }
 
-impl fmt::Display for ClusterArn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.arn)
-    }
-}
-
 /// The ID of an ECS task: 32 hexadecimal digits, or the older form with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(String);
-
-impl TaskId {
-    /// The ID as ECS prints it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 impl FromStr for TaskId {
     type Err = InvalidField;
@@ -185,12 +153,6 @@ impl FromStr for TaskId {
     }
 }
 
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// The ARN of an ECS task, in the long format (`task/<cluster>/<id>`) or the short one (`task/<id>`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskArn {
@@ -202,12 +164,6 @@ impl TaskArn {
     const EXPECTED: &'static str =
         "a task ARN such as arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef";
 
-    /// The whole ARN.
-    pub fn as_str(&self) -> &str {
-        &self.arn
-    }
-
-    /// The task's ID.
     pub fn id(&self) -> &TaskId {
         &self.id
     }
@@ -217,7 +173,6 @@ impl TaskArn {
         split(&self.arn, "task")?.resource.split_once('/').map(|(name, _)| name)
     }
 
-    /// The AWS region.
     pub fn region(&self) -> &str {
         split(&self.arn, "task").map_or("", |parts| parts.region)
     }
@@ -259,12 +214,6 @@ impl FromStr for TaskArn {
     }
 }
 
-impl fmt::Display for TaskArn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.arn)
-    }
-}
-
 /// The ARN of one revision of a task definition. The content of a revision is immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskDefinitionArn {
@@ -276,17 +225,11 @@ impl TaskDefinitionArn {
     const EXPECTED: &'static str =
         "a task definition ARN such as arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
 
-    /// The whole ARN.
-    pub fn as_str(&self) -> &str {
-        &self.arn
-    }
-
     /// Whether the definition is in the account and region of `cluster`.
     pub fn is_beside(&self, cluster: &ClusterArn) -> bool {
         split(&self.arn, "task-definition").is_some_and(|parts| parts.is_beside(cluster))
     }
 
-    /// The family that the revision belongs to.
     pub fn family(&self) -> &Family {
         &self.family
     }
@@ -310,12 +253,6 @@ impl FromStr for TaskDefinitionArn {
             return Err(invalid());
         }
         Ok(Self { arn: arn.to_owned(), family: family.parse().map_err(|_| invalid())? })
-    }
-}
-
-impl fmt::Display for TaskDefinitionArn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.arn)
     }
 }
 

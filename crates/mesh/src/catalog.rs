@@ -3,6 +3,7 @@
 
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
+    names::words,
     tenancy::Tenancy,
 };
 
@@ -23,7 +24,6 @@ pub struct ServiceInstance {
     pub task_arn: Option<TaskArn>,
     /// `ModifyIndex`, for check-and-set: a deletion applies only to the version that was read.
     pub modify_index: u64,
-    /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
@@ -41,13 +41,10 @@ pub struct CatalogNode {
 /// A service without a task's mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherService {
-    /// Its ID.
     pub id: String,
-    /// The service's name.
     pub name: String,
     /// `Kind`: empty for a service.
     pub kind: String,
-    /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
@@ -80,16 +77,13 @@ pub enum AgentStatus {
 pub struct Member {
     /// Its node's name.
     pub name: String,
-    /// Its status.
     pub status: AgentStatus,
 }
 
 /// A Consul client agent, and the services on its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientAgent {
-    /// The agent.
     pub member: Member,
-    /// The services on its node.
     pub node: CatalogNode,
     /// The partition whose gossip pool it is in.
     pub tenancy: Tenancy,
@@ -98,23 +92,18 @@ pub struct ClientAgent {
 /// The synthetic node of a cluster that ECS has deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftoverNode {
-    /// The cluster.
     pub cluster: ClusterArn,
-    /// The services on the node.
     pub node: CatalogNode,
-    /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
-/// The status of a health check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckStatus {
-    /// The instance receives traffic.
-    Passing,
-    /// The instance receives traffic, with a warning.
-    Warning,
-    /// The instance receives no traffic.
-    Critical,
+words! {
+    /// The status of a health check. With a critical check, an instance receives no traffic.
+    CheckStatus, "check status" {
+        Passing = "passing",
+        Warning = "warning",
+        Critical = "critical",
+    }
 }
 
 /// A health check of a service instance that a program reports to Consul, with all its fields, because Consul replaces
@@ -123,25 +112,20 @@ pub enum CheckStatus {
 pub struct HealthCheck {
     /// The catalog node: the cluster's ARN.
     pub node: String,
-    /// The check's ID.
     pub id: String,
-    /// Its display name.
     pub name: String,
     /// Its type, for example `consul-ecs-health-check`.
     pub kind: String,
-    /// Its notes.
     pub notes: String,
     /// The instance that it belongs to.
     pub service_id: String,
     /// That instance's service.
     pub service_name: String,
-    /// Its status.
     pub status: CheckStatus,
     /// The text that explains its status.
     pub output: String,
     /// `ModifyIndex`: it changes with each write that changes the check. 0 for a check that is to be written.
     pub modify_index: u64,
-    /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
@@ -190,16 +174,5 @@ impl HealthCheck {
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.node, &self.id, &self.service_id, &self.tenancy)
             == (&other.node, &other.id, &other.service_id, &other.tenancy)
-    }
-}
-
-impl CheckStatus {
-    /// The status as in Consul's API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passing => "passing",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
     }
 }

@@ -114,7 +114,6 @@ impl ClusterSelection {
         Ok(Self { prefix: prefix.to_owned(), home, patterns })
     }
 
-    /// The names and patterns.
     pub fn patterns(&self) -> &[ClusterPattern] {
         &self.patterns
     }
@@ -129,7 +128,6 @@ impl ClusterSelection {
         self.patterns.iter().filter(|pattern| !pattern.has_wildcard()).filter_map(|name| self.home.sibling(&name.start))
     }
 
-    /// Whether the cluster is selected.
     pub fn contains(&self, cluster: &ClusterArn) -> bool {
         self.has_arn(cluster.as_str())
     }
@@ -163,7 +161,6 @@ impl ClusterSelection {
         self.home.aws_partition()
     }
 
-    /// The AWS region.
     pub fn region(&self) -> &str {
         self.home.region()
     }

@@ -41,7 +41,6 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
 pub struct MeshService {
     /// Its partition and namespace.
     pub tenancy: Tenancy,
-    /// Its name.
     pub name: ServiceName,
 }
 
@@ -66,9 +65,7 @@ pub struct MeshIdentity {
 /// The parts of a task definition revision that determine the identity of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskDefinition {
-    /// The revision.
     pub arn: TaskDefinitionArn,
-    /// Its tags.
     pub tags: Tags,
     /// The value of `CONSUL_ECS_CONFIG_JSON` of the container that has it.
     pub config_json: Option<String>,

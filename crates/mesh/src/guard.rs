@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use self::share::{Shares, instances_of, service, service_of};
+use self::share::{Shares, instances_of, service_of};
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
+    consul_ecs::service_behind,
     plan::{Action, Observed, Planned},
     time::Bounds,
     token::ListedToken,
@@ -27,7 +28,6 @@ mod share;
 pub struct Guard<'a> {
     /// The largest share; 100 if an operator forces the removals.
     pub limit: MaxDeletePercent,
-    /// The time bounds.
     pub bounds: &'a Bounds,
     /// When the sweep began: its reads are later.
     pub now: Timestamp,
@@ -152,7 +152,6 @@ pub enum Alarm {
         deleted: usize,
         /// How many there are.
         owned: usize,
-        /// The limit.
         percent: u8,
     },
     /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
@@ -167,7 +166,6 @@ pub enum Alarm {
         unknown: usize,
         /// How many there are.
         owned: usize,
-        /// The limit.
         percent: u8,
         /// What ECS counts and lists.
         counts: TaskCounts,
@@ -253,7 +251,7 @@ impl<'a> Ages<'a> {
 /// Whether a login token grants the registration of an instance: its description names the task, which the task's author
 /// chooses, and its grants are the proof.
 fn covers(token: &ListedToken, instance: &ServiceInstance) -> bool {
-    let service = service(&instance.name);
+    let service = service_behind(&instance.name);
     token.auth_method.is_some()
         && token.grants.services.iter().any(|grant| grant.service == service)
         && token.tenancy.is_same_place(&instance.tenancy)

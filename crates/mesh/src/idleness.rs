@@ -18,11 +18,8 @@ use crate::{
 /// A task, and what decides which tokens it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceTask {
-    /// The task.
     pub arn: TaskArn,
-    /// Its phase.
     pub phase: TaskPhase,
-    /// When it stopped, if it has.
     pub stopped_at: Option<Timestamp>,
     /// The services that it may be an instance of: by its own tags, and by those of its definition. They differ only if a
     /// user overrides tags; then neither is idle.
@@ -38,7 +35,6 @@ pub struct ServiceTask {
 pub struct TaskListing {
     /// When the listing started, by the clock of the function.
     pub listed_at: Timestamp,
-    /// The tasks.
     pub tasks: Vec<ServiceTask>,
 }
 

@@ -59,10 +59,8 @@ pub struct HeldToken {
     pub differs: Option<TokenPair>,
 }
 
-/// The next step.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Nothing is due.
     Nothing,
     /// Create a token with a new accessor ID in Consul, then write it into the secret.
     Create,

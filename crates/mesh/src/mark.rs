@@ -159,7 +159,6 @@ pub fn cluster_of(token: &ListedToken) -> Option<String> {
 pub struct LoginMark {
     /// The cluster as the task named it.
     pub cluster: String,
-    /// The task.
     pub task: TaskId,
 }
 

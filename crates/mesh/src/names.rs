@@ -2,6 +2,60 @@
 
 use std::{fmt, str::FromStr};
 
+/// Gives types that hold a checked text `as_str` and `Display`.
+macro_rules! text {
+    ($($type:ident.$text:tt),+) => {$(
+        impl $type {
+            pub fn as_str(&self) -> &str {
+                &self.$text
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.$text)
+            }
+        }
+    )+};
+}
+
+/// Declares an enum with one text for each value, as in settings, JSON and the APIs of Consul and ECS.
+macro_rules! words {
+    (
+        $(#[$meta:meta])*
+        $enum:ident, $field:literal { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $enum {$(
+            $(#[$variant_meta])*
+            #[serde(rename = $text)]
+            $variant,
+        )+}
+
+        impl $enum {
+            pub fn as_str(self) -> &'static str {
+                match self {$(Self::$variant => $text),+}
+            }
+        }
+
+        impl std::str::FromStr for $enum {
+            type Err = $crate::names::InvalidField;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(Self::Err::new($field, text, concat!("one of" $(, " ", $text)+))),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {text, words};
+
+text!(ServiceName.0);
+
 /// How much of an invalid value an error contains, in characters.
 const SHOWN_CHARS: usize = 120;
 
@@ -26,7 +80,6 @@ impl InvalidField {
         Self { field: field.into(), value: shown, expected }
     }
 
-    /// The field's name.
     pub fn field(&self) -> &str {
         &self.field
     }
@@ -68,11 +121,6 @@ impl ServiceName {
     pub fn from_family(family: &str) -> Result<Self, InvalidField> {
         family.to_ascii_lowercase().parse::<Self>().map_err(|_| InvalidField::new("family", family, Self::EXPECTED))
     }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl FromStr for ServiceName {
@@ -89,12 +137,6 @@ impl FromStr for ServiceName {
         } else {
             Err(InvalidField::new("service name", name, Self::EXPECTED))
         }
-    }
-}
-
-impl fmt::Display for ServiceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -96,7 +96,6 @@ pub fn required_to_observe() -> Vec<Permission> {
     ]
 }
 
-/// A part of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part<'a> {
     Word(&'a str),

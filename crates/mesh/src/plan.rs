@@ -168,7 +168,6 @@ pub enum Action {
     DeregisterNode(LeftoverNode),
     /// Check after the grace period whether a task still uses the holder's token.
     CheckIdleness(TokenHolder),
-    /// Hide an idle token.
     Hide(TokenHolder, Idle),
     /// Delete an idle token, after it was hidden for [`crate::time::Bounds::hidden_for`].
     Revoke(TokenHolder, Idle),
@@ -209,7 +208,6 @@ impl Action {
 /// An action, and the tasks that require it: if it fails, their messages return to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The action.
     pub action: Action,
     /// The tasks that require it; empty if none does.
     pub tasks: Vec<TaskArn>,
@@ -218,7 +216,6 @@ pub struct Planned {
 /// The observed state of one scope: the tasks of a batch of events, or whole clusters.
 #[derive(Debug, Default, Clone)]
 pub struct Observed {
-    /// The mesh tasks of the scope.
     pub tasks: Vec<MeshTask>,
     /// In a sweep, the stopped ones among them that ECS does not describe. It may describe a young task later.
     pub unknown: BTreeSet<TaskArn>,
@@ -238,11 +235,9 @@ pub struct Observed {
     pub provisioned: BTreeSet<TokenHolder>,
     /// In a sweep, the secrets of the holders that require a token or have one.
     pub secrets: BTreeMap<TokenHolder, StoredSecret>,
-    /// What was read.
     pub extent: Extent,
 }
 
-/// Which tasks were read.
 #[derive(Debug, Default, Clone)]
 pub enum Extent {
     /// The tasks of a batch of events. Whether a service is idle is decided by a later idle check.

@@ -105,9 +105,7 @@ pub struct Image {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Software {
     ConsulEcs,
-    /// Consul itself.
     Consul,
-    /// Consul Dataplane.
     Dataplane,
     Envoy,
 }

@@ -21,14 +21,12 @@ use uuid::Uuid;
 
 use crate::{
     arn::TaskArn,
-    names::InvalidField,
+    names::{InvalidField, words},
     token::{AccessorId, TokenPair},
 };
 
-/// A version of a secret.
 #[derive(Debug, Clone)]
 pub struct StoredSecret {
-    /// Its state.
     pub state: SecretState,
     /// Whether the controller has written it.
     pub is_ours: bool,
@@ -39,13 +37,11 @@ pub struct StoredSecret {
 }
 
 impl StoredSecret {
-    /// Whether it contains this token.
     pub fn names(&self, accessor: AccessorId) -> bool {
         self.state.pair().is_some_and(|pair| pair.accessor == accessor)
     }
 }
 
-/// The state of a secret.
 #[derive(Debug, Clone)]
 pub enum SecretState {
     /// The secret does not exist, or has no value.
@@ -58,29 +54,15 @@ pub enum SecretState {
     Retiring(TokenPair, Retirement),
 }
 
-/// The trigger of a revocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    /// The stop of a task, or the deletion of a cluster.
-    Event,
-    /// The scheduled sweep.
-    Sweep,
-    /// An operator, who invoked the sweep or deletes the stack.
-    Person,
-}
-
-impl Trigger {
-    fn from_text(text: &str) -> Option<Self> {
-        [Self::Event, Self::Sweep, Self::Person].into_iter().find(|trigger| trigger.as_str() == text)
-    }
-
-    /// The value in logs and in the secret.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Event => "event",
-            Self::Sweep => "sweep",
-            Self::Person => "person",
-        }
+words! {
+    /// The trigger of a revocation, as in logs and in the secret.
+    Trigger, "trigger" {
+        /// The stop of a task, or the deletion of a cluster.
+        Event = "event",
+        /// The scheduled sweep.
+        Sweep = "sweep",
+        /// An operator, who invoked the sweep or deletes the stack.
+        Person = "person",
     }
 }
 
@@ -95,7 +77,6 @@ pub struct Retirement {
     pub last_task: Option<TaskArn>,
 }
 
-/// The fields of a value.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Payload<'a> {
@@ -144,7 +125,7 @@ impl Payload<'_> {
 
     fn retirement(&self) -> Retirement {
         Retirement {
-            trigger: self.trigger.and_then(Trigger::from_text),
+            trigger: self.trigger.and_then(|trigger| trigger.parse().ok()),
             idle_since: self.idle_since.as_deref().and_then(|at| at.parse().ok()),
             last_task: self.last_task.and_then(|arn| arn.parse().ok()),
         }
@@ -160,7 +141,6 @@ impl SecretState {
         }
     }
 
-    /// The token that tasks read.
     pub fn shown(&self) -> Option<&TokenPair> {
         match self {
             Self::Active(pair) => Some(pair),

@@ -37,7 +37,6 @@ pub struct SecretNames {
     region: String,
 }
 
-/// The secret of a holder.
 #[derive(Debug, Clone)]
 pub struct HolderSecret<'a> {
     names: &'a SecretNames,
@@ -75,12 +74,10 @@ impl SecretNames {
         }
     }
 
-    /// The AWS account of the secrets.
     pub fn account(&self) -> &str {
         &self.account
     }
 
-    /// The AWS region of the secrets.
     pub fn region(&self) -> &str {
         &self.region
     }

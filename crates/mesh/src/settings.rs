@@ -1,14 +1,13 @@
 //! The settings of a deployment that a plan depends on, and the tokens that a task requires with them.
 
-use std::{collections::BTreeSet, str::FromStr, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     cluster_selection::ClusterSelection,
     definition::MeshIdentity,
-    names::InvalidField,
+    names::words,
     secret::Trigger,
     secret_name::SecretNames,
     secret_reference::SecretReference,
@@ -16,29 +15,21 @@ use crate::{
     token::TokenHolder,
 };
 
-/// Whether the controller changes what it finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// It does.
-    #[default]
-    Act,
-    /// It reads, plans and reports, and changes nothing.
-    Observe,
+words! {
+    /// Whether the controller changes what it finds.
+    #[derive(Default)]
+    Mode, "mode" {
+        #[default]
+        Act = "act",
+        /// It reads, plans and reports, and changes nothing.
+        Observe = "observe",
+    }
 }
 
 impl Mode {
     /// Whether writes are sent.
     pub fn acts(self) -> bool {
         self == Self::Act
-    }
-
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Act => "act",
-            Self::Observe => "observe",
-        }
     }
 
     /// The `outcome` in the log of what was written, or would have been.
@@ -50,66 +41,31 @@ impl Mode {
     }
 }
 
-impl FromStr for Mode {
-    type Err = InvalidField;
-
-    fn from_str(text: &str) -> Result<Self, InvalidField> {
-        match text {
-            "act" => Ok(Self::Act),
-            "observe" => Ok(Self::Observe),
-            other => Err(InvalidField::new("mode", other, "act or observe")),
-        }
+words! {
+    /// How tasks get their tokens. It decides which tokens are created, and which tasks keep a token: in [`Self::Auto`] those
+    /// that read its secret, in the other modes every task of the service too. All other deletions are the same.
+    #[derive(Default)]
+    TokenMode, "token mode" {
+        /// The task definition decides: a task gets each token whose secret its own revision reads, and no other.
+        #[default]
+        Auto = "auto",
+        /// Every service gets a token in Secrets Manager, as the controller of consul-ecs did before tasks logged in.
+        SecretsManager = "secrets-manager",
+        /// Tasks log in with an auth method, and the controller creates no token.
+        AuthMethod = "auth-method",
     }
 }
 
-/// How tasks get their tokens. It decides which tokens are created, and which tasks keep a token: in [`Self::Auto`] those
-/// that read its secret, in the other modes every task of the service too. All other deletions are the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TokenMode {
-    /// The task definition decides: a task gets each token whose secret its own revision reads, and no other.
-    #[default]
-    Auto,
-    /// Every service gets a token in Secrets Manager (consul-ecs 0.2 to 0.4).
-    SecretsManager,
-    /// Tasks log in with an auth method (consul-ecs 0.5 and newer), and the controller creates no token.
-    AuthMethod,
-}
-
-impl FromStr for TokenMode {
-    type Err = InvalidField;
-
-    fn from_str(name: &str) -> Result<Self, InvalidField> {
-        match name {
-            "auto" => Ok(Self::Auto),
-            "secrets-manager" => Ok(Self::SecretsManager),
-            "auth-method" => Ok(Self::AuthMethod),
-            other => Err(InvalidField::new("token mode", other, "auto, secrets-manager or auth-method")),
-        }
-    }
-}
-
-/// Whether the controller changes what running tasks have in Consul.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RepairMode {
-    /// It does.
-    #[default]
-    On,
-    /// It reports what it would do.
-    Report,
-    /// It does not, and does not compare either.
-    Off,
-}
-
-impl FromStr for RepairMode {
-    type Err = InvalidField;
-
-    fn from_str(text: &str) -> Result<Self, InvalidField> {
-        match text {
-            "on" => Ok(Self::On),
-            "report" => Ok(Self::Report),
-            "off" => Ok(Self::Off),
-            other => Err(InvalidField::new("repair mode", other, "on, report or off")),
-        }
+words! {
+    /// Whether the controller changes what running tasks have in Consul.
+    #[derive(Default)]
+    RepairMode, "repair mode" {
+        #[default]
+        On = "on",
+        /// It reports what it would do.
+        Report = "report",
+        /// It does not, and does not compare either.
+        Off = "off",
     }
 }
 
@@ -118,19 +74,15 @@ impl FromStr for RepairMode {
 pub struct PlanSettings<'a> {
     /// How tasks get their tokens.
     pub mode: TokenMode,
-    /// The clusters of the deployment.
     pub clusters: &'a ClusterSelection,
-    /// How secrets are named.
     pub names: &'a SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
-    /// The time bounds.
     pub bounds: &'a Bounds,
     /// How long a pre-provisioned token waits for the first task of its service.
     pub unused_for: Duration,
     /// The trigger of revocations, for logs.
     pub trigger: Trigger,
-    /// The current time.
     pub now: Timestamp,
 }
 
@@ -146,7 +98,6 @@ impl<'a> PlanSettings<'a> {
 pub struct TokenSettings<'a> {
     /// How tasks get their tokens.
     pub mode: TokenMode,
-    /// How secrets are named.
     pub names: &'a SecretNames,
 }
 

@@ -13,7 +13,7 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::DrainReason,
     definition::{Losses, MeshIdentity, Tags, TaskDefinition},
-    names::InvalidField,
+    names::{InvalidField, words},
     tenancy::Tenancy,
     time::elapsed,
 };
@@ -64,11 +64,8 @@ impl TaskPhase {
 /// A task in a task state change event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskChange {
-    /// The task.
     pub arn: TaskArn,
-    /// Its cluster.
     pub cluster: ClusterArn,
-    /// The revision that it runs.
     pub definition: TaskDefinitionArn,
     /// Its phase when the event was created.
     pub phase: TaskPhase,
@@ -87,26 +84,19 @@ pub struct TaskChange {
 /// A task as ECS describes it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedTask {
-    /// The task.
     pub arn: TaskArn,
-    /// The revision that it runs.
     pub definition: TaskDefinitionArn,
-    /// Its phase.
     pub phase: TaskPhase,
     /// Whether `DescribeClusters` counts it: `lastStatus` is `RUNNING` or `PENDING`.
     pub is_counted: bool,
-    /// Its own tags.
     pub tags: Tags,
-    /// When it stopped, if it has.
     pub stopped_at: Option<Timestamp>,
-    /// Its containers.
     pub containers: Vec<TaskContainer>,
     /// Where and how it runs.
     pub placement: Placement,
 }
 
 impl DescribedTask {
-    /// Its container with this name.
     pub fn container(&self, name: &str) -> Option<&TaskContainer> {
         self.containers.iter().find(|container| container.name == name)
     }
@@ -129,13 +119,11 @@ pub struct Placement {
     pub is_disconnected: bool,
     /// The IPv4 address of its network interface; `None` without one (other network modes than `awsvpc`, IPv6 only).
     pub address: Option<Ipv4Addr>,
-    /// Its availability zone.
     pub zone: Option<String>,
     /// Whether it runs on Fargate, which sets `AWS_REGION` in each container.
     pub is_on_fargate: bool,
     /// The ECS service that started it.
     pub service: Option<String>,
-    /// When ECS created it.
     pub created_at: Option<Timestamp>,
     /// When its containers had started.
     pub started_at: Option<Timestamp>,
@@ -162,54 +150,34 @@ impl Placement {
 pub struct TaskContainer {
     /// Its name in the task definition.
     pub name: String,
-    /// Its health status in ECS.
     pub health: ContainerHealth,
     /// Whether its last status is `STOPPED`. In a task that runs, it does not start again.
     pub is_stopped: bool,
-    /// Its exit code, if it has stopped.
     pub exit_code: Option<i32>,
 }
 
-/// The health status of a container in ECS:
-/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContainerHealth {
-    /// Its health check passes.
-    Healthy,
-    /// Its health check fails.
-    Unhealthy,
-    /// There is no result yet, or no health check.
-    Unknown,
-}
-
-impl ContainerHealth {
-    /// The status as in the API of ECS.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Healthy => "HEALTHY",
-            Self::Unhealthy => "UNHEALTHY",
-            Self::Unknown => "UNKNOWN",
-        }
+words! {
+    /// The health status of a container in ECS:
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>
+    ContainerHealth, "health status" {
+        Healthy = "HEALTHY",
+        Unhealthy = "UNHEALTHY",
+        /// There is no result yet, or no health check.
+        Unknown = "UNKNOWN",
     }
 }
 
-/// A task of the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshTask {
-    /// The task.
     pub arn: TaskArn,
-    /// Its cluster.
     pub cluster: ClusterArn,
-    /// Its phase.
     pub phase: TaskPhase,
     /// The tenancy of its entries in Consul.
     pub tenancy: Tenancy,
     /// Its identity. `None` for a stopped task whose definition or tags are gone: its entries in Consul are found by
     /// its ID.
     pub identity: Option<MeshIdentity>,
-    /// Whether it runs a Consul client agent.
     pub runs_client_agent: bool,
-    /// What it has lost.
     pub losses: Losses,
 }
 

@@ -1,23 +1,18 @@
 //! Consul's admin partitions and namespaces (Consul Enterprise).
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use crate::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
     definition::Tags,
-    names::InvalidField,
+    names::{InvalidField, text},
 };
 
 /// The name of an admin partition or a namespace: a DNS label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TenancyName(String);
 
-impl TenancyName {
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+text!(TenancyName.0);
 
 impl FromStr for TenancyName {
     type Err = InvalidField;
@@ -34,12 +29,6 @@ impl FromStr for TenancyName {
     }
 }
 
-impl fmt::Display for TenancyName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// The partition and namespace of an object in Consul. Community Edition rejects requests with a partition or
 /// namespace, so that both are sent only if configured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -47,11 +36,8 @@ pub enum Tenancy {
     /// No partition, no namespace: Community Edition, or Enterprise used without them.
     #[default]
     Community,
-    /// Consul Enterprise.
     Enterprise {
-        /// The admin partition.
         partition: TenancyName,
-        /// The namespace in that partition.
         namespace: TenancyName,
     },
 }
@@ -123,7 +109,6 @@ impl Tenancy {
         [self.partition(), self.namespace()].map(|name| name.map_or("default", TenancyName::as_str))
     }
 
-    /// The admin partition, if one is configured.
     pub fn partition(&self) -> Option<&TenancyName> {
         match self {
             Self::Community => None,
@@ -131,7 +116,6 @@ impl Tenancy {
         }
     }
 
-    /// The namespace, if one is configured.
     pub fn namespace(&self) -> Option<&TenancyName> {
         match self {
             Self::Community => None,

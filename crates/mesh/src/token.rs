@@ -47,7 +47,6 @@ pub enum TokenHolder {
     /// The token of a service in a secret with another name: the service's in another spelling, or a family's, which an
     /// earlier version wrote.
     Named {
-        /// The service.
         service: MeshService,
         /// The secret's name after the prefix, which differs from [`MeshService::secret_name`].
         secret: String,
@@ -60,7 +59,6 @@ pub enum TokenHolder {
 }
 
 impl TokenHolder {
-    /// The tenancy of the token.
     pub fn tenancy(&self) -> &Tenancy {
         match self {
             Self::Service(service) | Self::Named { service, .. } => &service.tenancy,
@@ -134,7 +132,6 @@ impl fmt::Display for TokenHolder {
 /// The two halves of a token.
 #[derive(Debug, Clone)]
 pub struct TokenPair {
-    /// The accessor ID.
     pub accessor: AccessorId,
     /// The secret ID, redacted in debug output and zeroed on drop.
     pub secret: SecretString,
@@ -161,7 +158,6 @@ pub struct Grants {
 /// Write on a service and its sidecar proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceGrant {
-    /// The name of the service.
     pub service: String,
     /// The datacenters in which it is valid; empty: all.
     pub datacenters: Vec<String>,
@@ -180,9 +176,7 @@ impl Grants {
 /// A token in Consul's list of tokens, without its secret ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedToken {
-    /// Its accessor ID.
     pub accessor: AccessorId,
-    /// Its description.
     pub description: String,
     /// The task that its description names: what the task said when it logged in, which its author can choose. `None` if it
     /// names none.
@@ -191,11 +185,9 @@ pub struct ListedToken {
     pub auth_method: Option<String>,
     /// Whether it is valid in this datacenter only.
     pub is_local: bool,
-    /// What it grants.
     pub grants: Grants,
     /// When it was created; `None` if the time cannot be parsed.
     pub created_at: Option<Timestamp>,
-    /// Its tenancy.
     pub tenancy: Tenancy,
 }
 

@@ -207,7 +207,8 @@ pub enum InjectError {
     NoExecutionRole,
     /// No releases of the dataplane generation go with a line of Consul.
     #[error(
-        "no images of consul-ecs 0.8 or newer are known that go with Consul {servers}; known are {known}; otherwise give --consul-ecs-image"
+        "no images of consul-ecs {} are known that go with Consul {servers}; known are {known}; otherwise give --consul-ecs-image",
+        Generation::Dataplane.releases()
     )]
     NoImages {
         /// The line of Consul.
@@ -217,8 +218,11 @@ pub enum InjectError {
     },
     /// The generation does not have the release of an image of consul-ecs.
     #[error(
-        "{0}: consul-ecs 0.8 and newer have the containers of --generation dataplane, 0.3 to 0.6 those of --generation client, others \
-         neither; give an image of the generation, or choose the other one"
+        "{0}: consul-ecs {dataplane} has the containers of --generation dataplane, {first} to {last} those of --generation client, others \
+         neither; give an image of the generation, or choose the other one",
+        dataplane = Generation::Dataplane.releases(),
+        first = Feature::Configuration.releases().since,
+        last = Generation::Client.releases().example()
     )]
     OtherGeneration(String),
     /// The file does not parse.

@@ -56,7 +56,7 @@ impl<'d> ConsulTask<'d> {
             None => Configuration { content: Maybe::Unknown, place: definition.place.clone() },
         };
         let is_gateway = describes_a_gateway(&configuration, roles.version());
-        let gateway = configuration.text("gateway.kind").and_then(GatewayKind::parse);
+        let gateway = configuration.text("gateway.kind").and_then(|kind| kind.parse().ok());
         let gateway = gateway.filter(|_| is_gateway);
         Some(Self {
             generation: roles.generation(&configuration),

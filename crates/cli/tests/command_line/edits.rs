@@ -186,7 +186,7 @@ fn missing_injection_options_are_named() {
     {
         let image = format!("consul-ecs:{tag}");
         let refused = inject("plain.json", &["--no-acls", "--generation", generation, "--consul-ecs-image", &image]);
-        let expected = "consul-ecs 0.8 and newer have the containers of --generation dataplane, 0.3 to 0.6 those of";
+        let expected = "consul-ecs 0.8 or newer has the containers of --generation dataplane, 0.3 to 0.6 those of";
         assert!(refused.contains(&format!("{image}: {expected}")), "{generation}: {refused}");
     }
     assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));

@@ -161,11 +161,7 @@ fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
         notes: answer.notes,
         service_id: answer.service_id,
         service_name: answer.service_name,
-        status: match answer.status.as_str() {
-            "passing" => CheckStatus::Passing,
-            "warning" => CheckStatus::Warning,
-            _ => CheckStatus::Critical,
-        },
+        status: answer.status.parse().unwrap_or(CheckStatus::Critical),
         output: answer.output,
         modify_index: answer.modify_index,
         tenancy: in_namespace(tenancy, answer.namespace.as_deref()),

@@ -2,8 +2,7 @@
 
 use aws::installation::{Caller, TopicKey, Trail};
 use consul::{ConsulError, OwnToken};
-use mesh::permissions::Permission;
-use semver::Version;
+use mesh::{consul_ecs::Feature, permissions::Permission, release::Release};
 use serde_json::Value;
 
 use super::{
@@ -123,14 +122,14 @@ const ACLS: &str = "consul-acls";
 const TOKEN: &str = "consul-token";
 /// Where the token is, here.
 const VARIABLES: &str = "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
-/// The oldest release with auth methods of type `aws-iam`.
-const LOGINS: (u64, u64) = (1, 12);
-/// The newest release that the controller is made for.
-const NEWEST: (u64, u64) = (2, 0);
+/// The oldest line with auth methods of type `aws-iam`.
+const LOGINS: Release = Release::line(1, 12);
+/// The newest line that the controller is made for.
+const NEWEST: Release = Release::line(2, 0);
 
 /// Whether a release has no auth methods of type `aws-iam`.
 pub(super) fn has_no_logins(version: &str) -> bool {
-    Version::parse(version).is_ok_and(|version| (version.major, version.minor) < LOGINS)
+    Release::line_of(version).is_ok_and(|line| line < LOGINS)
 }
 
 /// What to look at if Consul does not answer here.
@@ -163,12 +162,15 @@ pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
         Err(error) => return Check::failed(REACH, of_consul(error)).with_commands(leader()),
     };
     let seen = format!("Consul {version} answers; {elsewhere}");
-    match Version::parse(version).map(|version| (version.major, version.minor)) {
+    match Release::line_of(version) {
         Ok(_) if has_no_logins(version) => {
-            let old = "it is older than 1.12: tasks of consul-ecs 0.5 and newer cannot log in";
-            Check::warning(REACH, format!("{seen}; {old}"))
+            let releases = Feature::Login.releases();
+            Check::warning(
+                REACH,
+                format!("{seen}; it is older than {LOGINS}: tasks of consul-ecs {releases} cannot log in"),
+            )
         }
-        Ok(number) if number > NEWEST => Check::warning(REACH, format!("{seen}; it is newer than any that was tested")),
+        Ok(line) if line > NEWEST => Check::warning(REACH, format!("{seen}; it is newer than any that was tested")),
         _ => Check::ok(REACH, seen),
     }
 }

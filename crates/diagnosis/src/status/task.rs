@@ -11,7 +11,7 @@ use mesh::{
     admission::{Claim, TokenGap},
     arn::TaskId,
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
-    consul_ecs::{InstanceKind, Registration, names::DATAPLANE},
+    consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind},
     definition::MeshService,
     mark::HolderMark,
     repair::{Catalog, NodeReading, NotRepaired, TaskFacts, task_of},
@@ -268,8 +268,6 @@ fn first_line(text: &str, otherwise: &str) -> String {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(otherwise).to_owned()
 }
 
-/// The end of the name of a sidecar proxy.
-const SIDECAR: &str = "-sidecar-proxy";
 /// How long after the end of a task its instance may still be there: its event is under way.
 pub(crate) const TIME_TO_DEREGISTER: Duration = Duration::from_secs(60);
 
@@ -360,7 +358,7 @@ impl<'a> OnNode<'a> {
 }
 
 fn leftover(instance: &ServiceInstance) -> Option<Leftover> {
-    let name = instance.name.strip_suffix(SIDECAR).unwrap_or(&instance.name).parse().ok()?;
+    let name = service_behind(&instance.name).parse().ok()?;
     let service = MeshService { tenancy: instance.tenancy.clone(), name };
     Some(Leftover { service, task: instance.task.clone() })
 }

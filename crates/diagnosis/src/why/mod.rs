@@ -14,7 +14,7 @@ mod tests;
 mod timeline;
 
 use jiff::Timestamp;
-use mesh::arn::TaskId;
+use mesh::{arn::TaskId, consul_ecs::SIDECAR_SUFFIX};
 
 use self::{evidence::TaskEvidence, report::Conclusion};
 pub use self::{
@@ -29,7 +29,7 @@ pub fn why_task(id: &TaskId, observed: &Observed, background: &Background, now: 
     let evidence = TaskEvidence::new(id, &observed.clusters, background, now);
     let Conclusion { condition, cause, sentence } = rules::conclude(&evidence);
     let in_log =
-        || evidence.lines().find_map(|line| line.service.clone().filter(|name| !name.ends_with("-sidecar-proxy")));
+        || evidence.lines().find_map(|line| line.service.clone().filter(|name| !name.ends_with(SIDECAR_SUFFIX)));
     WhyReport {
         read_at: now,
         since: background.since,

@@ -133,7 +133,6 @@ impl MeshConfig {
         self.login.as_ref()
     }
 
-    /// Whether the task is a gateway.
     pub fn is_gateway(&self) -> bool {
         matches!(self.instance, Instance::Gateway(_))
     }

@@ -37,7 +37,6 @@ pub enum Role {
     ControlPlane,
     /// Writes the health that ECS reports to Consul.
     HealthSync,
-    /// The Consul client agent.
     Client,
     /// Envoy, beside a client agent.
     SidecarProxy,

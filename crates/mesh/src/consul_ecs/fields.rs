@@ -24,7 +24,7 @@ impl fmt::Debug for OpaqueConfig {
 
 choices! {
     /// The kinds of gateway that Consul on ECS runs.
-    GatewayKind {
+    GatewayKind, "gateway.kind" {
         /// Traffic between datacenters, partitions and peers.
         MeshGateway = "mesh-gateway" since 5,
         /// Traffic into the mesh.
@@ -36,7 +36,7 @@ choices! {
 
 choices! {
     /// What an upstream is.
-    DestinationType {
+    DestinationType, "destinationType" {
         Service = "service" since 3,
         PreparedQuery = "prepared_query" since 3,
     }
@@ -44,7 +44,7 @@ choices! {
 
 choices! {
     /// The modes of mesh gateways: <https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway>
-    MeshGatewayMode {
+    MeshGatewayMode, "meshGateway.mode" {
         /// No mesh gateway.
         None = "none" since 3,
         /// Through the mesh gateway of the proxy's own datacenter.
@@ -157,7 +157,6 @@ configuration! {
         "networkResilienceConfig" = Field::may(Kind::Map(&RESILIENCE)).since_release(9, 4);
     }
 
-    /// The weights of an instance in DNS answers.
     #[derive(Copy)]
     section WEIGHTS => Weights [strict read] {
         // The weight while all checks pass.
@@ -238,7 +237,6 @@ configuration! {
         "meshGateway" => mesh_gateway: Option<MeshGateway> = Field::may(Kind::Map(&MESH_GATEWAY));
     }
 
-    /// How a proxy uses mesh gateways.
     #[derive(Copy)]
     section MESH_GATEWAY => MeshGateway [lenient read] {
         "mode" => mode: MeshGatewayMode = Field::must(Kind::OneOf(MeshGatewayMode::CHOICES));

@@ -23,7 +23,7 @@ pub use self::{
     fields::*,
     registration::{
         InstanceKind, Locality, Proxy, ProxyDestination, Registration, SIDECAR_SUFFIX, ServiceAddress, TASK_ID_META,
-        TaskPlace, registrations,
+        TaskPlace, registrations, service_behind,
     },
     release::{ControllerKind, Feature, Generation, NEWEST, Releases},
     schema::{Check, Fault, Problem, Section, Tree, Value},

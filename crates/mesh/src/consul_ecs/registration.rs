@@ -27,7 +27,7 @@ use crate::{
 
 /// The field of the metadata with the task's ID.
 pub const TASK_ID_META: &str = "task-id";
-/// What a sidecar proxy's ID and name add to those of its service.
+/// What a sidecar proxy's ID and name add to the ID and name of its service.
 pub const SIDECAR_SUFFIX: &str = "-sidecar-proxy";
 /// The tagged address by which transparent proxies recognise what an application sends to the service.
 const VIRTUAL: &str = "virtual";
@@ -56,7 +56,6 @@ pub fn registrations(
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-response.html>
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlace {
-    /// `TaskARN`.
     pub arn: TaskArn,
     /// `Cluster`: its ARN is the name of the catalog node.
     pub cluster: ClusterArn,
@@ -64,7 +63,6 @@ pub struct TaskPlace {
     pub family: Family,
     /// The first IPv4 address of its containers.
     pub address: Ipv4Addr,
-    /// `AvailabilityZone`.
     pub zone: Option<String>,
     /// `AWS_REGION` in the environment of the container, which Fargate sets and EC2 does not.
     pub region: Option<String>,
@@ -73,11 +71,8 @@ pub struct TaskPlace {
 /// `Kind`: what a service instance is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstanceKind {
-    /// A service.
     Typical,
-    /// A sidecar proxy.
     ConnectProxy,
-    /// A gateway.
     Gateway(GatewayKind),
 }
 
@@ -86,16 +81,13 @@ pub enum InstanceKind {
 pub struct ServiceAddress {
     /// The IP address or host name.
     pub address: String,
-    /// The port.
     pub port: u16,
 }
 
 /// `Locality`: where an instance runs, for locality-aware routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locality {
-    /// The AWS region.
     pub region: String,
-    /// The availability zone.
     pub zone: Option<String>,
 }
 
@@ -109,21 +101,17 @@ pub struct Registration {
     pub address: String,
     /// The instance's ID: `<name>-<task id>`, with `-sidecar-proxy` for a sidecar proxy.
     pub id: String,
-    /// The service's name.
     pub name: String,
-    /// What the instance is.
     pub kind: InstanceKind,
     /// The address of the instance: that of the task, or the LAN address that a gateway is configured with.
     pub service_address: String,
     /// The port of the instance; 0 if it has none.
     pub port: u16,
-    /// Its tags.
     pub tags: Vec<String>,
     /// Its metadata, with the task's ID and ARN.
     pub meta: BTreeMap<String, String>,
     /// Its weights in DNS answers, if configured.
     pub weights: Option<Weights>,
-    /// `EnableTagOverride`.
     pub enable_tag_override: bool,
     /// `lan` and `wan` of a gateway, `virtual` with transparent proxy.
     pub tagged_addresses: BTreeMap<&'static str, ServiceAddress>,
@@ -131,9 +119,7 @@ pub struct Registration {
     pub proxy: Option<Proxy>,
     /// Where a service or its sidecar proxy runs, if the region is known. `mesh-init` registers none for a gateway.
     pub locality: Option<Locality>,
-    /// The checks of the instance.
     pub checks: Vec<HealthCheck>,
-    /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
@@ -165,6 +151,11 @@ pub struct ProxyDestination {
     pub address: Option<String>,
     /// `LocalServicePort`; 0 if the service has none.
     pub port: u16,
+}
+
+/// The ID or name of a service, by its own or its sidecar proxy's.
+pub fn service_behind(name: &str) -> &str {
+    name.strip_suffix(SIDECAR_SUFFIX).unwrap_or(name)
 }
 
 impl TaskPlace {

@@ -157,32 +157,20 @@ macro_rules! configuration {
 
 /// Declares the values of a field: the enum that the controller reads, and the table of choices with their releases.
 macro_rules! choices {
-    ($(#[$meta:meta])* $enum:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal since $since:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Deserialize)]
-        pub enum $enum {$(
-            $(#[$variant_meta])*
-            #[serde(rename = $text)]
-            $variant,
-        )*}
+    (
+        $(#[$meta:meta])*
+        $enum:ident, $field:literal { $($(#[$variant_meta:meta])* $variant:ident = $text:literal since $since:literal,)+ }
+    ) => {
+        $crate::names::words! {
+            $(#[$meta])*
+            $enum, $field { $($(#[$variant_meta])* $variant = $text,)+ }
+        }
 
         impl $enum {
             pub(super) const CHOICES: &[$crate::consul_ecs::schema::Choice] = &[$($crate::consul_ecs::schema::Choice {
                 text: $text,
                 releases: $crate::consul_ecs::release::Releases::since($since),
-            }),*];
-
-            /// The value as in the configuration and in Consul's API.
-            pub fn as_str(self) -> &'static str {
-                match self {$(Self::$variant => $text),*}
-            }
-
-            pub fn parse(text: &str) -> Option<Self> {
-                match text {
-                    $($text => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
+            }),+];
         }
     };
 }

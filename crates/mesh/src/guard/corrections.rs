@@ -17,21 +17,16 @@ pub enum HeldBack {
         "the sweep takes {taken} of {passing} passing instances of {service} out of rotation, more than MaxDeletePercent ({percent} %)"
     )]
     TooMany {
-        /// The service.
         service: String,
         /// How many passing instances the sweep takes.
         taken: usize,
         /// How many there are.
         passing: usize,
-        /// The limit.
         percent: u8,
     },
     /// The service has less than ten instances, and no other one passes.
     #[error("ECS contradicts its passing check, which stays because no other instance of {service} passes")]
-    LastPassing {
-        /// The service.
-        service: String,
-    },
+    LastPassing { service: String },
 }
 
 /// A service: its tenancy and name.

@@ -10,15 +10,13 @@ use super::{Alarm, MaxDeletePercent, TaskCounts};
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, ServiceInstance},
+    consul_ecs::service_behind,
     mark::HolderMark,
     plan::{Action, Observed, Planned},
     task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };
-
-/// The end of the name of a sidecar proxy's service.
-const SIDECAR_PROXY: &str = "-sidecar-proxy";
 
 /// What exceeds its share.
 pub(super) struct Shares<'a> {
@@ -147,7 +145,7 @@ impl<'a> Share<'a> {
     }
 
     fn holds(&self, instance: &ServiceInstance) -> bool {
-        self.rest.is_some() || self.services.contains_key(service(&instance.name))
+        self.rest.is_some() || self.services.contains_key(service_behind(&instance.name))
     }
 }
 
@@ -166,16 +164,11 @@ pub(super) fn service_of(token: &ListedToken, cluster: &ClusterArn) -> Option<Ho
     (mark.service.is_some() && cluster.is_named_by(&mark.cluster)).then_some(mark)
 }
 
-/// The service that an instance is of, or the proxy of.
-pub(super) fn service(name: &str) -> &str {
-    name.strip_suffix(SIDECAR_PROXY).unwrap_or(name)
-}
-
 /// The tasks of the cluster with entries in Consul, each with the service that an entry is of.
 fn entries<'a>(observed: &'a Observed, cluster: &'a ClusterArn) -> impl Iterator<Item = (&'a TaskId, Option<&'a str>)> {
     let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str());
     let of_agents = observed.agents.iter().flat_map(|agent| instances_of(agent, cluster));
-    let instances = on_the_node.chain(of_agents).map(|it| (&it.task, Some(service(&it.name))));
+    let instances = on_the_node.chain(of_agents).map(|it| (&it.task, Some(service_behind(&it.name))));
     let logins = observed.tokens.iter().filter_map(|token| Some((token.login.as_ref()?, services(token))));
     let logins = logins.filter(|(login, _)| cluster.is_named_by(&login.cluster));
     let logins = logins.flat_map(|(login, services)| services.into_iter().map(|service| (&login.task, service)));

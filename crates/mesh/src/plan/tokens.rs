@@ -84,9 +84,7 @@ fn marked<'a>(
 /// A token that no task requires, and that is too young to be hidden or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingToken {
-    /// Its holder.
     pub holder: TokenHolder,
-    /// Its accessor ID.
     pub accessor: AccessorId,
     /// Whether it is hidden next; otherwise it is deleted.
     pub is_shown: bool,

@@ -21,11 +21,8 @@ use crate::{
 /// A running task of the mesh, as ECS describes it.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskFacts<'a> {
-    /// Its cluster.
     pub cluster: &'a ClusterArn,
-    /// The task.
     pub task: &'a DescribedTask,
-    /// Its definition.
     pub definition: &'a TaskDefinition,
     /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
     pub is_enterprise: bool,
@@ -81,7 +78,6 @@ pub enum NotRepaired {
     /// Whether an operator wants it is not known.
     #[error("the tags of its ECS service could not be read")]
     ServiceUnread,
-    /// The same.
     #[error("the tags of its task definition could not be read")]
     DefinitionUnread,
 }
@@ -222,7 +218,6 @@ impl TaskFacts<'_> {
         json.ok_or_else(|| NotRepaired::NoConfiguration(registrar.name.clone()))
     }
 
-    /// The region, where the container has it.
     fn region(&self, registrar: &RegistrarContainer) -> Option<String> {
         let placement = &self.task.placement;
         let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(REGION_VARIABLE));

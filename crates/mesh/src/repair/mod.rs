@@ -7,7 +7,7 @@ use self::expected::container_of;
 use crate::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
-    consul_ecs::Registration,
+    consul_ecs::{Registration, service_behind},
     health::verdict,
     tenancy::{Tenancy, TenancyName},
 };
@@ -24,18 +24,14 @@ pub const REPAIR_TAG: &str = "ecs-mesh-controller/repair";
 /// A cluster's node in one partition, as a sweep read it.
 #[derive(Debug, Clone)]
 pub struct NodeReading {
-    /// The cluster.
     pub cluster: ClusterArn,
-    /// The partition.
     pub tenancy: Tenancy,
-    /// Whether the node exists.
     pub exists: bool,
     /// The services on it without a task's mark: the configuration of a task may replace its mark.
     pub others: Vec<OtherService>,
 }
 
 impl NodeReading {
-    /// A node that does not exist.
     pub fn missing(cluster: ClusterArn, tenancy: Tenancy) -> Self {
         Self { cluster, tenancy, exists: false, others: Vec::new() }
     }
@@ -51,7 +47,6 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty() && self.checks.is_empty()
     }
@@ -127,7 +122,7 @@ impl<'a> Catalog<'a> {
 /// The task's ID in the ID of an instance that consul-ecs has registered: `<name>-<task id>`, with `-sidecar-proxy` for a
 /// sidecar proxy.
 pub fn task_of(id: &str) -> &str {
-    let id = id.strip_suffix("-sidecar-proxy").unwrap_or(id);
+    let id = service_behind(id);
     id.rsplit_once('-').map_or(id, |(_, task)| task)
 }
 

@@ -61,7 +61,6 @@ prop_compose! {
     }
 }
 
-/// The state of a secret.
 #[derive(Debug, Clone, Copy)]
 enum SecretKind {
     Missing,
