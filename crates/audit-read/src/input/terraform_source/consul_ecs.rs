@@ -222,7 +222,7 @@ mod tests {
         let registry = "hashicorp/consul-ecs/aws//modules/mesh-task";
         assert_eq!(release(registry, Some("0.9.0")), Some((9, Some(0))));
         assert_eq!(release(registry, Some("= 0.7.1")), Some((7, Some(1))));
-        assert_eq!(release(registry, None), Some((10, None)));
+        assert_eq!(release(registry, None), Some((NEWEST.minor, None)));
         for source in [
             "github.com/hashicorp/terraform-aws-consul-ecs//modules/mesh-task?ref=v0.8.1",
             "git::https://github.com/hashicorp/terraform-aws-consul-ecs.git//modules/mesh-task?ref=v0.8.1&depth=1",
@@ -241,16 +241,17 @@ mod tests {
 
     #[test]
     fn constraints_select_the_newest_version() {
-        let select = |constraint| release("hashicorp/consul-ecs/aws//modules/gateway-task", Some(constraint));
+        let select = |constraint: &str| release("hashicorp/consul-ecs/aws//modules/gateway-task", Some(constraint));
         assert_eq!(select("~> 0.7.0"), Some((7, None)));
-        assert_eq!(select("~> 0.7"), Some((10, None)));
-        assert_eq!(select("~> 0.10"), Some((10, None)));
-        assert_eq!(select("0.10.1"), Some((10, Some(1))));
+        assert_eq!(select("~> 0.7"), Some((NEWEST.minor, None)));
+        assert_eq!(select("< 1.0.0"), Some((NEWEST.minor, None)));
+        assert_eq!(select(&format!("~> {NEWEST}")), Some((NEWEST.minor, None)));
+        assert_eq!(select(&format!("{NEWEST}.1")), Some((NEWEST.minor, Some(1))));
         assert_eq!(select("~> 0.9.0"), Some((9, None)));
         assert_eq!(select(">= 0.5, < 0.7"), Some((6, None)));
         assert_eq!(select("> 0.5.8, < 0.6"), Some((5, Some(9))));
         assert_eq!(select("1.0.0"), None);
-        assert_eq!(select("~> 0.11"), None);
+        assert_eq!(select(&format!("~> 0.{}", NEWEST.minor + 1)), None);
         assert_eq!(select("latest"), None);
     }
 }
