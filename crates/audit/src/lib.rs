@@ -54,9 +54,15 @@ pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Fin
 }
 
 fn run_rule(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out: &mut Vec<Finding>) {
+    let tasks = subjects.iter().filter(|subject| applies(rule.applies, subject));
     match rule.check {
+        Check::OncePerTask(check) => {
+            for subject in tasks {
+                out.extend(check(subject).map(|draft| Finding::in_definition(rule, subject.definition, draft)));
+            }
+        }
         Check::Task(check) => {
-            for subject in subjects.iter().filter(|subject| applies(rule.applies, subject)) {
+            for subject in tasks {
                 let mut findings = Findings::default();
                 check(subject, &mut findings);
                 let drafts = findings.into_drafts().into_iter();
@@ -66,6 +72,11 @@ fn run_rule(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources
         Check::Tasks(check) => check(subjects, resources, &mut |subject, draft| {
             out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
+        Check::OncePerResource(kinds, check) => {
+            for resource in kinds.iter().flat_map(|kind| resources.of(*kind)) {
+                out.extend(check(resources, resource).map(|draft| Finding::in_resource(rule, resource, draft)));
+            }
+        }
         Check::Resources(check) => check(resources, subjects, &mut |resource, draft| {
             out.push(Finding::in_resource(rule, resource, draft));
         }),

@@ -1,6 +1,6 @@
 //! What a rule is.
 
-use audit_read::app_mesh::{Resource, Resources};
+use audit_read::app_mesh::{Resource, ResourceKind, Resources};
 
 use super::{
     example::Example,
@@ -40,12 +40,25 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule that checks task definitions one by one.
+    /// A rule that finds at most one defect in a task definition.
+    pub const fn once_per_task(applies: Applies, check: fn(&Subject<'_>) -> Option<Draft>) -> Self {
+        Self::without_texts(applies, Check::OncePerTask(check))
+    }
+
+    /// A rule that finds any number of defects in a task definition.
     pub const fn of_task(applies: Applies, check: fn(&Subject<'_>, &mut Findings)) -> Self {
         Self::without_texts(applies, Check::Task(check))
     }
 
-    /// A rule that checks resources of App Mesh.
+    /// A rule that finds at most one defect in an App Mesh resource of these kinds.
+    pub const fn once_per_resource(
+        kinds: &'static [ResourceKind],
+        check: fn(&Resources, &Resource) -> Option<Draft>,
+    ) -> Self {
+        Self::without_texts(Applies::AppMeshResources, Check::OncePerResource(kinds, check))
+    }
+
+    /// A rule that checks all App Mesh resources of a run together.
     pub const fn of_resources(check: fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)) -> Self {
         Self::without_texts(Applies::AppMeshResources, Check::Resources(check))
     }
@@ -132,9 +145,13 @@ impl Applies {
 /// The function of a rule, by what it reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Check {
+    /// One task definition, for a single defect.
+    OncePerTask(fn(&Subject<'_>) -> Option<Draft>),
     /// One task definition.
     Task(fn(&Subject<'_>, &mut Findings)),
-    /// Resources of App Mesh, and the task definitions of the same run.
+    /// One resource of App Mesh of these kinds, among the others of the run.
+    OncePerResource(&'static [ResourceKind], fn(&Resources, &Resource) -> Option<Draft>),
+    /// All resources of App Mesh, and the task definitions of the same run.
     Resources(fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)),
     /// All task definitions of a run, and its resources of App Mesh.
     Tasks(fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)),

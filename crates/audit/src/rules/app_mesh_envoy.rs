@@ -1,54 +1,57 @@
-//! App Mesh: the container of Envoy.
+//! App Mesh: Envoy's container, the roles of its task, and the X-Ray daemon that takes its traces.
 
 use super::pages;
 use crate::{
     example::Base,
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule},
-    subject::{MeshResource, RESOURCE_VARIABLES, Release, Subject, image_of},
+    subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, Subject, image_of, is_observer, is_xray_daemon},
 };
-use audit_read::definition::{Container, Maybe, Text};
+use audit_read::{
+    app_mesh::ResourceKind,
+    definition::{Container, Maybe, Text},
+};
 
 pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule = Rule {
     id: "appmesh-envoy-essential",
     summary: "Envoy is essential",
     severity: Severity::Warning,
     is_fixable: true,
-    effect: "if Envoy stops, the task keeps running without any connections, and ECS does not replace it",
+    effect: "if Envoy stops, the task runs on without any connection, and ECS does not replace it",
     explanation: "\
-All traffic of the task is redirected to Envoy. If the container is not essential and stops, ECS considers the task as \
-running while all of its connections fail. If it is essential, ECS stops the task, and the service starts another one.",
+ECS redirects all traffic of the task to Envoy. If Envoy stops and is not essential, the task still counts as running \
+while all of its connections fail. If Envoy is essential, ECS replaces the task.",
     sources: &[pages::APP_MESH_ON_ECS],
     example: Some(Base::AppMesh.wrong("containerDefinitions[envoy].essential", "false", "true")),
-    ..Rule::of_task(Applies::AppMesh, check_envoy_essential)
+    ..Rule::once_per_task(Applies::AppMesh, check_envoy_essential)
 };
 
-fn check_envoy_essential(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
-    if envoy.is_essential() == Some(false) {
-        let message = format!("{} is not essential", envoy.label());
-        let draft = Draft::new(envoy.essential.span(), message, "set essential to true");
-        findings.add(draft.of(envoy).fix(Fix::set(&envoy.essential.place, true)));
-    }
+fn check_envoy_essential(subject: &Subject<'_>) -> Option<Draft> {
+    let envoy = subject.envoy().filter(|envoy| envoy.is_essential() == Some(false))?;
+    let draft =
+        Draft::new(envoy.essential.span(), format!("{} is not essential", envoy.label()), "set essential to true");
+    Some(draft.of(envoy).fix(Fix::set(&envoy.essential.place, true)))
 }
 
 pub(super) static APPMESH_ENVOY_HEALTH_CHECK: Rule = Rule {
     id: "appmesh-envoy-health-check",
     summary: "Envoy has a health check that requests its admin interface",
-    effect: "ECS cannot determine when Envoy has its configuration: apps that wait for it never start, and others start too early",
+    effect: "ECS cannot tell when Envoy is ready: apps that wait for Envoy never start, others start too early",
     explanation: "\
-Envoy is ready when it has got its configuration from App Mesh. Then the state at `http://localhost:9901/server_info` \
-of its admin interface is `LIVE`. The port is 9901 unless `ENVOY_ADMIN_ACCESS_PORT` sets another one. A check of any \
-other port checks something else. A virtual gateway, for which no container of the task waits, does not need a health \
-check.",
+Envoy is ready when it has its configuration from App Mesh. Then `http://localhost:9901/server_info` of its admin \
+interface reports the state `LIVE`. `ENVOY_ADMIN_ACCESS_PORT` changes the port. A virtual gateway needs no health check, \
+because no container waits for it.",
     sources: &[pages::APP_MESH_ON_ECS, pages::APP_MESH_ENVOY_VARIABLES],
-    example: Some(Base::AppMesh.missing("containerDefinitions[envoy].healthCheck", r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"], "interval": 5 }"#)),
-    ..Rule::of_task(Applies::AppMesh, check_envoy_health_check)
+    example: Some(Base::AppMesh.missing(
+        "containerDefinitions[envoy].healthCheck",
+        r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep -q LIVE"], "interval": 5 }"#,
+    )),
+    ..Rule::once_per_task(Applies::AppMesh, check_envoy_health_check)
 };
 
-fn check_envoy_health_check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh) = subject.app_mesh.as_ref() else { return };
-    let Some(envoy) = mesh.envoy else { return };
+fn check_envoy_health_check(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh = subject.app_mesh.as_ref()?;
+    let envoy = mesh.envoy?;
     let label = envoy.label();
     let command = envoy.health_check.known().and_then(|check| check.command.texts());
     let message = match (envoy.has_health_check(), command, admin_port(envoy)) {
@@ -56,10 +59,10 @@ fn check_envoy_health_check(subject: &Subject<'_>, findings: &mut Findings) {
         (Some(true), Some(words), Some(port)) if requests_elsewhere(&words.join(" "), port) => {
             format!("the health check of {label} does not request Envoy's admin interface on port {port}")
         }
-        _ => return,
+        _ => return None,
     };
     let help = "check that the state at http://localhost:9901/server_info is LIVE";
-    findings.add(Draft::new(envoy.health_check.span(), message, help).of(envoy));
+    Some(Draft::new(envoy.health_check.span(), message, help).of(envoy))
 }
 
 fn admin_port(envoy: &Container) -> Option<&str> {
@@ -70,8 +73,8 @@ fn admin_port(envoy: &Container) -> Option<&str> {
     }
 }
 
-/// Whether a command certainly makes a network request, but not to the admin interface. Another program of the image
-/// may do anything.
+/// Whether a command certainly makes a network request, but not to the admin interface. Any other program of the image
+/// may request it.
 fn requests_elsewhere(command: &str, port: &str) -> bool {
     let programs = ["curl", "wget", "nc"];
     let makes_request = command.split([' ', '/', ';', '|', '&']).any(|word| programs.contains(&word));
@@ -94,42 +97,34 @@ pub(super) static APPMESH_ENVOY_IMAGE: Rule = Rule {
     id: "appmesh-envoy-image",
     summary: "Envoy has App Mesh's own image, from the region's account",
     is_fixable: true,
-    effect: "the image cannot be pulled, or contains an Envoy that cannot get its configuration from App Mesh",
+    effect: "ECS cannot pull the image, or its Envoy cannot get its configuration from App Mesh",
     explanation: "\
-App Mesh needs a special Envoy: `aws-appmesh-envoy` signs its requests to the control plane with the credentials of \
-the task, which the Envoy project's image does not. AWS publishes it in the public gallery \
-(`public.ecr.aws/appmesh/aws-appmesh-envoy`) and in a private registry of each region: in the account 840364872350, \
-except for me-south-1, ap-east-1, ap-southeast-3, eu-south-1, il-central-1 and af-south-1, which have other accounts. \
-A copy in your own registry is allowed.",
+App Mesh needs its own Envoy: `aws-appmesh-envoy` signs requests to the control plane with the credentials of the task, \
+which the Envoy project's image does not. AWS publishes it as `public.ecr.aws/appmesh/aws-appmesh-envoy` and in a private \
+registry of each region: in the account 840364872350, except in me-south-1, ap-east-1, ap-southeast-3, eu-south-1, \
+il-central-1 and af-south-1. A copy in your own registry is allowed.",
     sources: &[pages::APP_MESH_ENVOY_IMAGE],
     example: Some(Base::AppMesh.wrong(
         "containerDefinitions[envoy].image",
         r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
         r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
     )),
-    ..Rule::of_task(Applies::AppMesh, check_envoy_image)
+    ..Rule::once_per_task(Applies::AppMesh, check_envoy_image)
 };
 
-fn check_envoy_image(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
-    let Some(image) = envoy.image.known().map(Text::head) else { return };
-    let label = envoy.label();
-    let draft = if is_upstream(image) {
+fn check_envoy_image(subject: &Subject<'_>) -> Option<Draft> {
+    let envoy = subject.envoy()?;
+    let image = envoy.image.known().map(Text::head)?;
+    if is_upstream(image) {
+        let message = format!("{} has the Envoy project's image, which App Mesh cannot configure", envoy.label());
         let help = "use public.ecr.aws/appmesh/aws-appmesh-envoy, v1.17.2.0-prod or newer";
-        Draft::new(
-            envoy.image.span(),
-            format!("{label} is the Envoy project's image, which App Mesh cannot configure"),
-            help,
-        )
-    } else if let Some((account, region, expected)) = wrong_account(image) {
-        let message = format!("the account {account} has no Envoy image in {region}");
-        let fix = envoy.image.text().map(|image| image.replacen(account, expected, 1));
-        let fix = fix.and_then(|image| Fix::set(&envoy.image.place, image));
-        Draft::new(envoy.image.span(), message, format!("in {region}, the account is {expected}")).fix(fix)
-    } else {
-        return;
-    };
-    findings.add(draft.of(envoy));
+        return Some(Draft::new(envoy.image.span(), message, help).of(envoy));
+    }
+    let (account, region, expected) = wrong_account(image)?;
+    let message = format!("account {account} has no Envoy image in {region}");
+    let fixed = envoy.image.text().map(|image| image.replacen(account, expected, 1));
+    let draft = Draft::new(envoy.image.span(), message, format!("use account {expected} in {region}"));
+    Some(draft.of(envoy).fix(fixed.and_then(|image| Fix::set(&envoy.image.place, image))))
 }
 
 fn is_upstream(image: &str) -> bool {
@@ -152,40 +147,36 @@ fn wrong_account(image: &str) -> Option<(&str, &str, &'static str)> {
 pub(super) static APPMESH_ENVOY_RESOURCE: Rule = Rule {
     id: "appmesh-envoy-resource",
     summary: "Envoy has the name of its virtual node or gateway",
-    effect: "App Mesh has no configuration for it, and Envoy never becomes healthy",
+    effect: "App Mesh has no configuration for Envoy, which never becomes healthy",
     explanation: "\
-Envoy requests the configuration of one resource of a mesh. Its name is `mesh/<mesh>/virtualNode/<node>`, \
-`mesh/<mesh>/virtualGateway/<gateway>` or the full ARN of either. It is case-sensitive. Routers, routes and services \
-have no Envoy.",
+Envoy requests the configuration of one resource of a mesh: `mesh/<mesh>/virtualNode/<node>`, \
+`mesh/<mesh>/virtualGateway/<gateway>`, or the full ARN of either. The name is case-sensitive. Routers, routes and \
+services have no Envoy.",
     sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ON_ECS],
     example: Some(Base::AppMesh.wrong(
         "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
         r#""shop/orders""#,
         r#""mesh/shop/virtualNode/orders""#,
     )),
-    ..Rule::of_task(Applies::AppMesh, check_envoy_resource)
+    ..Rule::once_per_task(Applies::AppMesh, check_envoy_resource)
 };
 
-fn check_envoy_resource(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh) = subject.app_mesh.as_ref() else { return };
-    let Some(envoy) = mesh.envoy else { return };
-    let is_absent =
-        |name: &str| matches!(envoy.variable(name), Maybe::Absent) && matches!(envoy.secret(name), Maybe::Absent);
-    let (span, message) = match mesh.resource_variable() {
-        Some(variable) => {
-            if variable.value.text().is_none_or(|value| MeshResource::parse(value).is_some()) {
-                return;
-            }
+fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
+    let envoy = subject.envoy()?;
+    let is_absent = |name: &&str| matches!(envoy.environment_has(name), Maybe::Absent);
+    let (span, message) = match subject.app_mesh.as_ref().and_then(AppMeshTask::resource_variable) {
+        Some(variable) if MeshResource::parse(variable.value.text()?).is_none() => {
             let name = variable.name.text().unwrap_or_default();
             (variable.value.span(), format!("{name} is not the name of a virtual node or gateway"))
         }
-        None if RESOURCE_VARIABLES.iter().all(|name| is_absent(name)) => {
-            (envoy.environment.place.span, format!("{} has no name of a virtual node or gateway", envoy.label()))
+        None if RESOURCE_VARIABLES.iter().all(is_absent) => {
+            let message = format!("{} has no name of a virtual node or gateway", envoy.label());
+            (envoy.environment.place.span, message)
         }
-        None => return,
+        _ => return None,
     };
     let help = "set APPMESH_RESOURCE_ARN to mesh/<mesh>/virtualNode/<node>, or to the full ARN";
-    findings.add(Draft::new(span, message, help).of(envoy));
+    Some(Draft::new(span, message, help).of(envoy))
 }
 
 /// The variable since v1.15.0.
@@ -197,32 +188,37 @@ pub(super) static APPMESH_ENVOY_VARIABLE: Rule = Rule {
     id: "appmesh-envoy-variable",
     summary: "the name of Envoy's resource is in the variable that its version reads",
     is_fixable: true,
-    effect: "Envoy does not read the variable and gets no configuration, so that it never becomes healthy",
+    effect: "Envoy ignores the variable, gets no configuration, and never becomes healthy",
     explanation: "\
-Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images \
-also read the old variable, but only for a virtual node: a virtual gateway needs the new one.",
+Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images also \
+read the old variable, but only for a virtual node: a virtual gateway needs the new one.",
     sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ENVOY_IMAGE],
     example: Some(Base::AppMeshGateway.wrong(
         "containerDefinitions[envoy].environment[0].name",
         r#""APPMESH_VIRTUAL_NODE_NAME""#,
         r#""APPMESH_RESOURCE_ARN""#,
     )),
-    ..Rule::of_task(Applies::AppMesh, check_envoy_variable)
+    ..Rule::once_per_task(Applies::AppMesh, check_envoy_variable)
 };
 
-fn check_envoy_variable(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh) = subject.app_mesh.as_ref() else { return };
-    let (Some(envoy), Some(variable)) = (mesh.envoy, mesh.resource_variable()) else { return };
-    let version = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy").and_then(|image| image.version());
-    if let Some(version) = version.filter(|version| ignores_its_variable(envoy, *version)) {
+fn check_envoy_variable(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh = subject.app_mesh.as_ref()?;
+    let (envoy, variable) = (mesh.envoy?, mesh.resource_variable()?);
+    if let Some(version) = app_mesh_version(envoy).filter(|version| ignores_its_variable(envoy, *version)) {
         let message = format!("{} has version {version}, which does not read {NEW}", envoy.label());
         let draft = Draft::new(variable.name.span(), message, "use the image v1.17.2.0-prod or newer").of(envoy);
-        findings.add(draft.note(envoy.image.span(), "the image"));
-    } else if mesh.is_gateway && variable.name.text() == Some(OLD) {
-        let message = format!("{} has a virtual gateway in {OLD}, which is for virtual nodes", envoy.label());
-        let draft = Draft::new(variable.name.span(), message, format!("rename the variable to {NEW}"));
-        findings.add(draft.of(envoy).fix(Fix::set(&variable.name.place, NEW)));
+        return Some(draft.note(envoy.image.span(), "the image"));
     }
+    (mesh.is_gateway && variable.name.text() == Some(OLD)).then(|| {
+        let message = format!("{} has a virtual gateway in {OLD}, which is only for virtual nodes", envoy.label());
+        let draft = Draft::new(variable.name.span(), message, format!("rename the variable to {NEW}"));
+        draft.of(envoy).fix(Fix::set(&variable.name.place, NEW))
+    })
+}
+
+/// The version of an image of App Mesh's Envoy.
+fn app_mesh_version(envoy: &Container) -> Option<Release> {
+    image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy")?.version()
 }
 
 /// Whether an image of this version does not read the variable that is set.
@@ -237,9 +233,8 @@ pub(super) static APPMESH_ENVOY_VERSION: Rule = Rule {
     severity: Severity::Warning,
     effect: "App Mesh accepts no new Envoy of this version; an existing one lacks years of security fixes",
     explanation: "\
-Since 2023-06-30, App Mesh is compatible with Envoy images from v1.17.2.0-prod on. Meshes that had used an older one \
-before that day could keep it. Images from 1.15 on read `APPMESH_RESOURCE_ARN`, and those from 1.17 on use only \
-version 3 of Envoy's API.",
+Since 2023-06-30, App Mesh accepts Envoy images from v1.17.2.0-prod on. Only meshes that used an older one before that \
+day could keep it. Images from 1.17 on use only version 3 of Envoy's API.",
     sources: &[
         pages::APP_MESH_ENVOY_IMAGE,
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/1.17-migration.html",
@@ -256,18 +251,216 @@ version 3 of Envoy's API.",
                 "\"APPMESH_VIRTUAL_NODE_NAME\"",
             )]),
     ),
-    ..Rule::of_task(Applies::AppMesh, check_envoy_version)
+    ..Rule::once_per_task(Applies::AppMesh, check_envoy_version)
 };
 
-fn check_envoy_version(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
-    let Some(image) = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy") else { return };
-    let Some(version) = image.version().filter(|version| *version < Release::new(1, 17, 2)) else { return };
-    // That rule is more specific, and has the same fix.
+fn check_envoy_version(subject: &Subject<'_>) -> Option<Draft> {
+    let envoy = subject.envoy()?;
+    let version = app_mesh_version(envoy).filter(|version| *version < Release::new(1, 17, 2))?;
+    // `appmesh-envoy-variable` reports this, and has the same fix.
     if ignores_its_variable(envoy, version) {
-        return;
+        return None;
     }
-    let message = format!("{} is {}", envoy.label(), image.tag.unwrap_or_default());
+    let tag = image_of(envoy).and_then(|image| image.tag).unwrap_or_default();
     let help = "use v1.17.2.0-prod or newer, and set APPMESH_RESOURCE_ARN to the virtual node";
-    findings.add(Draft::new(envoy.image.span(), message, help).of(envoy));
+    Some(Draft::new(envoy.image.span(), format!("{} has the image {tag}", envoy.label()), help).of(envoy))
+}
+
+const TRACING: &str = "ENABLE_ENVOY_XRAY_TRACING";
+
+pub(super) static APPMESH_XRAY_DAEMON: Rule = Rule {
+    id: "appmesh-xray-daemon",
+    summary: "a task whose Envoy sends traces has an X-Ray daemon",
+    severity: Severity::Warning,
+    effect: "Envoy sends its traces to UDP port 2000 of the task, which is closed, and they are lost",
+    explanation: "\
+With `ENABLE_ENVOY_XRAY_TRACING`, Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
+collector with the same protocol, must run in the task to forward them.",
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
+    example: Some(Base::AppMesh.missing(
+        "containerDefinitions[xray-daemon]",
+        r#"{ "name": "xray-daemon", "image": "amazon/aws-xray-daemon", "user": "1337", "portMappings": [{ "containerPort": 2000, "protocol": "udp" }] }"#,
+    )),
+    ..Rule::once_per_task(Applies::AppMesh, check_xray_daemon)
+};
+
+fn check_xray_daemon(subject: &Subject<'_>) -> Option<Draft> {
+    let envoy = subject.envoy()?;
+    let Maybe::Known(tracing) = envoy.variable(TRACING) else { return None };
+    let is_on = matches!(tracing.value.text(), Some("1" | "true"));
+    let is_elsewhere = !matches!(envoy.variable("XRAY_DAEMON_PORT"), Maybe::Absent);
+    (is_on && !is_elsewhere && subject.definition.containers.lacks(may_take_traces)).then(|| {
+        let message = format!("{} sends traces, but no container listens on UDP port 2000", envoy.label());
+        let help = "add a container with amazon/aws-xray-daemon and the port mapping 2000/udp, or remove the variable";
+        Draft::new(tracing.place.span, message, help).of(envoy)
+    })
+}
+
+fn may_take_traces(container: &Container) -> bool {
+    let collectors = ["xray", "otel", "cloudwatch-agent"];
+    let image = container.image.known();
+    let is_collector =
+        image.is_none_or(|image| image.tail().is_empty() || collectors.iter().any(|name| image.mentions(name)));
+    let mappings = &container.port_mappings;
+    is_collector
+        || !mappings.is_complete
+        || mappings.items.iter().any(|it| it.container_port.or(2000) == Some(2000) || it.container_port.is_unknown())
+}
+
+pub(super) static APPMESH_XRAY_TRACING: Rule = Rule {
+    id: "appmesh-xray-tracing",
+    summary: "in a task with an X-Ray daemon, Envoy sends traces",
+    severity: Severity::Info,
+    effect: "the daemon runs, but gets no traces from Envoy",
+    explanation: "\
+The X-Ray daemon only forwards what it receives. Envoy sends segments if `ENABLE_ENVOY_XRAY_TRACING` is `1`. Ignore this \
+finding if only the app sends traces, with X-Ray's SDK.",
+    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
+    example: Some(Base::AppMesh.missing(
+        "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
+        r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#,
+    )),
+    ..Rule::once_per_task(Applies::AppMesh, check_xray_tracing)
+};
+
+fn check_xray_tracing(subject: &Subject<'_>) -> Option<Draft> {
+    let envoy = subject.envoy()?;
+    let daemon = subject.definition.containers.items.iter().find(|it| is_xray_daemon(it))?;
+    let is_off = match envoy.variable(TRACING) {
+        Maybe::Known(variable) => matches!(variable.value.text(), Some("0" | "false" | "")),
+        Maybe::Absent => true,
+        Maybe::Unknown => false,
+    };
+    is_off.then(|| {
+        let message = format!("{} waits for traces, but {} sends none", daemon.label(), envoy.label());
+        let help = "set ENABLE_ENVOY_XRAY_TRACING to 1 on the Envoy container, or remove the daemon";
+        Draft::new(daemon.span(), message, help).of(daemon)
+    })
+}
+
+pub(super) static APPMESH_XRAY_USER: Rule = Rule {
+    id: "appmesh-xray-user",
+    summary: "the X-Ray daemon runs as the user whose traffic is not redirected",
+    severity: Severity::Warning,
+    is_fixable: true,
+    effect: "the daemon's traffic to X-Ray is redirected to Envoy, which drops it if the mesh allows no egress",
+    explanation: "\
+The daemon's traffic to X-Ray is not part of the mesh. As the user in `IgnoredUID`, the daemon bypasses Envoy. As another \
+user, its connections go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, any other counts them as \
+traffic of the app.",
+    sources: &[pages::APP_MESH_ON_ECS],
+    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon].user", r#""1337""#)),
+    ..Rule::of_task(Applies::AppMesh, check_xray_user)
+};
+
+fn check_xray_user(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
+    let Maybe::Known(property) = proxy.property("IgnoredUID") else { return };
+    // If Envoy itself runs as another user, only `appmesh-ignored-user` reports that.
+    let Some(ignored) = property.value.text().filter(|ignored| uid(envoy) == Some(ignored)) else { return };
+    for daemon in subject.definition.containers.items.iter().filter(|it| is_xray_daemon(it)) {
+        let label = daemon.label();
+        let message = match uid(daemon) {
+            Some(user) if user != ignored => format!("{label} runs as user {user}, but IgnoredUID is {ignored}"),
+            None if daemon.user.is_absent() => format!("{label} sets no user, but IgnoredUID is {ignored}"),
+            _ => continue,
+        };
+        let draft = Draft::new(daemon.user.span(), message, format!("set user of {label} to {ignored}"));
+        findings.add(draft.of(daemon).fix(Fix::set(&daemon.user.place, ignored)));
+    }
+}
+
+fn uid(container: &Container) -> Option<&str> {
+    container.user.text()?.split(':').next()
+}
+
+pub(super) static APPMESH_EXECUTION_ROLE: Rule = Rule {
+    id: "appmesh-execution-role",
+    summary: "a task on Fargate with App Mesh's private registry has an execution role",
+    effect: "ECS cannot pull the Envoy image, and the task stops with CannotPullContainerError",
+    explanation: "\
+A private registry of Amazon ECR requires credentials. On EC2, they come from the role of the instance; on Fargate, from \
+the task execution role, with the managed policy `AmazonECSTaskExecutionRolePolicy` or one for the repository.",
+    sources: &[pages::APP_MESH_ENVOY_IMAGE, pages::ECS_EXECUTION_ROLE],
+    example: Some(Base::AppMesh.missing("executionRoleArn", r#""arn:aws:iam::123456789012:role/orders-execution""#)),
+    ..Rule::once_per_task(Applies::AppMesh, check_execution_role)
+};
+
+fn check_execution_role(subject: &Subject<'_>) -> Option<Draft> {
+    let definition = subject.definition;
+    let envoy = subject.envoy()?;
+    let is_private = envoy.image.known().is_some_and(|image| image.mentions(".dkr.ecr."));
+    // Secrets require the role as well: `ecs-secrets-execution-role` reports that.
+    let has_secrets = definition.containers.items.iter().any(|container| !container.secrets.items.is_empty());
+    let is_needed = is_private && !has_secrets && definition.runs_on_fargate();
+    (is_needed && definition.execution_role.is_absent()).then(|| {
+        let message =
+            format!("{} has an image of a private registry, but the task has no execution role", envoy.label());
+        let help =
+            "set executionRoleArn to a role with AmazonECSTaskExecutionRolePolicy, or use the image of public.ecr.aws";
+        let draft = Draft::new(definition.execution_role.span(), message, help);
+        draft.of(envoy).note(envoy.image.span(), "the image")
+    })
+}
+
+pub(super) static APPMESH_TASK_ROLE: Rule = Rule {
+    id: "appmesh-task-role",
+    summary: "a task on Fargate has a task role",
+    effect: "Envoy has no credentials to sign its requests to App Mesh, and never becomes healthy",
+    explanation: "\
+Envoy signs its requests to App Mesh. On EC2, it may use the role of the instance; on Fargate, the definition needs a \
+task role. With proxy authorization, the role needs `appmesh:StreamAggregatedResources` for the virtual node or gateway.",
+    sources: &[
+        pages::APP_MESH_ON_ECS,
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/proxy-authorization.html",
+    ],
+    example: Some(Base::AppMesh.missing("taskRoleArn", r#""arn:aws:iam::123456789012:role/orders-task""#)),
+    ..Rule::once_per_task(Applies::AppMesh, check_task_role)
+};
+
+fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
+    let role = &subject.definition.task_role;
+    let message = "the definition runs on Fargate, but has no task role";
+    (role.is_absent() && subject.definition.runs_on_fargate())
+        .then(|| Draft::new(role.span(), message, "set taskRoleArn to a role that ECS tasks may assume"))
+}
+
+pub(super) static APPMESH_GATEWAY_MIXED: Rule = Rule {
+    id: "appmesh-gateway-mixed",
+    summary: "a virtual gateway runs in a separate task",
+    effect: "the traffic of the app is redirected to a gateway's Envoy, which has no configuration for the app",
+    explanation: "\
+The Envoy of a virtual gateway accepts requests from outside on its own listeners and forwards them into the mesh. Its \
+task needs no proxy configuration, and an app in the same task is not in the mesh. An app needs its own Envoy, for its \
+virtual node.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_gateways.html",
+        pages::ECS_PROXY_CONFIGURATION,
+    ],
+    example: Some(Base::AppMesh.wrong(
+        "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+        r#""mesh/shop/virtualGateway/ingress""#,
+        r#""mesh/shop/virtualNode/orders""#,
+    )),
+    ..Rule::once_per_task(Applies::AppMesh, check_gateway_mixed)
+};
+
+fn check_gateway_mixed(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh = subject.app_mesh.as_ref()?;
+    mesh.resource().filter(|resource| resource.kind == ResourceKind::VirtualGateway)?;
+    let (envoy, variable) = mesh.envoy.zip(mesh.resource_variable())?;
+    let label = envoy.label();
+    if mesh.proxy.is_some() {
+        let message = format!("{label} represents a virtual gateway, but ECS redirects traffic to it");
+        let help = "set a virtual node, or remove the proxyConfiguration and the app";
+        let draft = Draft::new(variable.value.span(), message, help).of(envoy);
+        return Some(draft.note(subject.definition.proxy.span(), "redirects the traffic of the task"));
+    }
+    let has_port = |app: &&&Container| {
+        app.is_essential() == Some(true) && !app.port_mappings.items.is_empty() && !is_observer(app)
+    };
+    let app = mesh.apps.iter().find(has_port)?;
+    let message = format!("{} runs in the task of virtual gateway {label}, outside of the mesh", app.label());
+    let help = "move the app to a separate task, with an Envoy for its virtual node";
+    Some(Draft::new(app.span(), message, help).of(app))
 }

@@ -1,17 +1,17 @@
-//! App Mesh: the proxy configuration.
+//! App Mesh: the proxy configuration, and the app whose traffic ECS redirects.
 
 use serde_json::json;
 
 use super::pages;
 use crate::{
     example::Base,
-    finding::{Draft, Findings, Fix},
+    finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule},
-    subject::{AppMeshTask, Subject, is_xray_daemon},
+    subject::{AppMeshTask, Subject, is_observer, is_xray_daemon, workloads},
 };
 use audit_read::{
     app_mesh::ResourceKind,
-    definition::{Container, Maybe, ProxyConfiguration, Tag, TaskDefinition},
+    definition::{Container, Maybe, PortMapping, ProxyConfiguration, Tag, TaskDefinition},
 };
 
 pub(super) static APPMESH_APP_PORTS: Rule = Rule {
@@ -19,97 +19,98 @@ pub(super) static APPMESH_APP_PORTS: Rule = Rule {
     summary: "AppPorts lists the ports of the app",
     effect: "ECS refuses the definition, or no incoming connection goes through Envoy",
     explanation: "\
-`AppPorts` contains the ports of the app whose incoming connections are redirected to Envoy, separated by commas. ECS \
+`AppPorts` lists the ports of the app whose incoming connections ECS redirects to Envoy, separated by commas. ECS \
 requires it.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
     example: Some(
         Base::AppMesh.missing("proxyConfiguration.properties[AppPorts]", r#"{ "name": "AppPorts", "value": "9080" }"#),
     ),
-    ..Rule::of_task(Applies::AppMesh, check_app_ports)
+    ..Rule::once_per_task(Applies::AppMesh, check_app_ports)
 };
 
-fn check_app_ports(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
+fn check_app_ports(subject: &Subject<'_>) -> Option<Draft> {
+    let proxy = subject.proxy_configuration()?;
     let (span, message) = match (proxy.property("AppPorts"), proxy.items("AppPorts")) {
         (Maybe::Absent, _) => (proxy.properties.place.span, "the property AppPorts is missing".to_owned()),
         (Maybe::Known(property), Some(items)) if items.is_empty() => {
             (property.value.span(), "AppPorts lists no port".to_owned())
         }
-        (Maybe::Known(property), Some(items)) if proxy.ports("AppPorts").is_none() => {
-            (property.value.span(), format!("AppPorts is {}, which is not a list of ports", items.join(",")))
-        }
-        _ => return,
+        _ => return no_list_of_ports(proxy, "AppPorts"),
     };
-    findings.add(Draft::new(span, message, "set AppPorts to the ports that the app listens on, separated by commas"));
+    Some(Draft::new(span, message, "set AppPorts to the ports that the app listens on, separated by commas"))
 }
 
-/// The endpoint of task metadata and credentials, and the one of instance metadata.
-const ENDPOINTS: [&str; 2] = ["169.254.170.2", "169.254.169.254"];
+/// Reports a property that must be a list of ports and is not.
+fn no_list_of_ports(proxy: &ProxyConfiguration, name: &str) -> Option<Draft> {
+    let Maybe::Known(property) = proxy.property(name) else { return None };
+    let items = proxy.items(name).filter(|_| proxy.ports(name).is_none())?;
+    let message = format!("{name} is {}, which is not a list of ports", items.join(","));
+    Some(Draft::new(property.value.span(), message, "use ports from 1 to 65535, separated by commas"))
+}
 
 pub(super) static APPMESH_EGRESS_IGNORED_IPS: Rule = Rule {
     id: "appmesh-egress-ignored-ips",
     summary: "traffic to the metadata endpoints is not redirected",
     is_fixable: true,
-    effect: "Envoy and the app get no credentials and no task metadata, and Envoy cannot fetch its configuration",
+    effect: "Envoy and the app get no credentials and no task metadata, and Envoy gets no configuration",
     explanation: "\
-169.254.170.2 is the endpoint of the task role's credentials and the task metadata, 169.254.169.254 is the metadata \
-service of the instance. Neither is part of the mesh: Envoy cannot forward connections to them. Both have to be in \
+169.254.170.2 is the endpoint of the task role's credentials and of the task metadata, 169.254.169.254 the metadata \
+service of the instance. Neither is in the mesh, so Envoy cannot forward connections to them. Add both to \
 `EgressIgnoredIPs`.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
     example: Some(Base::AppMesh.missing(
         "proxyConfiguration.properties[EgressIgnoredIPs]",
         r#"{ "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }"#,
     )),
-    ..Rule::of_task(Applies::AppMesh, check_egress_ignored_ips)
+    ..Rule::once_per_task(Applies::AppMesh, check_egress_ignored_ips)
 };
 
-fn check_egress_ignored_ips(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
-    let property = proxy.property("EgressIgnoredIPs");
-    let (listed, span) = match (&property, proxy.items("EgressIgnoredIPs")) {
-        (Maybe::Known(property), Some(items)) => (items, property.value.span()),
-        (Maybe::Absent, _) => (Vec::new(), proxy.properties.place.span),
-        _ => return,
+fn check_egress_ignored_ips(subject: &Subject<'_>) -> Option<Draft> {
+    let proxy = subject.proxy_configuration()?;
+    let listed = match proxy.property("EgressIgnoredIPs") {
+        Maybe::Absent => Vec::new(),
+        _ => proxy.items("EgressIgnoredIPs")?,
     };
-    // A range may contain them.
-    let missing: Vec<&str> = ENDPOINTS.into_iter().filter(|endpoint| !listed.contains(endpoint)).collect();
+    let missing = ["169.254.170.2", "169.254.169.254"].into_iter().filter(|endpoint| !listed.contains(endpoint));
+    let missing: Vec<&str> = missing.collect();
+    // A range may contain the endpoints.
     if missing.is_empty() || listed.iter().any(|item| item.contains('/')) {
-        return;
+        return None;
     }
-    let all: Vec<&str> = listed.into_iter().chain(missing.iter().copied()).collect();
-    let all = all.join(",");
-    let fix = match property {
-        Maybe::Known(property) => Fix::set(&property.value.place, all.as_str()),
-        _ => Fix::append(&proxy.properties, json!({ "name": "EgressIgnoredIPs", "value": all })),
-    };
+    let all = [listed, missing.clone()].concat().join(",");
     let message = format!("EgressIgnoredIPs lacks {}", missing.join(" and "));
-    findings.add(Draft::new(span, message, format!("set EgressIgnoredIPs to {all}")).fix(fix));
+    Some(property(proxy, "EgressIgnoredIPs", &all, message))
+}
+
+/// Reports a wrong or missing property, with the fix that sets it.
+fn property(proxy: &ProxyConfiguration, name: &str, correct: &str, message: String) -> Draft {
+    let (span, fix) = if let Maybe::Known(property) = proxy.property(name) {
+        (property.value.span(), Fix::set(&property.value.place, correct))
+    } else {
+        let property = json!({ "name": name, "value": correct });
+        (proxy.properties.place.span, Fix::append(&proxy.properties, property))
+    };
+    Draft::new(span, message, format!("set {name} to {correct}")).fix(fix)
 }
 
 pub(super) static APPMESH_EGRESS_IGNORED_PORTS: Rule = Rule {
     id: "appmesh-egress-ignored-ports",
     summary: "EgressIgnoredPorts is a list of ports",
-    effect: "the redirection cannot be set up, and the task fails to start",
+    effect: "ECS cannot set up the redirection, and the task fails to start",
     explanation: "\
-`EgressIgnoredPorts` contains the destination ports of connections that bypass Envoy, separated by commas, such as \
-`22` or `5432,6379`. It may be empty. Names of services and ranges are invalid.",
+`EgressIgnoredPorts` lists the destination ports of connections that bypass Envoy, separated by commas, such as \
+`5432,6379`. It may be empty. Names of services and ranges are invalid.",
     sources: &[pages::ECS_PROXY_CONFIGURATION],
     example: Some(Base::AppMesh.wrong(
         "proxyConfiguration.properties[EgressIgnoredPorts]",
         r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#,
         r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#,
     )),
-    ..Rule::of_task(Applies::AppMesh, check_egress_ignored_ports)
+    ..Rule::once_per_task(Applies::AppMesh, check_egress_ignored_ports)
 };
 
-fn check_egress_ignored_ports(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
-    let Maybe::Known(property) = proxy.property("EgressIgnoredPorts") else { return };
-    let Some(items) = proxy.items("EgressIgnoredPorts") else { return };
-    if proxy.ports("EgressIgnoredPorts").is_none() {
-        let message = format!("EgressIgnoredPorts is {}, which is not a list of ports", items.join(","));
-        findings.add(Draft::new(property.value.span(), message, "use ports from 1 to 65535, separated by commas"));
-    }
+fn check_egress_ignored_ports(subject: &Subject<'_>) -> Option<Draft> {
+    no_list_of_ports(subject.proxy_configuration()?, "EgressIgnoredPorts")
 }
 
 pub(super) static APPMESH_IGNORED_USER: Rule = Rule {
@@ -118,27 +119,27 @@ pub(super) static APPMESH_IGNORED_USER: Rule = Rule {
     is_fixable: true,
     effect: "Envoy's own traffic is redirected to Envoy again, and no connection leaves the task",
     explanation: "\
-Envoy's own traffic must not be redirected. `IgnoredUID` is the user whose traffic is excluded, and has to be the \
-number in `user` of the Envoy container; the examples use 1337. `IgnoredGID` does the same with a group.",
+Envoy's own traffic must not be redirected. ECS excludes the traffic of the user in `IgnoredUID`, which must be the \
+`user` of the Envoy container; the examples use 1337. `IgnoredGID` does the same with a group.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
     example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[IgnoredUID].value", r#""1338""#, r#""1337""#)),
-    ..Rule::of_task(Applies::AppMesh, check_ignored_user)
+    ..Rule::once_per_task(Applies::AppMesh, check_ignored_user)
 };
 
-fn check_ignored_user(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
+fn check_ignored_user(subject: &Subject<'_>) -> Option<Draft> {
+    let (proxy, envoy) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied)?;
     match (value(proxy, "IgnoredUID"), value(proxy, "IgnoredGID")) {
-        (Maybe::Known(uid), _) => by_user(subject.definition, envoy, uid, findings),
-        (Maybe::Absent, Maybe::Known(gid)) => by_group(envoy, gid, findings),
+        (Maybe::Known(uid), _) => by_user(subject.definition, envoy, uid),
+        (Maybe::Absent, Maybe::Known(gid)) => by_group(envoy, gid),
         (Maybe::Absent, Maybe::Absent) => {
-            let user = envoy.user.text().filter(|user| can_be_let_out(user));
+            let user = envoy.user.text().filter(|user| can_bypass_envoy(user));
             let fix =
                 user.and_then(|user| Fix::append(&proxy.properties, json!({ "name": "IgnoredUID", "value": user })));
-            let message = format!("neither IgnoredUID nor IgnoredGID lets {} out", envoy.label());
+            let message = format!("neither IgnoredUID nor IgnoredGID excludes {}", envoy.label());
             let help = "add the property IgnoredUID with the user that the Envoy container runs as";
-            findings.add(Draft::new(proxy.properties.place.span, message, help).fix(fix));
+            Some(Draft::new(proxy.properties.place.span, message, help).fix(fix))
         }
-        (Maybe::Unknown, _) | (_, Maybe::Unknown) => {}
+        (Maybe::Unknown, _) | (_, Maybe::Unknown) => None,
     }
 }
 
@@ -151,79 +152,74 @@ fn value<'d>(proxy: &'d ProxyConfiguration, name: &str) -> Maybe<&'d Tag> {
 }
 
 /// Whether all traffic of this user or group may bypass Envoy. With root, that would include most apps.
-fn can_be_let_out(id: &str) -> bool {
+fn can_bypass_envoy(id: &str) -> bool {
     id.parse::<u32>().is_ok_and(|id| id != 0)
 }
 
-fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findings: &mut Findings) {
-    let Some(ignored) = property.value.text() else { return };
+fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag) -> Option<Draft> {
+    let ignored = property.value.text()?;
     let place = &envoy.user.place;
     let label = envoy.label();
-    let (span, message, fix) = match (envoy.user.text(), envoy.user.is_absent()) {
-        (None, true) => {
-            let message = format!("{label} sets no user, but the user whose traffic is not redirected is {ignored}");
-            (place.span, message, Fix::set(place, ignored).filter(|_| can_be_let_out(ignored)))
+    let (span, message, fix) = if envoy.user.is_absent() {
+        let message = format!("{label} sets no user, but IgnoredUID is {ignored}");
+        (place.span, message, Fix::set(place, ignored).filter(|_| can_bypass_envoy(ignored)))
+    } else {
+        let user = envoy.user.text()?;
+        let (uid, group) = user.split_at(user.find(':').unwrap_or(user.len()));
+        if uid == ignored || uid.parse::<u32>().is_err() {
+            return None;
         }
-        (Some(user), _) => {
-            let (uid, group) = user.split_at(user.find(':').unwrap_or(user.len()));
-            if uid == ignored || uid.parse::<u32>().is_err() {
-                return;
-            }
-            let message = format!("{label} runs as the user {uid}, but IgnoredUID is {ignored}");
-            // If the X-Ray daemon runs as the same user as Envoy, the property is wrong.
-            let is_shared = |container: &Container| is_xray_daemon(container) && container.user.text() == Some(uid);
-            let fix = if can_be_let_out(uid) && definition.containers.items.iter().any(is_shared) {
-                Fix::set(&property.value.place, uid)
-            } else {
-                Fix::set(place, format!("{ignored}{group}")).filter(|_| can_be_let_out(ignored))
-            };
-            (property.value.span(), message, fix)
-        }
-        (None, false) => return,
+        let message = format!("{label} runs as user {uid}, but IgnoredUID is {ignored}");
+        // If the X-Ray daemon runs as the same user as Envoy, the property is wrong.
+        let is_shared = |container: &Container| is_xray_daemon(container) && container.user.text() == Some(uid);
+        let fix = if can_bypass_envoy(uid) && definition.containers.items.iter().any(is_shared) {
+            Fix::set(&property.value.place, uid)
+        } else {
+            Fix::set(place, format!("{ignored}{group}")).filter(|_| can_bypass_envoy(ignored))
+        };
+        (property.value.span(), message, fix)
     };
     let help = "set user of the Envoy container and IgnoredUID to the same number";
-    findings.add(Draft::new(span, message, help).of(envoy).note(envoy.span(), "the Envoy container").fix(fix));
+    Some(Draft::new(span, message, help).of(envoy).note(envoy.span(), "the Envoy container").fix(fix))
 }
 
-fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings) {
+fn by_group(envoy: &Container, property: &Tag) -> Option<Draft> {
+    let ignored = property.value.text()?;
     // Without a group in the definition, the image determines it.
-    let group = envoy.user.text().and_then(|user| user.split(':').nth(1));
-    if let (Some(ignored), Some(group)) = (property.value.text(), group)
-        && ignored != group
-        && group.parse::<u32>().is_ok()
-    {
-        let message = format!("{} runs as the group {group}, but IgnoredGID is {ignored}", envoy.label());
-        let fix = Fix::set(&property.value.place, group).filter(|_| can_be_let_out(group));
-        let help = "set the group of the Envoy container and IgnoredGID to the same number";
-        findings.add(Draft::new(property.value.span(), message, help).of(envoy).fix(fix));
+    let group = envoy.user.text()?.split(':').nth(1)?;
+    if ignored == group || group.parse::<u32>().is_err() {
+        return None;
     }
+    let message = format!("{} runs as group {group}, but IgnoredGID is {ignored}", envoy.label());
+    let fix = Fix::set(&property.value.place, group).filter(|_| can_bypass_envoy(group));
+    let help = "set the group of the Envoy container and IgnoredGID to the same number";
+    Some(Draft::new(property.value.span(), message, help).of(envoy).fix(fix))
 }
 
 pub(super) static APPMESH_PROXY_CONFIGURATION: Rule = Rule {
     id: "appmesh-proxy-configuration",
     summary: "the task of a virtual node has a proxy configuration",
-    effect: "no traffic is redirected to Envoy, so that the app bypasses the mesh in both directions",
+    effect: "ECS redirects no traffic to Envoy, and the app bypasses the mesh in both directions",
     explanation: "\
-The traffic of a task goes through Envoy only if ECS redirects it, which it does for a definition with a \
-`proxyConfiguration`. Without one, the task runs and may be healthy, but routes, retries, TLS and metrics of the mesh \
-do not apply to it. Only the Envoy of a virtual gateway, to which clients connect directly, needs none.",
+ECS redirects the traffic of a task to Envoy only if the definition has a `proxyConfiguration`. Without one, the task \
+may be healthy, but routes, retries, TLS and metrics of the mesh do not apply to it. Only a virtual gateway, to which \
+clients connect directly, needs none.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.missing("proxyConfiguration", r#"{ "type": "APPMESH", "containerName": "envoy", "properties": [{ "name": "IgnoredUID", "value": "1337" }, { "name": "ProxyIngressPort", "value": "15000" }, { "name": "ProxyEgressPort", "value": "15001" }, { "name": "AppPorts", "value": "9080" }, { "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }] }"#)),
-    ..Rule::of_task(Applies::AppMesh, check_proxy_configuration)
+    example: Some(Base::AppMesh.missing(
+        "proxyConfiguration",
+        r#"{ "type": "APPMESH", "containerName": "envoy", "properties": [{ "name": "IgnoredUID", "value": "1337" }, { "name": "ProxyIngressPort", "value": "15000" }, { "name": "ProxyEgressPort", "value": "15001" }, { "name": "AppPorts", "value": "9080" }, { "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }] }"#,
+    )),
+    ..Rule::once_per_task(Applies::AppMesh, check_proxy_configuration)
 };
 
-fn check_proxy_configuration(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh) = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent()) else { return };
-    let (Some(envoy), Some(resource)) = (mesh.envoy, mesh.resource()) else { return };
-    if resource.kind == ResourceKind::VirtualNode {
-        let message = format!(
-            "{} represents the virtual node {}, but there is no proxy configuration",
-            envoy.label(),
-            resource.name
-        );
-        let help = format!("add a proxyConfiguration with containerName {} and the app's ports", envoy.label());
-        findings.add(Draft::new(envoy.span(), message, help).of(envoy));
-    }
+fn check_proxy_configuration(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent())?;
+    let resource = mesh.resource().filter(|resource| resource.kind == ResourceKind::VirtualNode)?;
+    let envoy = mesh.envoy?;
+    let label = envoy.label();
+    let message = format!("{label} represents virtual node {}, but there is no proxy configuration", resource.name);
+    let help = format!("add a proxyConfiguration with containerName {label} and the app's ports");
+    Some(Draft::new(envoy.span(), message, help).of(envoy))
 }
 
 pub(super) static APPMESH_PROXY_CONTAINER: Rule = Rule {
@@ -232,35 +228,33 @@ pub(super) static APPMESH_PROXY_CONTAINER: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses the definition, or redirects the traffic to a container that is not a proxy",
     explanation: "\
-`containerName` of the proxy configuration is the name of the proxy's container. ECS starts it before it redirects the \
-traffic of the others.",
+`containerName` of the proxy configuration is the name of Envoy's container. ECS starts this container before it \
+redirects the traffic of the others.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
     example: Some(Base::AppMesh.wrong("proxyConfiguration.containerName", r#""proxy""#, r#""envoy""#)),
-    ..Rule::of_task(Applies::AppMesh, check_proxy_container)
+    ..Rule::once_per_task(Applies::AppMesh, check_proxy_container)
 };
 
-fn check_proxy_container(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh) = subject.app_mesh.as_ref() else { return };
-    let Some(proxy) = mesh.proxy.filter(|proxy| !proxy.container.is_unknown()) else { return };
+fn check_proxy_container(subject: &Subject<'_>) -> Option<Draft> {
+    let proxy = subject.proxy_configuration()?;
     let name = proxy.container.text();
     if name.is_none() && !proxy.container.is_absent() {
-        return;
+        return None;
     }
     let containers = &subject.definition.containers;
-    let envoy = mesh.envoy.filter(|envoy| !name.is_some_and(|name| envoy.name.may_be(name)));
+    let envoy = subject.envoy().filter(|envoy| !name.is_some_and(|name| envoy.name.may_be(name)));
     let message = match (name, envoy) {
         (None, _) => "the proxy configuration has no containerName".to_owned(),
         (Some(name), _) if containers.lacks(|it: &Container| it.name.may_be(name)) => {
-            format!("the proxy configuration refers to {name}, which does not exist")
+            format!("the proxy configuration names container {name}, which does not exist")
         }
-        (Some(name), Some(_)) => format!("the proxy configuration refers to {name}, which is not the Envoy container"),
-        (Some(_), None) => return,
+        (Some(name), Some(_)) => format!("the proxy configuration names container {name}, which is not Envoy"),
+        (Some(_), None) => return None,
     };
     let envoy = envoy.and_then(|envoy| envoy.name.text());
-    let help = envoy
-        .map_or("set containerName to the Envoy container".to_owned(), |envoy| format!("set containerName to {envoy}"));
+    let help = format!("set containerName to {}", envoy.unwrap_or("the Envoy container"));
     let fix = envoy.and_then(|envoy| Fix::set(&proxy.container.place, envoy));
-    findings.add(Draft::new(proxy.container.span(), message, help).fix(fix));
+    Some(Draft::new(proxy.container.span(), message, help).fix(fix))
 }
 
 pub(super) static APPMESH_PROXY_PORTS: Rule = Rule {
@@ -269,8 +263,8 @@ pub(super) static APPMESH_PROXY_PORTS: Rule = Rule {
     is_fixable: true,
     effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
     explanation: "\
-App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections of the app on port \
-15001. ECS redirects to `ProxyIngressPort` and `ProxyEgressPort`, which have to be the same.",
+App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections on port 15001. Set \
+`ProxyIngressPort` and `ProxyEgressPort` to these ports.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
     example: Some(Base::AppMesh.wrong(
         "proxyConfiguration.properties[ProxyIngressPort].value",
@@ -281,21 +275,16 @@ App Mesh configures Envoy to accept incoming connections on port 15000 and outgo
 };
 
 fn check_proxy_ports(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
+    let Some(proxy) = subject.proxy_configuration() else { return };
     for (name, port) in [("ProxyIngressPort", "15000"), ("ProxyEgressPort", "15001")] {
-        let (place, message, fix) = match proxy.property(name) {
+        let message = match proxy.property(name) {
             Maybe::Known(property) => {
-                let Some(other) = property.value.text().filter(|value| value.trim() != port) else { continue };
-                let place = &property.value.place;
-                (place, format!("{name} is {other}"), Fix::set(place, port))
+                property.value.text().filter(|it| it.trim() != port).map(|it| format!("{name} is {it}"))
             }
-            Maybe::Absent => {
-                let fix = Fix::append(&proxy.properties, json!({ "name": name, "value": port }));
-                (&proxy.properties.place, format!("the property {name} is missing"), fix)
-            }
-            Maybe::Unknown => continue,
+            Maybe::Absent => Some(format!("the property {name} is missing")),
+            Maybe::Unknown => None,
         };
-        findings.add(Draft::new(place.span, message, format!("set {name} to {port}")).fix(fix));
+        findings.extend(message.map(|message| property(proxy, name, port, message)));
     }
 }
 
@@ -314,10 +303,10 @@ pub(super) static APPMESH_PROXY_PROPERTY: Rule = Rule {
     id: "appmesh-proxy-property",
     summary: "the proxy configuration has known properties only",
     is_fixable: true,
-    effect: "the property is refused or has no effect, and the intended one is missing",
+    effect: "ECS refuses the property or ignores it, and the intended one is missing",
     explanation: "\
-The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, \
-`EgressIgnoredPorts` and `EgressIgnoredIPs`. They are case-sensitive.",
+The properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, `EgressIgnoredPorts` \
+and `EgressIgnoredIPs`. Their names are case-sensitive.",
     sources: &[pages::ECS_PROXY_CONFIGURATION],
     example: Some(Base::AppMesh.wrong(
         "proxyConfiguration.properties[AppPorts].name",
@@ -328,7 +317,7 @@ The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIn
 };
 
 fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
+    let Some(proxy) = subject.proxy_configuration() else { return };
     for property in &proxy.properties.items {
         let Some(key) = property.key.text().filter(|key| !PROPERTIES.contains(key)) else { continue };
         let meant = PROPERTIES.iter().find(|known| known.eq_ignore_ascii_case(key));
@@ -345,16 +334,127 @@ pub(super) static APPMESH_PROXY_TYPE: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
-`APPMESH` is the only type of proxy configuration, and the default. It has to be in capitals.",
+`APPMESH`, in capitals, is the only type of proxy configuration. It is also the default: the key can be left out.",
     sources: &[pages::ECS_PROXY_CONFIGURATION],
     example: Some(Base::AppMesh.wrong("proxyConfiguration.type", r#""ENVOY""#, r#""APPMESH""#)),
-    ..Rule::of_task(Applies::AppMesh, check_proxy_type)
+    ..Rule::once_per_task(Applies::AppMesh, check_proxy_type)
 };
 
-fn check_proxy_type(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
-    let Some(kind) = proxy.kind.text().filter(|kind| *kind != "APPMESH") else { return };
+fn check_proxy_type(subject: &Subject<'_>) -> Option<Draft> {
+    let proxy = subject.proxy_configuration()?;
+    let kind = proxy.kind.text().filter(|kind| *kind != "APPMESH")?;
     let message = format!("the proxy configuration has the type {kind}");
-    findings
-        .add(Draft::new(proxy.kind.span(), message, "set type to APPMESH").fix(Fix::set(&proxy.kind.place, "APPMESH")));
+    let draft = Draft::new(proxy.kind.span(), message, "set type to APPMESH");
+    Some(draft.fix(Fix::set(&proxy.kind.place, "APPMESH")))
+}
+
+pub(super) static APPMESH_APP_DEPENDENCY: Rule = Rule {
+    id: "appmesh-app-dependency",
+    summary: "app containers wait until Envoy is healthy",
+    severity: Severity::Warning,
+    is_fixable: true,
+    effect: "the first connections of the app fail, because Envoy is not ready yet",
+    explanation: "\
+ECS redirects the traffic before any container starts, so all connections fail until Envoy has its configuration. With \
+the condition `HEALTHY` in `dependsOn`, the app starts after Envoy is ready, and ECS stops Envoy after the app. \
+Containers are not reported if they are not essential, run as the ignored user, collect logs or metrics, or if Envoy \
+waits for them.",
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_DEPENDENCY],
+    example: Some(Base::AppMesh.missing(
+        "containerDefinitions[orders].dependsOn",
+        r#"[{ "containerName": "envoy", "condition": "HEALTHY" }]"#,
+    )),
+    ..Rule::of_task(Applies::AppMesh, check_app_dependency)
+};
+
+fn check_app_dependency(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(mesh) = subject.app_mesh.as_ref() else { return };
+    let Some((proxy, envoy)) = mesh.proxied() else { return };
+    let Some(name) = envoy.name.text() else { return };
+    for app in &mesh.apps {
+        let is_ahead = app.name.text().is_some_and(|app| subject.definition.is_held_back(envoy, app, None));
+        if is_redirected(app, proxy) && !is_ahead && !subject.definition.is_held_back(app, name, Some("HEALTHY")) {
+            findings.extend(no_dependency(app, name));
+        }
+    }
+}
+
+/// Whether a container certainly needs the mesh.
+fn is_redirected(app: &Container, proxy: &ProxyConfiguration) -> bool {
+    let ignored = match proxy.property("IgnoredUID") {
+        Maybe::Known(property) => property.value.text(),
+        Maybe::Absent | Maybe::Unknown => None,
+    };
+    let is_ignored = app.user.is_unknown() || (app.user.text().is_some() && app.user.text() == ignored);
+    app.is_essential() == Some(true) && !is_ignored && !is_observer(app)
+}
+
+fn no_dependency(app: &Container, envoy: &str) -> Option<Draft> {
+    let label = app.label();
+    let (span, message, fix) = match app.waits_for(envoy) {
+        Maybe::Known(dependency) => {
+            let condition = &dependency.condition;
+            // `ecs-dependency-condition` reports invalid conditions.
+            let other = condition.text().filter(|text| matches!(*text, "START" | "COMPLETE" | "SUCCESS"))?;
+            let message = format!("{label} waits for the {other} of {envoy}, not until it is healthy");
+            (condition.span(), message, Fix::set(&condition.place, "HEALTHY"))
+        }
+        Maybe::Absent => {
+            let dependency = json!({ "containerName": envoy, "condition": "HEALTHY" });
+            let message = format!("{label} does not wait for {envoy}");
+            (app.depends_on.place.span, message, Fix::append(&app.depends_on, dependency))
+        }
+        Maybe::Unknown => return None,
+    };
+    let help = format!("add {envoy} with the condition HEALTHY to dependsOn of {label}");
+    Some(Draft::new(span, message, help).of(app).fix(fix))
+}
+
+pub(super) static APPMESH_APP_PORT_MAPPING: Rule = Rule {
+    id: "appmesh-app-port-mapping",
+    summary: "AppPorts are the TCP ports of the app containers",
+    severity: Severity::Warning,
+    effect: "connections to a port that is missing in AppPorts bypass Envoy, and those to a port without an app fail",
+    explanation: "\
+`AppPorts` and the `portMappings` of the app containers contain the ports on which the app listens. A port only in the \
+mappings is reachable without the mesh, its TLS and its metrics. A port only in `AppPorts` is usually an earlier port of \
+the app; it is reported only if all app containers have mappings.",
+    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].value", r#""9081""#, r#""9080""#)),
+    ..Rule::once_per_task(Applies::AppMesh, check_app_port_mapping)
+};
+
+fn check_app_port_mapping(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh = subject.app_mesh.as_ref()?;
+    let Maybe::Known(property) = mesh.proxy?.property("AppPorts") else { return None };
+    let listed: Vec<u64> = mesh.proxy?.ports("AppPorts")?.into_iter().map(u64::from).collect();
+    let mapped: Vec<u64> = workloads(&mesh.apps).into_iter().flat_map(tcp_ports).collect();
+    if listed.is_empty() || mapped.is_empty() {
+        return None;
+    }
+    let all_mapped: Vec<u64> = mesh.apps.iter().flat_map(|app| tcp_ports(app)).collect();
+    let are_ports_known = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| has_known_ports(app));
+    let join = |ports: Vec<&u64>| ports.into_iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let lacks = join(mapped.iter().filter(|port| !listed.contains(port)).collect());
+    let has = join(listed.iter().filter(|port| are_ports_known && !all_mapped.contains(port)).collect());
+    let message = match (lacks.is_empty(), has.is_empty()) {
+        (true, true) => return None,
+        (false, true) => format!("AppPorts lacks {lacks}, on which the app listens"),
+        (true, false) => format!("AppPorts has {has}, which no container maps"),
+        (false, false) => format!("AppPorts has {has} and lacks {lacks}, on which the app listens"),
+    };
+    let ports: Vec<String> = mapped.iter().map(u64::to_string).collect();
+    let help = format!("set AppPorts to {}, or correct the portMappings", ports.join(","));
+    Some(Draft::new(property.value.span(), message, help))
+}
+
+fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
+    app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
+}
+
+/// Whether all ports of a container are known. A container without port mappings may listen on any port.
+fn has_known_ports(app: &Container) -> bool {
+    let mappings = &app.port_mappings;
+    let is_known = |it: &PortMapping| it.container_port.known().is_some() && !it.protocol.is_unknown();
+    mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_known)
 }

@@ -2,7 +2,7 @@
 
 use super::{app_mesh::AppMeshTask, consul::ConsulTask, consul_ecs::ConsulEcs, controller::Controller};
 use crate::deployment::Deployment;
-use audit_read::definition::{Container, TaskDefinition};
+use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition};
 
 /// A task definition and what rules know about it.
 #[derive(Debug)]
@@ -37,6 +37,16 @@ impl<'d> Subject<'d> {
         Self { deployment, ..self }
     }
 
+    /// App Mesh's Envoy.
+    pub fn envoy(&self) -> Option<&'d Container> {
+        self.app_mesh.as_ref()?.envoy
+    }
+
+    /// The proxy configuration, by which ECS redirects the traffic of the task to App Mesh's Envoy.
+    pub fn proxy_configuration(&self) -> Option<&'d ProxyConfiguration> {
+        self.app_mesh.as_ref()?.proxy
+    }
+
     /// Where consul-ecs runs: in the mesh's containers, or as the controller.
     pub fn consul_ecs(&self) -> Option<ConsulEcs<'_, 'd>> {
         let controller = || self.controller.as_ref().map(ConsulEcs::of_controller);
@@ -58,8 +68,7 @@ impl<'d> Subject<'d> {
     /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.
     pub fn is_of_the_mesh(&self, container: &Container) -> bool {
         let consul = self.consul.as_ref().map(|consul| consul.own_containers().any(|own| std::ptr::eq(own, container)));
-        let envoy = self.app_mesh.as_ref().and_then(|mesh| mesh.envoy);
-        consul.unwrap_or(false) || envoy.is_some_and(|envoy| std::ptr::eq(envoy, container))
+        consul.unwrap_or(false) || self.envoy().is_some_and(|envoy| std::ptr::eq(envoy, container))
     }
 
     /// Whether the mesh requires a health check of this container. The rules of the mesh report if it is missing.
@@ -89,8 +98,7 @@ impl<'d> Subject<'d> {
 
     /// Whether the mesh requires a container of this name that is missing. The rules of the mesh report that.
     pub fn misses(&self, name: &str) -> bool {
-        let proxy = self.app_mesh.as_ref().and_then(|mesh| mesh.proxy);
-        let is_envoy = proxy.is_some_and(|proxy| proxy.container.text() == Some(name));
+        let is_envoy = self.proxy_configuration().is_some_and(|proxy| proxy.container.text() == Some(name));
         is_envoy || self.consul.as_ref().is_some_and(|consul| consul.misses(name))
     }
 }
