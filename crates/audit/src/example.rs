@@ -19,8 +19,19 @@ pub struct Example {
     pub at: &'static str,
     /// The wrong value as JSON; `None` if the value is missing.
     pub fails: Option<&'static str>,
-    /// The correct value as JSON; `None` if there must be no value.
-    pub repaired: Option<&'static str>,
+    /// The correct value.
+    pub repaired: Repaired,
+}
+
+/// The correct value of an example.
+#[derive(Debug, Clone, Copy)]
+pub enum Repaired {
+    /// As in the base: possibly none.
+    AsInBase,
+    /// This JSON.
+    To(&'static str),
+    /// None, although the base has one.
+    ByRemoval,
 }
 
 /// A correct definition that examples start from.
@@ -89,19 +100,19 @@ impl Base {
 }
 
 impl Base {
-    /// An example with the value `fails` at the path `at`, where `repaired` is correct.
-    pub const fn wrong(self, at: &'static str, fails: &'static str, repaired: &'static str) -> Example {
-        Example { base: self, given: &[], at, fails: Some(fails), repaired: Some(repaired) }
+    /// An example with the value `fails` at the path `at`.
+    pub const fn wrong(self, at: &'static str, fails: &'static str) -> Example {
+        Example { base: self, given: &[], at, fails: Some(fails), repaired: Repaired::AsInBase }
     }
 
-    /// An example without a value at the path `at`, where `repaired` is correct.
-    pub const fn missing(self, at: &'static str, repaired: &'static str) -> Example {
-        Example { base: self, given: &[], at, fails: None, repaired: Some(repaired) }
+    /// An example without a value at the path `at`.
+    pub const fn missing(self, at: &'static str) -> Example {
+        Example { base: self, given: &[], at, fails: None, repaired: Repaired::AsInBase }
     }
 
-    /// An example with a value at the path `at`, where none is correct.
+    /// An example with a value at the path `at`, where none is correct, although the base has one.
     pub const fn needless(self, at: &'static str, fails: &'static str) -> Example {
-        Example { base: self, given: &[], at, fails: Some(fails), repaired: None }
+        Example { base: self, given: &[], at, fails: Some(fails), repaired: Repaired::ByRemoval }
     }
 }
 
@@ -112,29 +123,60 @@ impl Example {
         Self { given, ..self }
     }
 
+    /// The same with another correct value than the base's.
+    #[must_use]
+    pub const fn repaired_to(self, json: &'static str) -> Self {
+        Self { repaired: Repaired::To(json), ..self }
+    }
+
     /// The definition with the defect. `None` if the example itself is wrong: its JSON or its path.
     pub fn broken(&self) -> Option<Value> {
-        self.variant(self.fails)
+        let mut definition = self.correct_base()?;
+        self.put(&mut definition, self.fails)?;
+        Some(definition)
     }
 
     /// The definition without the defect. `None` if the example itself is wrong: its JSON or its path.
     pub fn repaired(&self) -> Option<Value> {
-        self.variant(self.repaired)
+        let mut definition = self.correct_base()?;
+        match self.repaired {
+            Repaired::AsInBase => {}
+            Repaired::To(json) => drop(self.put(&mut definition, Some(json))?),
+            Repaired::ByRemoval => drop(self.put(&mut definition, None)?),
+        }
+        Some(definition)
     }
 
-    fn variant(&self, value: Option<&str>) -> Option<Value> {
+    /// The wrong value; `None` if it is missing.
+    pub fn wrong_value(&self) -> Option<Value> {
+        serde_json::from_str(self.fails?).ok()
+    }
+
+    /// The correct value; `None` if there must be none.
+    pub fn correct_value(&self) -> Option<Value> {
+        match self.repaired {
+            Repaired::AsInBase => put(&mut self.correct_base()?, self.at, None).filter(|value| !value.is_null()),
+            Repaired::To(json) => serde_json::from_str(json).ok(),
+            Repaired::ByRemoval => None,
+        }
+    }
+
+    fn correct_base(&self) -> Option<Value> {
         let mut definition: Value = serde_json::from_str(self.base.json()).ok()?;
         for (path, given) in self.given {
             put(&mut definition, path, Some(&serde_json::from_str(given).ok()?))?;
         }
-        let value = value.map(serde_json::from_str::<Value>).transpose().ok()?;
-        put(&mut definition, self.at, value.as_ref())?;
         Some(definition)
+    }
+
+    fn put(&self, definition: &mut Value, json: Option<&str>) -> Option<Value> {
+        let value = json.map(serde_json::from_str::<Value>).transpose().ok()?;
+        put(definition, self.at, value.as_ref())
     }
 }
 
-/// Puts `value` at `path`, or removes the value there.
-fn put(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<()> {
+/// Puts `value` at `path`, or removes the value there. Returns the earlier value, or null; `None` if the path is wrong.
+fn put(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<Value> {
     let in_configuration =
         path.strip_prefix("config").filter(|rest| rest.is_empty() || rest.starts_with(['.', '@', '[']));
     match in_configuration {
@@ -144,11 +186,12 @@ fn put(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<()> 
 }
 
 /// Changes the configuration of one container, or of every one that has it.
-fn put_in_configuration(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<()> {
+fn put_in_configuration(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<Value> {
     let (container, path) = match path.strip_prefix('@') {
         Some(rest) => rest.split_once('.').map_or((Some(rest), ""), |(name, path)| (Some(name), path)),
         None => (None, path.trim_start_matches('.')),
     };
+    let mut before = Value::Null;
     for candidate in definition.get_mut("containerDefinitions")?.as_array_mut()? {
         let is_wanted = container.is_none_or(|name| candidate.get("name").and_then(Value::as_str) == Some(name));
         let Some(variables) = candidate.get_mut("environment").and_then(Value::as_array_mut).filter(|_| is_wanted)
@@ -159,12 +202,12 @@ fn put_in_configuration(definition: &mut Value, path: &str, value: Option<&Value
             if variable.get("name").and_then(Value::as_str) == Some(CONFIG_VARIABLE) {
                 let text = variable.get_mut("value")?;
                 let mut json: Value = serde_json::from_str(text.as_str()?).ok()?;
-                put_at(&mut json, &steps(path), value)?;
+                before = put_at(&mut json, &steps(path), value)?;
                 *text = Value::String(json.to_string());
             }
         }
     }
-    Some(())
+    Some(before)
 }
 
 /// `a[b].c` is `a`, `[b]`, `c`. Names in brackets may contain dots.
@@ -183,36 +226,35 @@ fn steps(path: &str) -> Vec<&str> {
     steps
 }
 
-fn put_at(here: &mut Value, steps: &[&str], value: Option<&Value>) -> Option<()> {
+fn put_at(here: &mut Value, steps: &[&str], value: Option<&Value>) -> Option<Value> {
     let Some((first, rest)) = steps.split_first() else {
-        *here = value?.clone();
-        return Some(());
+        return Some(std::mem::replace(here, value?.clone()));
     };
     if let Some(name) = first.strip_prefix('[').and_then(|step| step.strip_suffix(']')) {
         return put_in_list(here, name, rest, value);
     }
     let map = here.as_object_mut()?;
     match (rest, value) {
-        ([], None) => drop(map.remove(*first)),
-        ([], Some(value)) => drop(map.insert((*first).to_owned(), value.clone())),
+        ([], None) => Some(map.remove(*first).unwrap_or_default()),
+        ([], Some(value)) => Some(map.insert((*first).to_owned(), value.clone()).unwrap_or_default()),
         (rest, value) => {
-            put_at(map.entry(*first).or_insert_with(|| Value::Object(serde_json::Map::new())), rest, value)?;
+            put_at(map.entry(*first).or_insert_with(|| Value::Object(serde_json::Map::new())), rest, value)
         }
     }
-    Some(())
 }
 
-fn put_in_list(here: &mut Value, name: &str, rest: &[&str], value: Option<&Value>) -> Option<()> {
+fn put_in_list(here: &mut Value, name: &str, rest: &[&str], value: Option<&Value>) -> Option<Value> {
     let items = here.as_array_mut()?;
     let index = items.iter().position(|item| is_named(item, name)).or_else(|| name.parse().ok());
     match (index, rest, value) {
-        (Some(index), [], None) if index < items.len() => drop(items.remove(index)),
-        (None, [], Some(value)) => items.push(value.clone()),
-        (None, [], None) => {}
-        (Some(index), rest, value) => put_at(items.get_mut(index)?, rest, value)?,
-        (None, ..) => return None,
+        (Some(index), [], None) if index < items.len() => Some(items.remove(index)),
+        (None, [], value) => {
+            items.extend(value.cloned());
+            Some(Value::Null)
+        }
+        (Some(index), rest, value) => put_at(items.get_mut(index)?, rest, value),
+        (None, ..) => None,
     }
-    Some(())
 }
 
 /// Whether an item of a list is called `name`: a container, a variable, a tag, a dependency, a mount, an export of App

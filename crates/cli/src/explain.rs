@@ -65,8 +65,8 @@ fn text(rule: &'static Rule) -> String {
     let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
     if let Some(example) = &rule.example {
         let _ = writeln!(out, "\n{}\n", heading(example));
-        let _ = writeln!(out, "  fails:\n{}", indented(&fragment(example, example.fails)));
-        let _ = writeln!(out, "  repaired:\n{}", indented(&fragment(example, example.repaired)));
+        let _ = writeln!(out, "  fails:\n{}", indented(&fragment(example, example.wrong_value())));
+        let _ = writeln!(out, "  repaired:\n{}", indented(&fragment(example, example.correct_value())));
     }
     let _ = writeln!(out, "\nSources:");
     for source in rule.sources {
@@ -85,8 +85,8 @@ pub(super) fn markdown(rule: &'static Rule) -> String {
     if let Some(example) = &rule.example {
         out.push_str("\n## Example\n");
         let _ = writeln!(out, "\n### {}\n", heading(example));
-        let _ = writeln!(out, "Fails:\n\n```json\n{}\n```\n", fragment(example, example.fails));
-        let _ = writeln!(out, "Repaired:\n\n```json\n{}\n```", fragment(example, example.repaired));
+        let _ = writeln!(out, "Fails:\n\n```json\n{}\n```\n", fragment(example, example.wrong_value()));
+        let _ = writeln!(out, "Repaired:\n\n```json\n{}\n```", fragment(example, example.correct_value()));
     }
     out.push_str("\n## Sources\n\n");
     for source in rule.sources {
@@ -143,10 +143,9 @@ fn heading(example: &Example) -> String {
 }
 
 /// The key and value of an example.
-fn fragment(example: &Example, value: Option<&str>) -> String {
+fn fragment(example: &Example, value: Option<Value>) -> String {
     let Some(value) = value else { return "// left out".to_owned() };
-    let pretty = serde_json::from_str::<Value>(value).and_then(|value| serde_json::to_string_pretty(&value));
-    let pretty = pretty.unwrap_or_else(|_| value.to_owned());
+    let pretty = format!("{value:#}");
     let key = example.at.rsplit('.').next().unwrap_or(example.at);
     if key.contains(['[', ']', '@']) { pretty } else { format!("\"{key}\": {pretty}") }
 }

@@ -22,7 +22,7 @@ The mesh's containers are not essential, so that the app determines when the tas
 container in each definition. The proxy also waits for the app's containers: when a task stops, it runs until they \
 have stopped. Only gateways have tasks without an app.",
     sources: &[pages::ECS_CONTAINER],
-    example: Some(Base::Client.wrong("containerDefinitions[web].essential", "false", "true")),
+    example: Some(Base::Client.wrong("containerDefinitions[web].essential", "false")),
     ..Rule::of_task(Applies::Consul, check_app_essential)
 };
 
@@ -74,10 +74,7 @@ reported: they should start first, as should containers that the proxy itself wa
         pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
     ],
-    example: Some(Base::Client.missing(
-        "containerDefinitions[web].dependsOn[sidecar-proxy]",
-        r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#,
-    )),
+    example: Some(Base::Client.missing("containerDefinitions[web].dependsOn[sidecar-proxy]")),
     ..Rule::of_task(Applies::Consul, check_app_order)
 };
 
@@ -116,7 +113,7 @@ other services have noticed that it is stopping. Only then does the app get TERM
 `stopTimeout` (30 seconds on Fargate by default) from the beginning of that delay, so that it has to be longer than \
 the delay plus the time that the app needs to finish.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
-    example: Some(Base::Dataplane.missing("containerDefinitions[web].stopTimeout", "90").given(DELAYED)),
+    example: Some(Base::Dataplane.missing("containerDefinitions[web].stopTimeout").given(DELAYED).repaired_to("90")),
     ..Rule::of_task(Applies::Consul, check_app_shutdown_delay)
 };
 
@@ -163,11 +160,9 @@ point together with the entry point.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(
         Base::Dataplane
-            .missing(
-                "containerDefinitions[web].mountPoints",
-                r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#,
-            )
-            .given(STARTED),
+            .missing("containerDefinitions[web].mountPoints")
+            .given(STARTED)
+            .repaired_to(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
     ),
     ..Rule::of_task(Applies::Consul, check_app_entry_point_mount)
 };
@@ -212,7 +207,7 @@ is essential, has an ECS health check and is not in the list counts as healthy i
 before the app answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not \
 need the list.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::ControlPlane.missing("config.healthSyncContainers", r#"["web"]"#)),
+    example: Some(Base::ControlPlane.missing("config.healthSyncContainers")),
     ..Rule::of_task(Applies::Consul, check_health_unsynced)
 };
 
@@ -272,7 +267,6 @@ if ECS should replace unhealthy tasks.",
     example: Some(Base::Client.wrong(
         "config.service.checks",
         r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
-        "[]",
     )),
     ..Rule::of_task(Applies::ConsulClient, check_health_native_and_synced)
 };

@@ -22,7 +22,7 @@ pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule = Rule {
 ECS redirects all traffic of the task to Envoy. If Envoy stops and is not essential, the task still counts as running \
 while all of its connections fail. If Envoy is essential, ECS replaces the task.",
     sources: &[pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.wrong("containerDefinitions[envoy].essential", "false", "true")),
+    example: Some(Base::AppMesh.wrong("containerDefinitions[envoy].essential", "false")),
     ..Rule::once_per_task(Applies::AppMesh, check_envoy_essential)
 };
 
@@ -42,10 +42,7 @@ Envoy is ready when it has its configuration from App Mesh. Then `http://localho
 interface reports the state `LIVE`. `ENVOY_ADMIN_ACCESS_PORT` changes the port. A virtual gateway needs no health check, \
 because no container waits for it.",
     sources: &[pages::APP_MESH_ON_ECS, pages::APP_MESH_ENVOY_VARIABLES],
-    example: Some(Base::AppMesh.missing(
-        "containerDefinitions[envoy].healthCheck",
-        r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep -q LIVE"], "interval": 5 }"#,
-    )),
+    example: Some(Base::AppMesh.missing("containerDefinitions[envoy].healthCheck")),
     ..Rule::once_per_task(Applies::AppMesh, check_envoy_health_check)
 };
 
@@ -104,11 +101,14 @@ which the Envoy project's image does not. AWS publishes it as `public.ecr.aws/ap
 registry of each region: in the account 840364872350, except in me-south-1, ap-east-1, ap-southeast-3, eu-south-1, \
 il-central-1 and af-south-1. A copy in your own registry is allowed.",
     sources: &[pages::APP_MESH_ENVOY_IMAGE],
-    example: Some(Base::AppMesh.wrong(
-        "containerDefinitions[envoy].image",
-        r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
-        r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
-    )),
+    example: Some(
+        Base::AppMesh
+            .wrong(
+                "containerDefinitions[envoy].image",
+                r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
+            )
+            .repaired_to(r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
+    ),
     ..Rule::once_per_task(Applies::AppMesh, check_envoy_image)
 };
 
@@ -153,11 +153,9 @@ Envoy requests the configuration of one resource of a mesh: `mesh/<mesh>/virtual
 `mesh/<mesh>/virtualGateway/<gateway>`, or the full ARN of either. The name is case-sensitive. Routers, routes and \
 services have no Envoy.",
     sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.wrong(
-        "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-        r#""shop/orders""#,
-        r#""mesh/shop/virtualNode/orders""#,
-    )),
+    example: Some(
+        Base::AppMesh.wrong("containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value", r#""shop/orders""#),
+    ),
     ..Rule::once_per_task(Applies::AppMesh, check_envoy_resource)
 };
 
@@ -193,11 +191,9 @@ pub(super) static APPMESH_ENVOY_VARIABLE: Rule = Rule {
 Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images also \
 read the old variable, but only for a virtual node: a virtual gateway needs the new one.",
     sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ENVOY_IMAGE],
-    example: Some(Base::AppMeshGateway.wrong(
-        "containerDefinitions[envoy].environment[0].name",
-        r#""APPMESH_VIRTUAL_NODE_NAME""#,
-        r#""APPMESH_RESOURCE_ARN""#,
-    )),
+    example: Some(
+        Base::AppMeshGateway.wrong("containerDefinitions[envoy].environment[0].name", r#""APPMESH_VIRTUAL_NODE_NAME""#),
+    ),
     ..Rule::once_per_task(Applies::AppMesh, check_envoy_variable)
 };
 
@@ -244,12 +240,12 @@ day could keep it. Images from 1.17 on use only version 3 of Envoy's API.",
             .wrong(
                 "containerDefinitions[envoy].image",
                 r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#,
-                r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#,
             )
             .given(&[(
                 "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
                 "\"APPMESH_VIRTUAL_NODE_NAME\"",
-            )]),
+            )])
+            .repaired_to(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#),
     ),
     ..Rule::once_per_task(Applies::AppMesh, check_envoy_version)
 };
@@ -277,10 +273,7 @@ pub(super) static APPMESH_XRAY_DAEMON: Rule = Rule {
 With `ENABLE_ENVOY_XRAY_TRACING`, Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
 collector with the same protocol, must run in the task to forward them.",
     sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
-    example: Some(Base::AppMesh.missing(
-        "containerDefinitions[xray-daemon]",
-        r#"{ "name": "xray-daemon", "image": "amazon/aws-xray-daemon", "user": "1337", "portMappings": [{ "containerPort": 2000, "protocol": "udp" }] }"#,
-    )),
+    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon]")),
     ..Rule::once_per_task(Applies::AppMesh, check_xray_daemon)
 };
 
@@ -316,10 +309,7 @@ pub(super) static APPMESH_XRAY_TRACING: Rule = Rule {
 The X-Ray daemon only forwards what it receives. Envoy sends segments if `ENABLE_ENVOY_XRAY_TRACING` is `1`. Ignore this \
 finding if only the app sends traces, with X-Ray's SDK.",
     sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
-    example: Some(Base::AppMesh.missing(
-        "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
-        r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#,
-    )),
+    example: Some(Base::AppMesh.missing("containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]")),
     ..Rule::once_per_task(Applies::AppMesh, check_xray_tracing)
 };
 
@@ -349,7 +339,7 @@ The daemon's traffic to X-Ray is not part of the mesh. As the user in `IgnoredUI
 user, its connections go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, any other counts them as \
 traffic of the app.",
     sources: &[pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon].user", r#""1337""#)),
+    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon].user")),
     ..Rule::of_task(Applies::AppMesh, check_xray_user)
 };
 
@@ -382,7 +372,7 @@ pub(super) static APPMESH_EXECUTION_ROLE: Rule = Rule {
 A private registry of Amazon ECR requires credentials. On EC2, they come from the role of the instance; on Fargate, from \
 the task execution role, with the managed policy `AmazonECSTaskExecutionRolePolicy` or one for the repository.",
     sources: &[pages::APP_MESH_ENVOY_IMAGE, pages::ECS_EXECUTION_ROLE],
-    example: Some(Base::AppMesh.missing("executionRoleArn", r#""arn:aws:iam::123456789012:role/orders-execution""#)),
+    example: Some(Base::AppMesh.missing("executionRoleArn")),
     ..Rule::once_per_task(Applies::AppMesh, check_execution_role)
 };
 
@@ -414,7 +404,7 @@ task role. With proxy authorization, the role needs `appmesh:StreamAggregatedRes
         pages::APP_MESH_ON_ECS,
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/proxy-authorization.html",
     ],
-    example: Some(Base::AppMesh.missing("taskRoleArn", r#""arn:aws:iam::123456789012:role/orders-task""#)),
+    example: Some(Base::AppMesh.missing("taskRoleArn")),
     ..Rule::once_per_task(Applies::AppMesh, check_task_role)
 };
 
@@ -440,7 +430,6 @@ virtual node.",
     example: Some(Base::AppMesh.wrong(
         "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
         r#""mesh/shop/virtualGateway/ingress""#,
-        r#""mesh/shop/virtualNode/orders""#,
     )),
     ..Rule::once_per_task(Applies::AppMesh, check_gateway_mixed)
 };

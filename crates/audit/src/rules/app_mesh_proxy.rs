@@ -22,9 +22,7 @@ pub(super) static APPMESH_APP_PORTS: Rule = Rule {
 `AppPorts` lists the ports of the app whose incoming connections ECS redirects to Envoy, separated by commas. ECS \
 requires it.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
-    example: Some(
-        Base::AppMesh.missing("proxyConfiguration.properties[AppPorts]", r#"{ "name": "AppPorts", "value": "9080" }"#),
-    ),
+    example: Some(Base::AppMesh.missing("proxyConfiguration.properties[AppPorts]")),
     ..Rule::once_per_task(Applies::AppMesh, check_app_ports)
 };
 
@@ -58,10 +56,7 @@ pub(super) static APPMESH_EGRESS_IGNORED_IPS: Rule = Rule {
 service of the instance. Neither is in the mesh, so Envoy cannot forward connections to them. Add both to \
 `EgressIgnoredIPs`.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.missing(
-        "proxyConfiguration.properties[EgressIgnoredIPs]",
-        r#"{ "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }"#,
-    )),
+    example: Some(Base::AppMesh.missing("proxyConfiguration.properties[EgressIgnoredIPs]")),
     ..Rule::once_per_task(Applies::AppMesh, check_egress_ignored_ips)
 };
 
@@ -101,11 +96,14 @@ pub(super) static APPMESH_EGRESS_IGNORED_PORTS: Rule = Rule {
 `EgressIgnoredPorts` lists the destination ports of connections that bypass Envoy, separated by commas, such as \
 `5432,6379`. It may be empty. Names of services and ranges are invalid.",
     sources: &[pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong(
-        "proxyConfiguration.properties[EgressIgnoredPorts]",
-        r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#,
-        r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#,
-    )),
+    example: Some(
+        Base::AppMesh
+            .wrong(
+                "proxyConfiguration.properties[EgressIgnoredPorts]",
+                r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#,
+            )
+            .repaired_to(r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#),
+    ),
     ..Rule::once_per_task(Applies::AppMesh, check_egress_ignored_ports)
 };
 
@@ -122,7 +120,7 @@ pub(super) static APPMESH_IGNORED_USER: Rule = Rule {
 Envoy's own traffic must not be redirected. ECS excludes the traffic of the user in `IgnoredUID`, which must be the \
 `user` of the Envoy container; the examples use 1337. `IgnoredGID` does the same with a group.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[IgnoredUID].value", r#""1338""#, r#""1337""#)),
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[IgnoredUID].value", r#""1338""#)),
     ..Rule::once_per_task(Applies::AppMesh, check_ignored_user)
 };
 
@@ -205,10 +203,7 @@ ECS redirects the traffic of a task to Envoy only if the definition has a `proxy
 may be healthy, but routes, retries, TLS and metrics of the mesh do not apply to it. Only a virtual gateway, to which \
 clients connect directly, needs none.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.missing(
-        "proxyConfiguration",
-        r#"{ "type": "APPMESH", "containerName": "envoy", "properties": [{ "name": "IgnoredUID", "value": "1337" }, { "name": "ProxyIngressPort", "value": "15000" }, { "name": "ProxyEgressPort", "value": "15001" }, { "name": "AppPorts", "value": "9080" }, { "name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254" }] }"#,
-    )),
+    example: Some(Base::AppMesh.missing("proxyConfiguration")),
     ..Rule::once_per_task(Applies::AppMesh, check_proxy_configuration)
 };
 
@@ -231,7 +226,7 @@ pub(super) static APPMESH_PROXY_CONTAINER: Rule = Rule {
 `containerName` of the proxy configuration is the name of Envoy's container. ECS starts this container before it \
 redirects the traffic of the others.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.containerName", r#""proxy""#, r#""envoy""#)),
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.containerName", r#""proxy""#)),
     ..Rule::once_per_task(Applies::AppMesh, check_proxy_container)
 };
 
@@ -266,11 +261,7 @@ pub(super) static APPMESH_PROXY_PORTS: Rule = Rule {
 App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections on port 15001. Set \
 `ProxyIngressPort` and `ProxyEgressPort` to these ports.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong(
-        "proxyConfiguration.properties[ProxyIngressPort].value",
-        r#""15001""#,
-        r#""15000""#,
-    )),
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[ProxyIngressPort].value", r#""15001""#)),
     ..Rule::of_task(Applies::AppMesh, check_proxy_ports)
 };
 
@@ -308,11 +299,7 @@ pub(super) static APPMESH_PROXY_PROPERTY: Rule = Rule {
 The properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, `EgressIgnoredPorts` \
 and `EgressIgnoredIPs`. Their names are case-sensitive.",
     sources: &[pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong(
-        "proxyConfiguration.properties[AppPorts].name",
-        r#""appPorts""#,
-        r#""AppPorts""#,
-    )),
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].name", r#""appPorts""#)),
     ..Rule::of_task(Applies::AppMesh, check_proxy_property)
 };
 
@@ -336,7 +323,7 @@ pub(super) static APPMESH_PROXY_TYPE: Rule = Rule {
     explanation: "\
 `APPMESH`, in capitals, is the only type of proxy configuration. It is also the default: the key can be left out.",
     sources: &[pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.type", r#""ENVOY""#, r#""APPMESH""#)),
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.type", r#""ENVOY""#)),
     ..Rule::once_per_task(Applies::AppMesh, check_proxy_type)
 };
 
@@ -360,10 +347,7 @@ the condition `HEALTHY` in `dependsOn`, the app starts after Envoy is ready, and
 Containers are not reported if they are not essential, run as the ignored user, collect logs or metrics, or if Envoy \
 waits for them.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_DEPENDENCY],
-    example: Some(Base::AppMesh.missing(
-        "containerDefinitions[orders].dependsOn",
-        r#"[{ "containerName": "envoy", "condition": "HEALTHY" }]"#,
-    )),
+    example: Some(Base::AppMesh.missing("containerDefinitions[orders].dependsOn")),
     ..Rule::of_task(Applies::AppMesh, check_app_dependency)
 };
 
@@ -420,7 +404,7 @@ pub(super) static APPMESH_APP_PORT_MAPPING: Rule = Rule {
 mappings is reachable without the mesh, its TLS and its metrics. A port only in `AppPorts` is usually an earlier port of \
 the app; it is reported only if all app containers have mappings.",
     sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].value", r#""9081""#, r#""9080""#)),
+    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].value", r#""9081""#)),
     ..Rule::once_per_task(Applies::AppMesh, check_app_port_mapping)
 };
 

@@ -18,22 +18,9 @@ Up to consul-ecs 0.6, mesh-init, health-sync and Envoy connect to a Consul agent
 agent joins the cluster, and the task's services are registered with it. From 0.7 on, tasks connect to the Consul \
 servers directly, and Consul Dataplane replaces the agent and Envoy.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-client]", CLIENT_CONTAINER)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-client]")),
     ..Rule::of_task(Applies::ConsulClient, check_client_missing)
 };
-
-const CLIENT_CONTAINER: &str = r#"{
-    "name": "consul-client",
-    "image": "public.ecr.aws/hashicorp/consul:1.11.11",
-    "essential": false,
-    "entryPoint": ["/bin/sh", "-ec"],
-    "command": ["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal\n"],
-    "linuxParameters": { "initProcessEnabled": true },
-    "mountPoints": [
-        { "sourceVolume": "consul_data", "containerPath": "/consul" },
-        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject" }
-    ]
-}"#;
 
 fn check_client_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -57,11 +44,7 @@ pub(super) static CONSUL_CLIENT_IMAGE: Rule = Rule {
 The container's script starts Consul's agent, which is the program `consul`. The images of consul-ecs, of Consul \
 Dataplane and of Envoy do not contain it. Images with unknown names count as mirrors of Consul's image.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul"],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-client].image",
-        r#""hashicorp/consul-ecs:0.4.3""#,
-        r#""registry.example.com/mirror/hashicorp-consul:1.11.11""#,
-    )),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].image", r#""hashicorp/consul-ecs:0.4.3""#)),
     ..Rule::of_task(Applies::ConsulClient, check_client_image)
 };
 
@@ -85,11 +68,7 @@ the CA's certificate, the agent's configuration and its token below the director
 `/consul`. Both directories are volumes, which this container must be able to write to. A directory that the script \
 does not mention needs no mount.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-client].mountPoints[consul_data].readOnly",
-        "true",
-        "false",
-    )),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].mountPoints[consul_data].readOnly", "true")),
     ..Rule::of_task(Applies::ConsulClient, check_client_mounts)
 };
 
@@ -148,7 +127,7 @@ The script reads secrets from environment variables: with TLS the CA's certifica
 with ACLs the agent's token (`AGENT_TOKEN`), unless the script logs in for one. A shell replaces an unset variable by \
 nothing, so that only the errors of the agent show the problem. Each variable belongs under `secrets`.",
     sources: &[pages::CONSUL_CLIENT_SECURITY, pages::ECS_SENSITIVE_DATA],
-    example: Some(Base::Client.missing("containerDefinitions[consul-client].secrets[CONSUL_CACERT]", r#"{ "name": "CONSUL_CACERT", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-client].secrets[CONSUL_CACERT]")),
     ..Rule::of_task(Applies::ConsulClient, check_client_secrets)
 };
 
@@ -188,7 +167,6 @@ containers of the task share one network interface, so that an app cannot listen
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-client].portMappings",
         r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#,
-        "[]",
     )),
     ..Rule::of_task(Applies::ConsulClient, check_client_ports)
 };

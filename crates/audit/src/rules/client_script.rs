@@ -24,7 +24,7 @@ does not start a shell by itself: the entry point has to be one that takes the s
 `[\"/bin/sh\", \"-ec\"]`. With `-e`, the script stops at the first error instead of starting an agent with an \
 incomplete configuration.",
     sources: &[pages::CONSUL_CLIENT_INSTALL, pages::ECS_CONTAINER],
-    example: Some(Base::Client.missing("containerDefinitions[consul-client].entryPoint", r#"["/bin/sh", "-ec"]"#)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-client].entryPoint")),
     ..Rule::of_task(Applies::ConsulClient, check_client_shell)
 };
 
@@ -61,7 +61,7 @@ agent runs until it is killed, and does not leave the cluster; Consul keeps a fa
 hours, and other services see them as critical instances. With `exec`, the agent replaces the shell and gets the \
 signal.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#, SCRIPT)),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#).repaired_to(SCRIPT)),
     ..Rule::of_task(Applies::ConsulClient, check_client_exec)
 };
 
@@ -87,7 +87,7 @@ With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM
 once. With false it just stops, as in a crash, and Consul waits for it to come back, which a task never does. The \
 default of agents in client mode is true, so that only `false` is reported. The official script sets it explicitly.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, pages::CONSUL_CLIENT_ARCHITECTURE],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#, r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#)),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#).repaired_to(r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#)),
     ..Rule::of_task(Applies::ConsulClient, check_client_leave)
 };
 
@@ -116,7 +116,7 @@ tasks start at any time, also while the servers restart. `retry_join` does both;
 cloud lookups such as `provider=aws`. If some of the agent's configuration comes from a file that is not in the \
 script, nothing is reported.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#, SCRIPT)),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#).repaired_to(SCRIPT)),
     ..Rule::of_task(Applies::ConsulClient, check_client_retry_join)
 };
 
@@ -153,7 +153,7 @@ Without `advertise_addr`, the agent chooses one of their addresses, which may be
 address is in the task's metadata: `Networks[0].IPv4Addresses[0]` in the response of `$ECS_CONTAINER_METADATA_URI_V4`. \
 A fixed address is wrong for every task but one.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#, SCRIPT)),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#).repaired_to(SCRIPT)),
     ..Rule::of_task(Applies::ConsulClient, check_client_advertise)
 };
 
@@ -189,7 +189,7 @@ address in the VPC, which only the security group protects; without ACLs, the AP
 own containers reach it at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for \
 each API, which takes precedence.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#, SCRIPT)),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#).repaired_to(SCRIPT)),
     ..Rule::of_task(Applies::ConsulClient, check_client_http_exposed)
 };
 

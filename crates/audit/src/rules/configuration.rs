@@ -24,7 +24,6 @@ not reported.",
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
         r#""CONSUL_ECS_CONFIG""#,
-        r#""CONSUL_ECS_CONFIG_JSON""#,
     )),
     ..Rule::of_task(Applies::ConsulAndController, check_config_missing)
 };
@@ -62,13 +61,9 @@ comma, an unescaped line break or a comment make it invalid. Generate it with a 
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
         r#""{bootstrapDir: /consul}""#,
-        CONFIGURATION,
     )),
     ..Rule::of_task(Applies::ConsulAndController, check_config_json)
 };
-
-/// The configuration in the base.
-const CONFIGURATION: &str = r#""{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}""#;
 
 fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
@@ -92,11 +87,14 @@ consul-ecs checks its configuration against a JSON schema before anything else. 
 places. This rule knows the fields of all releases from 0.3 on. The rule `consul-config-version` checks whether the \
 image's release knows a field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_SERVER_JSON],
-    example: Some(Base::Dataplane.wrong(
-        "config.proxy.upstreams",
-        r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#,
-        r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#,
-    )),
+    example: Some(
+        Base::Dataplane
+            .wrong(
+                "config.proxy.upstreams",
+                r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#,
+            )
+            .repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#),
+    ),
     ..Rule::of_task(Applies::ConsulAndController, check_config_schema)
 };
 
@@ -133,7 +131,7 @@ In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consul
 `.grpc`, and in `meshGateway`, it ignores them: with a misspelled `publicListenerPort`, the proxy listens on the \
 default port 20000.",
     sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.needless("config.proxy.local_service_address", r#""127.0.0.1""#)),
+    example: Some(Base::Dataplane.wrong("config.proxy.local_service_address", r#""127.0.0.1""#)),
     ..Rule::of_task(Applies::ConsulAndController, check_config_ignored)
 };
 
@@ -159,13 +157,11 @@ too early (`transparentProxy` before 0.8, `networkResilienceConfig` before 0.9.4
 image's tag; with `latest` or a digest alone, it reports nothing.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
     example: Some(
-        Base::Dataplane.needless("config.service.networkResilienceConfig.outlierDetection.consecutive5xx", "5").given(
-            &[
-                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
-                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-                ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-            ],
-        ),
+        Base::Dataplane.wrong("config.service.networkResilienceConfig.outlierDetection.consecutive5xx", "5").given(&[
+            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
+            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+        ]),
     ),
     ..Rule::of_task(Applies::ConsulAndController, check_config_version)
 };
@@ -193,7 +189,7 @@ A task is registered in Consul either as a service with a proxy (`service` and `
 With both, consul-ecs registers the gateway and ignores the service. With neither, it registers a service with the \
 family's name and port 0, which is unreachable.",
     sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::ApiGateway.needless("config.service", r#"{ "name": "api-gateway", "port": 8443 }"#)),
+    example: Some(Base::ApiGateway.wrong("config.service", r#"{ "name": "api-gateway", "port": 8443 }"#)),
     ..Rule::of_task(Applies::Consul, check_service_or_gateway)
 };
 

@@ -19,11 +19,14 @@ pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
 Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that \
 names must be unique in a definition. Two containers with the same name often result from a merge.",
     sources: &[pages::ECS_CONTAINER],
-    example: Some(Base::Plain.wrong(
-        "containerDefinitions[archive]",
-        r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#,
-        r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#,
-    )),
+    example: Some(
+        Base::Plain
+            .wrong(
+                "containerDefinitions[archive]",
+                r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#,
+            )
+            .repaired_to(r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#),
+    ),
     ..Rule::of_task(Applies::EveryTask, check_container_name_duplicate)
 };
 
@@ -48,11 +51,9 @@ argument are separate items, because there is no shell to split them. `CMD-SHELL
 shell: every further item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \
 \"-f\", …]` runs `curl` without arguments, which fails.",
     sources: &[pages::ECS_HEALTH_CHECK],
-    example: Some(Base::Plain.wrong(
-        "containerDefinitions[cache].healthCheck.command",
-        r#"["CMD-SHELL", "redis-cli", "ping"]"#,
-        r#"["CMD-SHELL", "redis-cli ping"]"#,
-    )),
+    example: Some(
+        Base::Plain.wrong("containerDefinitions[cache].healthCheck.command", r#"["CMD-SHELL", "redis-cli", "ping"]"#),
+    ),
     ..Rule::of_task(Applies::EveryTask, check_health_check_command)
 };
 
@@ -100,7 +101,7 @@ pub(super) static ECS_HEALTH_CHECK_RANGE: Rule = Rule {
 ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
 at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
     sources: &[pages::ECS_HEALTH_CHECK],
-    example: Some(Base::Plain.wrong("containerDefinitions[cache].healthCheck.interval", "2", "5")),
+    example: Some(Base::Plain.wrong("containerDefinitions[cache].healthCheck.interval", "2")),
     ..Rule::of_task(Applies::EveryTask, check_health_check_range)
 };
 
@@ -145,12 +146,9 @@ not help, because it forwards signals only to the shell.",
     sources: &["https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/", pages::ECS_CONTAINER],
     example: Some(
         Base::Plain
-            .wrong(
-                "containerDefinitions[report].command",
-                r#"["export TZ=UTC && ./report --daily"]"#,
-                r#"["export TZ=UTC && exec ./report --daily"]"#,
-            )
-            .given(&[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)]),
+            .wrong("containerDefinitions[report].command", r#"["export TZ=UTC && ./report --daily"]"#)
+            .given(&[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)])
+            .repaired_to(r#"["export TZ=UTC && exec ./report --daily"]"#),
     ),
     ..Rule::of_task(Applies::EveryTask, check_shell_entry_point)
 };

@@ -21,11 +21,9 @@ In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-ini
 registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \
 in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE],
-    example: Some(Base::ControlPlane.wrong(
-        "containerDefinitions[consul-ecs-control-plane].command",
-        r#"["mesh-init"]"#,
-        r#"["control-plane"]"#,
-    )),
+    example: Some(
+        Base::ControlPlane.wrong("containerDefinitions[consul-ecs-control-plane].command", r#"["mesh-init"]"#),
+    ),
     ..Rule::of_task(Applies::ConsulDataplane, check_control_plane_command)
 };
 
@@ -58,7 +56,6 @@ without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
     example: Some(Base::ControlPlane.wrong(
         "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
         r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#,
-        r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#,
     )),
     ..Rule::of_task(Applies::ConsulDataplane, check_control_plane_health_check)
 };
@@ -105,10 +102,7 @@ The control plane of consul-ecs 0.7 copies the program `consul-ecs`, which is th
 configuration to the shared volume, and keeps running. Its health check shows ECS when both are there: `SUCCESS` and \
 `COMPLETE` would wait until it stops, and `START` does not wait at all.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::ECS_DEPENDENCY],
-    example: Some(Base::ControlPlane.missing(
-        "containerDefinitions[consul-dataplane].dependsOn",
-        r#"[{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }]"#,
-    )),
+    example: Some(Base::ControlPlane.missing("containerDefinitions[consul-dataplane].dependsOn")),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_waits_for_control_plane)
 };
 

@@ -40,7 +40,6 @@ commands of the mesh's containers and of consul-ecs's controller.",
     example: Some(Base::Client.wrong(
         "containerDefinitions[web].environment",
         r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#,
-        "[]",
     )),
     ..Rule::of_task(Applies::ConsulAndController, check_credential_in_plain)
 };
@@ -125,7 +124,7 @@ Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`.
 task role has no identity; on EC2, it may have that of the instance, which does not identify the service. Each family \
 needs its own role, because the role determines the service.",
     sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
-    example: Some(Base::Dataplane.missing("taskRoleArn", r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#)),
+    example: Some(Base::Dataplane.missing("taskRoleArn")),
     ..Rule::of_task(Applies::Consul, check_task_role)
 };
 
@@ -156,7 +155,7 @@ From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin
 Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because the API \
 client reads that variable, but the proxy does not get it. Switch the login on, and remove the token.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_AWS_IAM_AUTH_METHOD],
-    example: Some(Base::Dataplane.wrong("config.consulLogin.enabled", "false", "true").given(&[(
+    example: Some(Base::Dataplane.wrong("config.consulLogin.enabled", "false").given(&[(
             "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
             r#"{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-web-AbCdEf:token::" }"#,
         )])),
@@ -196,13 +195,11 @@ as HCP Consul's, need neither. But if one container has one of the two, the serv
 private CA, and every container of consul-ecs needs both.",
     sources: &[pages::CONSUL_SERVER_JSON, pages::TERRAFORM_CHANGELOG],
     example: Some(
-        Base::Dataplane
-            .missing("containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]", GRPC_SECRET),
+        Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]"),
     ),
     ..Rule::of_task(Applies::ConsulDataplaneAndController, check_ca_certificates)
 };
 
-const GRPC_SECRET: &str = r#"{ "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
 /// One of the two connections to the servers.
 struct Connection {
     variable: &'static str,

@@ -18,22 +18,9 @@ From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consu
 only writes its configuration to the shared volume. Both look for the container by its name, `consul-dataplane`, in the task's \
 metadata, and so does health-sync.",
     sources: &[pages::CONSUL_ARCHITECTURE, "https://developer.hashicorp.com/consul/docs/connect/dataplane"],
-    example: Some(Base::TerminatingGateway.missing("containerDefinitions[consul-dataplane]", GATEWAY_PROXY_CONTAINER)),
+    example: Some(Base::TerminatingGateway.missing("containerDefinitions[consul-dataplane]")),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_missing)
 };
-
-const GATEWAY_PROXY_CONTAINER: &str = r#"{
-    "name": "consul-dataplane", "image": "hashicorp/consul-dataplane:2.0.1", "essential": true, "user": "5995",
-    "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
-    "command": ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"],
-    "mountPoints": [{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }],
-    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }],
-    "healthCheck": {
-        "command": ["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], "interval": 5, "timeout": 5, "retries": 10
-    },
-    "ulimits": [{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }],
-    "portMappings": [{ "containerPort": 8443, "hostPort": 8443, "protocol": "tcp" }]
-}"#;
 
 fn check_dataplane_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -53,25 +40,21 @@ fn is_certainly_of_the_dataplane(consul: &ConsulTask<'_>) -> bool {
         || matches!(consul.configuration.at("consulServers"), Maybe::Known(_))
 }
 
-pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule =
-    Rule {
-        id: "consul-dataplane-entry-point",
-        summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
-        is_fixable: true,
-        effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
-        explanation: "\
+pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule = Rule {
+    id: "consul-dataplane-entry-point",
+    summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
+    is_fixable: true,
+    effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
+    explanation: "\
 ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM \
 together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
 containers have exited, so that they can complete their requests through the mesh. mesh-init copies the program to the \
 shared volume: to `bootstrapDir` of the configuration, `/consul` if absent. The image's own entry point is the proxy \
 itself: with the usual command as arguments, it gets its own name as an argument and fails.",
-        sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
-        example: Some(Base::Dataplane.missing(
-            "containerDefinitions[consul-dataplane].entryPoint",
-            r#"["/consul/consul-ecs", "envoy-entrypoint"]"#,
-        )),
-        ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_entry_point)
-    };
+    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
+    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].entryPoint")),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_entry_point)
+};
 
 fn check_dataplane_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -124,12 +107,9 @@ this generation.",
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-dataplane].command",
         r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#,
-        COMMAND,
     )),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_command)
 };
-
-const COMMAND: &str = r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#;
 
 fn check_dataplane_command(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -171,7 +151,6 @@ Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gatew
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-dataplane].healthCheck.command",
         r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#,
-        r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#,
     )),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_health_check)
 };
@@ -235,7 +214,7 @@ The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by def
 `gateway.lanAddress.port`, 8443 by default) and answers readiness checks on `healthCheckPort` (22000 by default). Two \
 listeners cannot share a port. The Terraform module refuses equal ports as well.",
     sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000", "20000")),
+    example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000")),
     ..Rule::of_task(Applies::ConsulDataplane, check_readiness_port)
 };
 

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Generation, Release, Subject},
     versions::{Defect, Program, defects_of, table},
 };
@@ -22,8 +23,6 @@ fn defect_of(consul: &ConsulTask<'_>, rule: &Rule) -> Option<(Release, &'static 
 pub(super) static CONSUL_PROXY_SECTION: Rule = Rule {
     id: "consul-proxy-section",
     summary: "the configuration of a service has a section proxy",
-    severity: Severity::Error,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "mesh-init ends with a panic, and the task never starts",
     explanation: "\
@@ -32,16 +31,10 @@ looking whether it is there. An empty map is enough. The defect was recorded wit
 later releases have it is not known. Gateways need no `proxy`.",
     sources: &[
         "https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/mesh-init/command.go",
-        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        pages::CONSUL_CONFIGURATION,
     ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: IN_0_10_0,
-        at: "config.proxy",
-        fails: None,
-        repaired: Some("{}"),
-    }),
-    check: Check::Task(check_proxy_section),
+    example: Some(Base::Dataplane.missing("config.proxy").given(IN_0_10_0)),
+    ..Rule::of_task(Applies::ConsulDataplane, check_proxy_section)
 };
 
 const IN_0_10_0: &[(&str, &str)] = &[
@@ -65,25 +58,25 @@ pub(super) static CONSUL_RESILIENCE_OFF: Rule = Rule {
     id: "consul-resilience-off",
     summary: "networkResilienceConfig is enabled",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "mesh-init ignores the settings of outlierDetection, and Envoy ejects no failing instances",
     explanation: "\
 mesh-init writes `service.networkResilienceConfig` to Consul only if its `enabled` is true, which is not the default. \
 Settings of `outlierDetection` alone have no effect. If they are to have none, set `enabled` to false.",
     sources: &["https://github.com/hashicorp/terraform-aws-consul-ecs/pull/425"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[
-            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
-            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
-            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
-        ],
-        at: "config.service.networkResilienceConfig",
-        fails: Some(r#"{ "outlierDetection": { "maxFailures": 5 } }"#),
-        repaired: Some(r#"{ "enabled": false, "outlierDetection": { "maxFailures": 5 } }"#),
-    }),
-    check: Check::Task(check_resilience_off),
+    example: Some(
+        Base::Dataplane
+            .wrong("config.service.networkResilienceConfig", r#"{ "outlierDetection": { "maxFailures": 5 } }"#)
+            .given(&[
+                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#,
+                ),
+            ])
+            .repaired_to(r#"{ "enabled": false, "outlierDetection": { "maxFailures": 5 } }"#),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplane, check_resilience_off)
 };
 
 fn check_resilience_off(subject: &Subject<'_>, findings: &mut Findings) {
@@ -103,25 +96,27 @@ pub(super) static CONSUL_RESILIENCE_REFUSED: Rule = Rule {
     id: "consul-resilience-refused",
     summary: "networkResilienceConfig needs servers that know its fields",
     severity: Severity::Info,
-    applies: Applies::ConsulDataplane,
-    is_fixable: false,
     effect: "with Consul 1.21, mesh-init fails after it has registered the service, and the task never starts",
     explanation: "\
 For `service.networkResilienceConfig`, mesh-init of 0.10.0 writes a `service-defaults` entry with the field \
 `EnforcingConsecutiveGatewayFailure`, also if the configuration does not set it. Consul 1.21 refuses this field with \
 status 400. A definition does not show the version of the servers: ignore this rule if yours know the field.",
     sources: &["https://github.com/hashicorp/consul-ecs/pull/321", "https://github.com/hashicorp/consul/pull/23563"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[
-            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
-            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
-        ],
-        at: "config.service.networkResilienceConfig",
-        fails: Some(r#"{ "enabled": true, "outlierDetection": { "maxFailures": 5 } }"#),
-        repaired: None,
-    }),
-    check: Check::Task(check_resilience_refused),
+    example: Some(
+        Base::Dataplane
+            .wrong(
+                "config.service.networkResilienceConfig",
+                r#"{ "enabled": true, "outlierDetection": { "maxFailures": 5 } }"#,
+            )
+            .given(&[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#,
+                ),
+            ]),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplane, check_resilience_refused)
 };
 
 fn check_resilience_refused(subject: &Subject<'_>, findings: &mut Findings) {
@@ -138,7 +133,6 @@ pub(super) static CONSUL_RESTART_POLICY: Rule = Rule {
     id: "consul-restart-policy",
     summary: "ECS does not restart mesh-init, nor a proxy that logs in",
     severity: Severity::Warning,
-    applies: Applies::ConsulDataplane,
     is_fixable: true,
     effect: "the service's checks become critical again, or the restarted proxy does not reach Consul while ECS keeps the task",
     explanation: "\
@@ -154,14 +148,10 @@ health-sync signs its own request at each start, and may be restarted.",
         "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/container-restart-policy.html",
     ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].restartPolicy",
-        fails: Some(r#"{ "enabled": true }"#),
-        repaired: None,
-    }),
-    check: Check::Task(check_restart_policy),
+    example: Some(
+        Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].restartPolicy", r#"{ "enabled": true }"#),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplane, check_restart_policy)
 };
 
 fn check_restart_policy(subject: &Subject<'_>, findings: &mut Findings) {

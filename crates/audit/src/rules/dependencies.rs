@@ -26,11 +26,7 @@ pub(super) static ECS_DEPENDENCY_CONDITION: Rule = Rule {
 A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
 (`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they have to be in capitals.",
     sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.wrong(
-        "containerDefinitions[report].dependsOn[cache].condition",
-        r#""healthy""#,
-        r#""HEALTHY""#,
-    )),
+    example: Some(Base::Plain.wrong("containerDefinitions[report].dependsOn[cache].condition", r#""healthy""#)),
     ..Rule::of_task(Applies::EveryTask, check_dependency_condition)
 };
 
@@ -62,11 +58,11 @@ pub(super) static ECS_DEPENDENCY_CYCLE: Rule = Rule {
 Containers that wait for each other in a cycle have no first one: ECS finds the cycle at registration and returns a \
 `ClientException`. Usually one of the dependencies has the wrong direction.",
     sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.wrong(
-        "containerDefinitions[cache].dependsOn",
-        r#"[{ "containerName": "report", "condition": "START" }]"#,
-        r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#,
-    )),
+    example: Some(
+        Base::Plain
+            .wrong("containerDefinitions[cache].dependsOn", r#"[{ "containerName": "report", "condition": "START" }]"#)
+            .repaired_to(r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#),
+    ),
     ..Rule::of_task(Applies::EveryTask, check_dependency_cycle)
 };
 
@@ -137,7 +133,7 @@ pub(super) static ECS_DEPENDENCY_ESSENTIAL: Rule = Rule {
 that no other container could start afterwards: ECS accepts the two conditions only for containers with `essential: \
 false`. Containers are essential by default.",
     sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.missing("containerDefinitions[migrate].essential", "false")),
+    example: Some(Base::Plain.missing("containerDefinitions[migrate].essential")),
     ..Rule::of_task(Applies::EveryTask, check_dependency_essential)
 };
 
@@ -171,10 +167,7 @@ pub(super) static ECS_DEPENDENCY_HEALTH: Rule = Rule {
 that a container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check \
 off.",
     sources: &[pages::ECS_DEPENDENCY, pages::ECS_HEALTH_CHECK],
-    example: Some(Base::Plain.missing(
-        "containerDefinitions[cache].healthCheck",
-        r#"{ "command": ["CMD", "redis-cli", "ping"], "interval": 5 }"#,
-    )),
+    example: Some(Base::Plain.missing("containerDefinitions[cache].healthCheck")),
     ..Rule::of_task(Applies::EveryTask, check_dependency_health)
 };
 
@@ -203,11 +196,7 @@ pub(super) static ECS_DEPENDENCY_UNKNOWN: Rule = Rule {
 `dependsOn` refers to containers of the same task definition by name. If there is no container of that name, it was \
 usually renamed or moved; ECS returns a `ClientException` at registration.",
     sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.wrong(
-        "containerDefinitions[report].dependsOn[cache].containerName",
-        r#""redis""#,
-        r#""cache""#,
-    )),
+    example: Some(Base::Plain.wrong("containerDefinitions[report].dependsOn[cache].containerName", r#""redis""#)),
     ..Rule::of_task(Applies::EveryTask, check_dependency_unknown)
 };
 
@@ -257,7 +246,7 @@ another one, and that one stops as well.",
     ],
     example: Some(
         Base::Plain
-            .wrong("containerDefinitions[cache].startTimeout", "20", "60")
+            .wrong("containerDefinitions[cache].startTimeout", "20")
             .given(&[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)]),
     ),
     ..Rule::of_task(Applies::EveryTask, check_start_timeout_too_short)
@@ -355,7 +344,7 @@ pub(super) static ECS_TIMEOUT_RANGE: Rule = Rule {
 Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. A task on Fargate has at most 120 seconds \
 between TERM and KILL: an app that needs longer has to save its work, or run on EC2 instances, which allow more.",
     sources: &[pages::ECS_CONTAINER],
-    example: Some(Base::Plain.wrong("containerDefinitions[report].stopTimeout", "300", "120")),
+    example: Some(Base::Plain.wrong("containerDefinitions[report].stopTimeout", "300")),
     ..Rule::of_task(Applies::EveryTask, check_timeout_range)
 };
 

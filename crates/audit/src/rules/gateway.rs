@@ -21,7 +21,7 @@ pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
 In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS has \
 to stop and replace the task. In a service's task, the app's container is the essential one instead.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
-    example: Some(Base::ApiGateway.wrong("containerDefinitions[consul-dataplane].essential", "false", "true")),
+    example: Some(Base::ApiGateway.wrong("containerDefinitions[consul-dataplane].essential", "false")),
     ..Rule::of_task(Applies::ConsulGateway, check_gateway_proxy_essential)
 };
 
@@ -45,7 +45,7 @@ A gateway's task registers the gateway and nothing else. An app in it has no ser
 it to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers that \
 listen on a port.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::MeshGateway.wrong("containerDefinitions[web].essential", "true", "false").given(&[(
+    example: Some(Base::MeshGateway.wrong("containerDefinitions[web].essential", "true").given(&[(
         "containerDefinitions[web]",
         r#"{
                 "name": "web", "image": "example/web:1.4.2", "essential": false,
@@ -86,10 +86,7 @@ gateways; a mapping of another port usually remains from an earlier LAN port.",
         pages::CONSUL_CONFIGURATION,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
     ],
-    example: Some(Base::ClientGateway.missing(
-        "containerDefinitions[sidecar-proxy].portMappings",
-        r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#,
-    )),
+    example: Some(Base::ClientGateway.missing("containerDefinitions[sidecar-proxy].portMappings")),
     ..Rule::of_task(Applies::ConsulGateway, check_gateway_lan_port)
 };
 
@@ -132,7 +129,7 @@ it changes with every task. Use a load balancer for the gateway and set its addr
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_WAN_FEDERATION],
     example: Some(
         Base::MeshGateway
-            .missing("config.gateway.wanAddress.address", r#""gateway.example.com""#)
+            .missing("config.gateway.wanAddress.address")
             .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
     ),
     ..Rule::of_task(Applies::ConsulGateway, check_gateway_wan_address)
@@ -163,7 +160,7 @@ the entry `consul-wan-federation` in the gateway's meta, and the second `consulS
     sources: &[pages::CONSUL_WAN_FEDERATION, pages::CONSUL_SERVER_JSON],
     example: Some(
         Base::MeshGateway
-            .wrong("config.consulServers.defaults.tls", "false", "true")
+            .wrong("config.consulServers.defaults.tls", "false")
             .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
     ),
     ..Rule::of_task(Applies::ConsulGateway, check_gateway_federation_tls)
@@ -214,7 +211,7 @@ partition, and nothing otherwise.",
         pages::CONSUL_ECS_ENTERPRISE,
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
     ],
-    example: Some(Base::TerminatingGateway.wrong("config.gateway.namespace", r#""team-a""#, r#""default""#).given(&[
+    example: Some(Base::TerminatingGateway.wrong("config.gateway.namespace", r#""team-a""#).given(&[
         ("config.gateway.partition", r#""blue""#),
         ("config.gateway.namespace", r#""default""#),
         ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),

@@ -23,21 +23,9 @@ health-sync copies the health of these containers from ECS to Consul; nothing el
 dataplane generation (consul-ecs 0.8 and newer), the proxy has a check too, so that health-sync is always needed, also \
 in gateways. It also logs the task out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync]", HEALTH_SYNC_OF_CLIENT)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync]")),
     ..Rule::of_task(Applies::Consul, check_health_sync_missing)
 };
-
-const HEALTH_SYNC_OF_CLIENT: &str = r#"{
-    "name": "consul-ecs-health-sync",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
-    "essential": false,
-    "command": ["health-sync"],
-    "environment": [{
-        "name": "CONSUL_ECS_CONFIG_JSON",
-        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
-    }],
-    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
-}"#;
 
 fn check_health_sync_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -132,7 +120,7 @@ The image `consul-ecs` contains one program with several commands. Without a com
 with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
 containers' health to Consul.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync].command", r#"["health-sync"]"#)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync].command")),
     ..Rule::of_task(Applies::Consul, check_health_sync_command)
 };
 
@@ -152,23 +140,23 @@ fn check_health_sync_command(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Draft::new(place.span, message, "set its command to [\"health-sync\"]").of(health_sync).fix(fix));
 }
 
-pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule = Rule {
-    id: "consul-health-sync-order",
-    summary: "health-sync starts after mesh-init has succeeded",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
-    explanation: "\
+pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule =
+    Rule {
+        id: "consul-health-sync-order",
+        summary: "health-sync starts after mesh-init has succeeded",
+        severity: Severity::Warning,
+        is_fixable: true,
+        effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
+        explanation: "\
 mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. health-sync has \
 to start after mesh-init has succeeded; otherwise the result depends on which of the two is faster.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
-        r#""START""#,
-        r#""SUCCESS""#,
-    )),
-    ..Rule::of_task(Applies::Consul, check_health_sync_order)
-};
+        sources: &[pages::CONSUL_ARCHITECTURE],
+        example: Some(Base::Client.wrong(
+            "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
+            r#""START""#,
+        )),
+        ..Rule::of_task(Applies::Consul, check_health_sync_order)
+    };
 
 fn check_health_sync_order(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -188,7 +176,7 @@ Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the
 of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting does not matter, \
 nor does the log level.",
     sources: &[pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(Base::Client.wrong("config@consul-ecs-health-sync.service.name", r#""shop""#, r#""web""#)),
+    example: Some(Base::Client.wrong("config@consul-ecs-health-sync.service.name", r#""shop""#)),
     ..Rule::of_task(Applies::Consul, check_health_sync_configuration)
 };
 
@@ -257,7 +245,7 @@ critical. A health check that is only in the image's `HEALTHCHECK` does not coun
         pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
     ],
-    example: Some(Base::Client.wrong("config.healthSyncContainers", r#"["web", "shop"]"#, r#"["web"]"#)),
+    example: Some(Base::Client.wrong("config.healthSyncContainers", r#"["web", "shop"]"#)),
     ..Rule::of_task(Applies::Consul, check_health_sync_containers)
 };
 

@@ -30,11 +30,9 @@ differ, the token has the service identity of another service, and the registere
     sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION],
     example: Some(
         Base::Dataplane
-            .missing(
-                "tags[consul.hashicorp.com/service-name]",
-                r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#,
-            )
-            .given(&[("config.service.name", r#""shop""#)]),
+            .missing("tags[consul.hashicorp.com/service-name]")
+            .given(&[("config.service.name", r#""shop""#)])
+            .repaired_to(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
     ),
     ..Rule::of_task(Applies::Consul, check_service_name_tag)
 };
@@ -104,7 +102,7 @@ Consul compares the names in a token's rules case-sensitively, and accepts servi
 case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` in \
 the configuration are two services.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_ECS_CHANGELOG],
-    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/service-name].value", r#""Web""#, r#""web""#)),
+    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/service-name].value", r#""Web""#)),
     ..Rule::of_task(Applies::Consul, check_service_name_case)
 };
 
@@ -126,7 +124,7 @@ With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.ha
 partition and namespace of the service. The controllers require both or neither; without them, both are `default`. \
 They report an error if only one of them is set.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE],
-    example: Some(Base::Dataplane.needless(
+    example: Some(Base::Dataplane.wrong(
         "tags[consul.hashicorp.com/partition]",
         r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#,
     )),
@@ -166,9 +164,7 @@ mesh-init registers the service in the partition and namespace of its configurat
 create its token and remove it in those of the task's tags, or in `default` if there are no such tags. Both have to be \
 equal.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
-    example: Some(
-        Base::Dataplane.wrong("tags[consul.hashicorp.com/namespace].value", r#""team-b""#, r#""team-a""#).given(TEAM_A),
-    ),
+    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/namespace].value", r#""team-b""#).given(TEAM_A)),
     ..Rule::of_task(Applies::Consul, check_tenancy_tags_match)
 };
 

@@ -22,11 +22,10 @@ pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
 images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
 image of consul-ecs.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].image",
-        r#""public.ecr.aws/hashicorp/consul:latest""#,
-        r#""registry.example.com/mirror/consul-ecs:0.4.3""#,
-    )),
+    example: Some(
+        Base::Client
+            .wrong("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul:latest""#),
+    ),
     ..Rule::of_task(Applies::ConsulAndController, check_ecs_image)
 };
 
@@ -55,11 +54,7 @@ with a section `controller` in their configuration, if they have the image of co
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/controller/main.tf",
         pages::CONSUL_UPGRADE_TO_DATAPLANE,
     ],
-    example: Some(Base::Controller.wrong(
-        "containerDefinitions[consul-ecs-controller].command",
-        r#"["mesh-init"]"#,
-        r#"["controller"]"#,
-    )),
+    example: Some(Base::Controller.wrong("containerDefinitions[consul-ecs-controller].command", r#"["mesh-init"]"#)),
     ..Rule::of_task(Applies::Controller, check_controller_command)
 };
 
@@ -96,7 +91,7 @@ There are three sets of containers, and a task has one of them. Up to consul-ecs
 incomplete upgrade. Migrate a service with a new revision that has only the new set; both revisions run beside each \
 other while ECS replaces the tasks.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.needless(
+    example: Some(Base::Dataplane.wrong(
         "containerDefinitions[sidecar-proxy]",
         r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#,
     )),
@@ -131,11 +126,12 @@ Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one co
 gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An image of another \
 generation than the containers usually results from an upgrade of the images alone.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].image",
-        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
-        r#""public.ecr.aws/hashicorp/consul-ecs:0.4.3""#,
-    )),
+    example: Some(
+        Base::Client.wrong(
+            "containerDefinitions[consul-ecs-mesh-init].image",
+            r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
+        ),
+    ),
     ..Rule::of_task(Applies::ConsulAndController, check_image_generation)
 };
 
@@ -178,7 +174,6 @@ token at the end. They are parts of one program; different releases of it are no
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-ecs-health-sync].image",
         r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#,
-        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
     )),
     ..Rule::of_task(Applies::Consul, check_image_versions)
 };

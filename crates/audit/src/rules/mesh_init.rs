@@ -25,7 +25,7 @@ path, which exist as long as the task.",
         pages::CONSUL_CLIENT_INSTALL,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
     ],
-    example: Some(Base::Client.missing("volumes[consul_binary]", r#"{ "name": "consul_binary" }"#)),
+    example: Some(Base::Client.missing("volumes[consul_binary]")),
     ..Rule::of_task(Applies::Consul, check_volumes)
 };
 
@@ -64,28 +64,9 @@ configuration to the shared volume, and copies the program `consul-ecs` there, w
 check of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
 `consul-ecs-control-plane` instead.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init]", MESH_INIT_OF_CLIENT)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init]")),
     ..Rule::of_task(Applies::Consul, check_mesh_init_missing)
 };
-
-const MESH_INIT_OF_CLIENT: &str = r#"{
-    "name": "consul-ecs-mesh-init",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
-    "essential": false,
-    "command": ["mesh-init"],
-    "environment": [{
-        "name": "CONSUL_ECS_CONFIG_JSON",
-        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
-    }],
-    "mountPoints": [
-        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
-        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
-    ],
-    "secrets": [{
-        "name": "CONSUL_HTTP_TOKEN",
-        "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::"
-    }]
-}"#;
 
 fn check_mesh_init_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -110,11 +91,7 @@ The image `consul-ecs` contains one program with several commands. Without a com
 and another command does the work of another container. `mesh-init` registers the service and its proxy in Consul, \
 writes the proxy's configuration to the shared volume and stops.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].command",
-        r#"["health-sync"]"#,
-        r#"["mesh-init"]"#,
-    )),
+    example: Some(Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].command", r#"["health-sync"]"#)),
     ..Rule::of_task(Applies::Consul, check_mesh_init_command)
 };
 
@@ -144,7 +121,7 @@ mesh-init does its work and stops. When an essential container stops, ECS stops 
 an essential container whose success others wait for. `essential` is true by default, so that it has to be set to \
 false.",
     sources: &[pages::ECS_DEPENDENCY, pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].essential", "false")),
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].essential")),
     ..Rule::of_task(Applies::Consul, check_mesh_init_essential)
 };
 
@@ -174,11 +151,9 @@ mesh-init writes the program `consul-ecs` and the proxy's configuration to the d
 runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
 so that both mount the volume `consul_binary` there.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
-        "true",
-        "false",
-    )),
+    example: Some(
+        Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly", "true"),
+    ),
     ..Rule::of_task(Applies::Consul, check_mesh_init_mounts)
 };
 

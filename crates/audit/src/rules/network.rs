@@ -20,7 +20,7 @@ that is registered in Consul, and a loopback interface that the app and its prox
 the default on EC2, each container has a separate loopback interface, and the app cannot reach its upstreams; in \
 `host` mode, two tasks on one instance need the same ports for their proxies.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_NETWORKING],
-    example: Some(Base::Dataplane.wrong("networkMode", r#""bridge""#, r#""awsvpc""#)),
+    example: Some(Base::Dataplane.wrong("networkMode", r#""bridge""#)),
     ..Rule::of_task(Applies::Consul, check_consul_network_mode)
 };
 
@@ -38,7 +38,7 @@ pub(super) static APPMESH_NETWORK_MODE: Rule = Rule {
     explanation: "\
 App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does a task have a separate namespace and address. A virtual gateway redirects nothing and may run in other modes.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::ECS_NETWORKING],
-    example: Some(Base::AppMesh.wrong("networkMode", r#""bridge""#, r#""awsvpc""#)),
+    example: Some(Base::AppMesh.wrong("networkMode", r#""bridge""#)),
     ..Rule::of_task(Applies::AppMesh, check_app_mesh_network_mode)
 };
 
@@ -61,11 +61,10 @@ In `bridge` mode, `hostPort` is the port of the instance that is forwarded to th
 the task has a separate network interface, and in `host` mode, its containers use that of the instance: ports are not \
 translated. In these modes, `hostPort` is absent or equal to `containerPort`.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
-    example: Some(Base::AppMesh.wrong(
-        "containerDefinitions[orders].portMappings",
-        r#"[{ "containerPort": 9080, "hostPort": 80 }]"#,
-        r#"[{ "containerPort": 9080 }]"#,
-    )),
+    example: Some(
+        Base::AppMesh
+            .wrong("containerDefinitions[orders].portMappings", r#"[{ "containerPort": 9080, "hostPort": 80 }]"#),
+    ),
     ..Rule::of_task(Applies::EveryTask, check_host_port)
 };
 

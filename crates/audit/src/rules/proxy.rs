@@ -21,11 +21,7 @@ The proxy's container starts with a program that mesh-init copies to the shared 
 mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
 and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_DEPENDENCY],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[sidecar-proxy].dependsOn",
-        "[]",
-        r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#,
-    )),
+    example: Some(Base::Client.wrong("containerDefinitions[sidecar-proxy].dependsOn", "[]")),
     ..Rule::of_task(Applies::Consul, check_proxy_order)
 };
 
@@ -86,10 +82,7 @@ mesh-init (the control plane with consul-ecs 0.7) writes the proxy's configurati
 which the proxy's container starts, to the volume `consul_data`. The proxy has to mount the same volume at the same \
 path, usually `/consul`.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Dataplane.missing(
-        "containerDefinitions[consul-dataplane].mountPoints",
-        r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#,
-    )),
+    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints")),
     ..Rule::of_task(Applies::Consul, check_proxy_mount)
 };
 
@@ -138,9 +131,7 @@ The proxy is the container that accepts connections from the network, and it onl
 writable mount works, but lets the proxy change files that other containers trust: the program `consul-ecs` and, with \
 a login, the tokens.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(
-        Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly", "true"),
-    ),
+    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly")),
     ..Rule::of_task(Applies::Consul, check_proxy_mount_read_only)
 };
 
@@ -173,7 +164,6 @@ Envoy needs a file descriptor for each connection, so that the proxy's container
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-dataplane].ulimits",
         r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#,
-        r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#,
     )),
     ..Rule::of_task(Applies::Consul, check_proxy_open_files)
 };
@@ -217,11 +207,7 @@ Envoy needs a file descriptor for each connection from and to the app. Without a
 gets the default of Fargate or of its host, which is too low for a busy service. The proxy's container therefore sets \
 the ulimit `nofile` to 1048576 (2^20).",
     sources: &[pages::ECS_ULIMIT, pages::ECS_CONTAINER],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-dataplane].ulimits",
-        "[]",
-        r#"[{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]"#,
-    )),
+    example: Some(Base::Dataplane.wrong("containerDefinitions[consul-dataplane].ulimits", "[]")),
     ..Rule::of_task(Applies::Consul, check_proxy_open_files_default)
 };
 
@@ -257,7 +243,7 @@ gateway, the proxy is the app and has to be essential, and mesh-init, which ends
         "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",
         pages::ECS_CONTAINER,
     ],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].essential", "true", "false")),
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].essential", "true")),
     ..Rule::of_task(Applies::Consul, check_helper_essential)
 };
 

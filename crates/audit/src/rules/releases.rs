@@ -1,9 +1,10 @@
 //! Releases: their support, the pairs that go together, and defects that an image alone shows.
 
+use super::pages;
 use crate::{
-    example::{Base, Example},
+    example::Base,
     finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule},
     subject::{ConsulTask, Release, Software, Subject, image_of, line_of, release_of},
     versions::{Defect, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
@@ -13,8 +14,6 @@ pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
     id: "consul-release-defect",
     summary: "the releases of the mesh's programs have no known defects",
     severity: Severity::Warning,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "the task does not start, gets requests that it cannot answer, or burdens Consul, or the controller fails at its work; the finding says which",
     explanation: "\
 Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
@@ -22,21 +21,19 @@ lists them with their sources. Defects that depend on the configuration have rul
 image whose tag names a single release, such as `0.9.4`, `1.21.2-ent` or `0.10.1-fips1403`; with `latest`, `0.9`, a \
 digest alone, or an image with another name, it reports nothing.",
     sources: &[
-        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+        pages::CONSUL_ECS_CHANGELOG,
         "https://github.com/hashicorp/consul-dataplane/blob/main/CHANGELOG.md",
         "https://developer.hashicorp.com/consul/docs/upgrade/version-specific",
     ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[
-            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
-            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs""#),
-        ],
-        at: "containerDefinitions[consul-ecs-mesh-init].image",
-        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.1""#),
-        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
-    }),
-    check: Check::Task(check_release_defect),
+    example: Some(
+        Base::Dataplane
+            .wrong("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.1""#)
+            .given(&[
+                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
+                ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs""#),
+            ]),
+    ),
+    ..Rule::of_task(Applies::ConsulAndController, check_release_defect)
 };
 
 fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
@@ -69,8 +66,6 @@ pub(super) static CONSUL_RELEASE_PAIR: Rule = Rule {
     id: "consul-release-pair",
     summary: "the releases of the mesh's programs go together",
     severity: Severity::Warning,
-    applies: Applies::Consul,
-    is_fixable: false,
     effect: "no release of Consul supports both, so that registration or the proxy's configuration may fail",
     explanation: "\
 Each line of consul-ecs and each line of Consul Dataplane goes with some lines of Consul. If no line of Consul goes with \
@@ -81,14 +76,10 @@ table does not have. The definition does not show the version of Consul's server
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
         "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy",
     ],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-dataplane].image",
-        fails: Some(r#""hashicorp/consul-dataplane:1.3.5""#),
-        repaired: Some(r#""hashicorp/consul-dataplane:2.0.1""#),
-    }),
-    check: Check::Task(check_release_pair),
+    example: Some(
+        Base::Dataplane.wrong("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.3.5""#),
+    ),
+    ..Rule::of_task(Applies::Consul, check_release_pair)
 };
 
 fn check_release_pair(subject: &Subject<'_>, findings: &mut Findings) {
@@ -140,8 +131,6 @@ pub(super) static CONSUL_END_OF_SUPPORT: Rule = Rule {
     id: "consul-end-of-support",
     summary: "the releases of the mesh's programs are supported",
     severity: Severity::Info,
-    applies: Applies::ConsulAndController,
-    is_fixable: false,
     effect: "defects and vulnerabilities of the release are no longer corrected",
     explanation: "\
 HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, only \
@@ -153,7 +142,7 @@ result is the same on every day. `ecs-mesh inventory --target-consul VERSION` sa
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
     ],
     example: None,
-    check: Check::Task(check_end_of_support),
+    ..Rule::of_task(Applies::ConsulAndController, check_end_of_support)
 };
 
 fn check_end_of_support(subject: &Subject<'_>, findings: &mut Findings) {
@@ -184,8 +173,6 @@ fn servers(program: Program, line: Release) -> String {
 pub(super) static CONSUL_FIPS_TAG: Rule = Rule {
     id: "consul-fips-tag",
     summary: "the tag of a FIPS image of consul-ecs has the suffix of its release",
-    severity: Severity::Error,
-    applies: Applies::ConsulAndController,
     is_fixable: true,
     effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
     explanation: "\
@@ -193,14 +180,15 @@ The FIPS images of consul-ecs have tags that end in `-fips1402` up to 0.10.0, an
 they use another cryptographic module. An update of the number alone results in a tag that does not exist. The rule looks at HashiCorp's repositories \
 on Docker Hub and in Amazon ECR Public: in a mirror, tags are what its owner makes them.",
     sources: &["https://developer.hashicorp.com/consul/docs/release-notes/consul-ecs/v0_10_x"],
-    example: Some(Example {
-        base: Base::Dataplane,
-        given: &[],
-        at: "containerDefinitions[consul-ecs-mesh-init].image",
-        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402""#),
-        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403""#),
-    }),
-    check: Check::Task(check_fips_tag),
+    example: Some(
+        Base::Dataplane
+            .wrong(
+                "containerDefinitions[consul-ecs-mesh-init].image",
+                r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402""#,
+            )
+            .repaired_to(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403""#),
+    ),
+    ..Rule::of_task(Applies::ConsulAndController, check_fips_tag)
 };
 
 const OLD: &str = "-fips1402";

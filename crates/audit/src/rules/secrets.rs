@@ -29,7 +29,6 @@ are missing, ECS looks for a secret of another name.",
     example: Some(Base::Plain.wrong(
         "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
         r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#,
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url::""#,
     )),
     ..Rule::of_task(Applies::EveryTask, check_secret_reference)
 };
@@ -88,7 +87,7 @@ ECS reads secrets before it starts a container, with the permissions of the task
 for the containers themselves and is not used for secrets. The execution role needs `secretsmanager:GetSecretValue` or \
 `ssm:GetParameters` for the secrets or parameters, and `kms:Decrypt` if they are encrypted with a key of the account.",
     sources: &[pages::ECS_EXECUTION_ROLE, pages::ECS_SECRETS_MANAGER],
-    example: Some(Base::Plain.missing("executionRoleArn", r#""arn:aws:iam::123456789012:role/report-execution""#)),
+    example: Some(Base::Plain.missing("executionRoleArn")),
     ..Rule::of_task(Applies::EveryTask, check_secrets_execution_role)
 };
 
@@ -117,7 +116,6 @@ of the token. A secret whose name differs from the controller's, `<prefix>-<serv
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
         r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#,
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#,
     )),
     ..Rule::of_task(Applies::ConsulClient, check_token_secret_key)
 };
@@ -181,7 +179,6 @@ Consul no longer has. With `TokenMode=auto`, the controller creates no token for
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
         r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#,
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#,
     )),
     ..Rule::of_task(Applies::Consul, check_token_secret_version)
 };

@@ -22,7 +22,7 @@ A task gets its token through a service identity, and Consul accepts those only 
 digits, `-` and `_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself \
 refuses any other name. Without a name in the configuration, it uses the task's family in lower case.",
     sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/api-docs/acl/tokens"],
-    example: Some(Base::Dataplane.wrong("config.service.name", r#""web.api""#, r#""web""#)),
+    example: Some(Base::Dataplane.wrong("config.service.name", r#""web.api""#)),
     ..Rule::of_task(Applies::Consul, check_service_name)
 };
 
@@ -50,7 +50,7 @@ container maps a port, it probably gets requests, and port 0 is probably an over
 only one that the app maps. Helpers that monitor or collect do not count, nor do UDP ports, which the mesh does not \
 support.",
     sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.service.port", "0", "9090")),
+    example: Some(Base::Dataplane.wrong("config.service.port", "0")),
     ..Rule::of_task(Applies::Consul, check_service_port)
 };
 
@@ -107,7 +107,7 @@ pub(super) static CONSUL_TENANCY_PAIR: Rule = Rule {
 With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
 tags, or use `default` for both if there are no such tags; they and the Terraform module report an error if only one of the two is set. The Community Edition has neither.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.needless("config.service.partition", r#""blue""#)),
+    example: Some(Base::Dataplane.wrong("config.service.partition", r#""blue""#)),
     ..Rule::of_task(Applies::Consul, check_tenancy_pair)
 };
 
@@ -137,12 +137,10 @@ with Consul Dataplane, its readiness check (`proxy.healthCheckPort`, 22000 by de
 consul-ecs 0.7 answers health checks on 10000. The rule `consul-client-ports` checks the ports of a Consul client \
 agent.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
-    example: Some(
-        Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000", "9091").given(&[(
-            "containerDefinitions[web].portMappings",
-            r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
-        )]),
-    ),
+    example: Some(Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000").given(&[(
+        "containerDefinitions[web].portMappings",
+        r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
+    )])),
     ..Rule::of_task(Applies::Consul, check_app_port)
 };
 
@@ -172,7 +170,7 @@ network interface and one loopback interface, so that this port must differ from
 app's containers, of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's \
 administration interface (19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
     sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
-    example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#, r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
+    example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#).repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
     ..Rule::of_task(Applies::Consul, check_upstream_port)
 };
 

@@ -21,10 +21,7 @@ it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, i
 in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`; a printed definition without any \
 tags is not checked.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
-    example: Some(
-        Base::Dataplane
-            .missing("tags[consul.hashicorp.com/mesh]", r#"{ "key": "consul.hashicorp.com/mesh", "value": "true" }"#),
-    ),
+    example: Some(Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]")),
     ..Rule::of_task(Applies::Consul, check_mesh_tag_missing)
 };
 
@@ -56,7 +53,7 @@ The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, ca
 `yes` or `1`, the task is not one of the mesh. `false` is the documented value to exclude a task from the controller \
 on purpose, and is not reported.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/mesh].value", r#""True""#, r#""true""#)),
+    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/mesh].value", r#""True""#)),
     ..Rule::of_task(Applies::Consul, check_mesh_tag_value)
 };
 
@@ -84,7 +81,7 @@ The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the container
 and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
 were removed. `ecs-mesh inject` adds the containers.",
     sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Plain.wrong("tags", r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#, "[]")),
+    example: Some(Base::Plain.wrong("tags", r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#)),
     ..Rule::of_task(Applies::EveryTask, check_mesh_tag_alone)
 };
 
@@ -150,7 +147,10 @@ the configuration and in the tag `consul.hashicorp.com/service-name`, or rename 
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
     ],
     example: Some(
-        Base::Dataplane.wrong("family", r#""web_""#, r#""Web""#).given(&[("config.service", r#"{ "port": 9090 }"#)]),
+        Base::Dataplane
+            .wrong("family", r#""web_""#)
+            .given(&[("config.service", r#"{ "port": 9090 }"#)])
+            .repaired_to(r#""Web""#),
     ),
     ..Rule::of_task(Applies::Consul, check_family_name)
 };

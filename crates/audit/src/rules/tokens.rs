@@ -32,7 +32,7 @@ ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which
 `CONSUL_HTTP_TOKEN`. From 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its \
 configuration.",
     sources: &[pages::CONSUL_CLIENT_SECURITY, pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].secrets", r#"[{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::" }]"#)),
+    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].secrets")),
     ..Rule::of_task(Applies::ConsulClient, check_service_token)
 };
 
@@ -178,7 +178,6 @@ service should not have. Secrets with other names are not reported.",
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
         r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#,
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::""#,
     )),
     ..Rule::of_task(Applies::ConsulClient, check_service_secret)
 };

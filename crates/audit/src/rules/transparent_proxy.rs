@@ -25,9 +25,7 @@ For transparent proxy, mesh-init writes rules that redirect all traffic of the t
 two users: 5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. \
 Without transparent proxy, another user is harmless and not reported.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::TERRAFORM_CHANGELOG],
-    example: Some(
-        Base::Dataplane.missing("containerDefinitions[consul-dataplane].user", r#""5995""#).given(TRANSPARENT),
-    ),
+    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].user").given(TRANSPARENT)),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_users)
 };
 
@@ -75,7 +73,7 @@ For transparent proxy, mesh-init writes `iptables` rules, which requires the cap
 grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
 `transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
-    example: Some(Base::Dataplane.wrong("requiresCompatibilities", r#"["FARGATE"]"#, r#"["EC2"]"#).given(GIVEN)),
+    example: Some(Base::Dataplane.wrong("requiresCompatibilities", r#"["FARGATE"]"#).given(GIVEN)),
     ..Rule::of_task(Applies::ConsulDataplane, check_transparent_proxy_launch_type)
 };
 
@@ -115,7 +113,7 @@ pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule {
 For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. \
 The image's own user may do neither: the container has to run as user `0` with the capability `NET_ADMIN`.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
-    example: Some(Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#).given(&[
+    example: Some(Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].user").given(&[
         ("requiresCompatibilities", r#"["EC2"]"#),
         ("config.transparentProxy.enabled", "true"),
         ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
@@ -160,7 +158,7 @@ With `transparentProxy.consulDNS.enabled`, Consul Dataplane answers DNS requests
 them to it. Both require transparent proxy, which also makes the returned addresses reachable; without it, and in \
 gateways, the setting has no effect. The Terraform module refuses it.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_TECH_SPECS],
-    example: Some(Base::Dataplane.needless("config.transparentProxy.consulDNS", r#"{ "enabled": true }"#)),
+    example: Some(Base::Dataplane.wrong("config.transparentProxy.consulDNS", r#"{ "enabled": true }"#)),
     ..Rule::of_task(Applies::ConsulDataplane, check_dns_without_transparent_proxy)
 };
 
@@ -192,8 +190,9 @@ mod tests {
     #[test]
     fn no_privileges_are_added_where_transparent_proxy_does_not_work() {
         let example = Base::Dataplane
-            .wrong("requiresCompatibilities", r#"["FARGATE"]"#, r#"["EC2"]"#)
-            .given(&[("config.transparentProxy", "null")]);
+            .wrong("requiresCompatibilities", r#"["FARGATE"]"#)
+            .given(&[("config.transparentProxy", "null")])
+            .repaired_to(r#"["EC2"]"#);
         let fixes = |definition: serde_json::Value| {
             let mut material = Material::default();
             let file = Arc::new(SourceFile::new("task.json", definition.to_string()));

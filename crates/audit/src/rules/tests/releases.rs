@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     audit,
-    example::{Base, Example},
+    example::{Base, Example, Repaired},
     finding::{Finding, Severity},
     versions::{Defect, table},
 };
@@ -86,7 +86,7 @@ const ROWS: &[Row] = &[
 
 /// The row's definition with the images of its program in this release.
 fn definition(row: &Row, given: &'static [(&'static str, &'static str)], release: &str) -> Value {
-    let example = Example { base: row.base, given, at: "cpu", fails: None, repaired: Some("\"256\"") };
+    let example = Example { base: row.base, given, at: "cpu", fails: None, repaired: Repaired::To("\"256\"") };
     let mut definition = example.repaired().expect(row.id);
     for container in definition["containerDefinitions"].as_array_mut().unwrap() {
         let image = container["image"].as_str().unwrap().to_owned();

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use audit::example::{Base, Example};
+use audit::example::{Base, Example, Repaired};
 use serde_json::{Deserializer, Value};
 
 /// A place, and its value as JSON.
@@ -192,7 +192,7 @@ impl Mutation {
 
     fn made(&self, base: Base, at: &'static str, json: Option<&'static str>) -> Value {
         let given: Vec<_> = self.given.iter().map(|(at, json)| (path(at), *json)).collect();
-        let example = Example { base, given: given.leak(), at: path(at), fails: json, repaired: None };
+        let example = Example { base, given: given.leak(), at: path(at), fails: json, repaired: Repaired::AsInBase };
         example.broken().unwrap_or_else(|| panic!("{base:?}: no such place: {}", self.label()))
     }
 }
