@@ -2,15 +2,14 @@
 
 use serde_json::json;
 
-use super::pages;
-use super::proxy::{is_misspelt, wait_for};
-use crate::{
-    example::Base,
-    finding::{Change, Draft, Edit, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, EntryPoint, Generation, Subject, is_observer, workloads},
+use super::{
+    prelude::*,
+    proxy::{is_misspelt, wait_for},
 };
-use audit_read::definition::{Container, Field, Maybe};
+use crate::{
+    finding::{Change, Edit},
+    subject::{EntryPoint, is_observer, workloads},
+};
 
 pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
     id: "consul-app-essential",

@@ -1,16 +1,8 @@
 //! App Mesh: Envoy's container, the roles of its task, and the X-Ray daemon that takes its traces.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, Subject, image_of, is_observer, is_xray_daemon},
-};
-use audit_read::{
-    app_mesh::ResourceKind,
-    definition::{Container, Maybe, Text},
-};
+use super::prelude::*;
+use crate::subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, image_of, is_observer, is_xray_daemon};
+use audit_read::app_mesh::ResourceKind;
 
 pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule = Rule {
     id: "appmesh-envoy-essential",

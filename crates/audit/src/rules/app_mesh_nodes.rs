@@ -2,16 +2,13 @@
 
 use std::{collections::BTreeSet, net::IpAddr, ops::RangeInclusive};
 
-use super::pages;
+use super::prelude::*;
 use crate::{
-    example::Base,
-    finding::{Draft, Findings, Severity},
-    rule::{Applies, ResourceFindings, Rule, TaskFindings},
-    subject::{MeshResource, Subject},
+    rule::{ResourceFindings, TaskFindings},
+    subject::MeshResource,
 };
 use audit_read::{
     app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
-    definition::Container,
     document::{Node, Span, Value},
 };
 

@@ -2,16 +2,11 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{AppMeshTask, Subject, is_observer, is_xray_daemon, workloads},
-};
+use super::prelude::*;
+use crate::subject::{AppMeshTask, is_observer, is_xray_daemon, workloads};
 use audit_read::{
     app_mesh::ResourceKind,
-    definition::{Container, Maybe, PortMapping, ProxyConfiguration, Tag, TaskDefinition},
+    definition::{PortMapping, ProxyConfiguration, Tag, TaskDefinition},
 };
 
 pub(super) static APPMESH_APP_PORTS: Rule = Rule {

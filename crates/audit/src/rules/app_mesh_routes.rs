@@ -2,13 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{app_mesh_nodes::report_missing, pages};
-use crate::{
-    example::Base,
-    finding::{Draft, Severity},
-    rule::{ResourceFindings, Rule},
-    subject::Subject,
-};
+use super::{app_mesh_nodes::report_missing, prelude::*};
+use crate::rule::ResourceFindings;
 use audit_read::{
     app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
     document::{Node, Value},

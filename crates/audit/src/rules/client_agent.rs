@@ -1,13 +1,8 @@
 //! The container of the Consul client agent.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{AgentScript, BINARY_DIRECTORY, Software, Subject, image_of, names},
-};
-use audit_read::definition::{Container, Maybe, PortMapping};
+use super::prelude::*;
+use crate::subject::{AgentScript, BINARY_DIRECTORY, Software, image_of, names};
+use audit_read::definition::PortMapping;
 
 pub(super) static CONSUL_CLIENT_MISSING: Rule = Rule {
     id: "consul-client-missing",

@@ -1,14 +1,10 @@
 //! The configuration of consul-ecs as a whole.
 
-use super::pages;
-use super::schema::{problems, span_of};
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Severity},
-    rule::{Applies, Rule},
-    subject::{Configuration, Feature, Subject, consul_ecs_version},
+use super::{
+    prelude::*,
+    schema::{problems, span_of},
 };
-use audit_read::definition::{Container, Maybe};
+use crate::subject::{Configuration, Feature, consul_ecs_version};
 use mesh::consul_ecs::{CONFIG_VARIABLE, Fault};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {

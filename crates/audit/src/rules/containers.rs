@@ -2,14 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::Subject,
-};
-use audit_read::definition::{Container, Field, HealthCheck};
+use super::prelude::*;
+use audit_read::definition::HealthCheck;
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
     id: "ecs-container-name-duplicate",

@@ -2,14 +2,7 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::Subject,
-};
-use audit_read::definition::{Container, Maybe};
+use super::prelude::*;
 
 pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule = Rule {
     id: "consul-control-plane-command",

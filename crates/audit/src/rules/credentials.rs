@@ -1,16 +1,8 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Severity},
-    rule::{Applies, Rule},
-    subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs, ConsulTask, Subject},
-};
-use audit_read::{
-    definition::{Container, Maybe, Variable},
-    document::Span,
-};
+use super::prelude::*;
+use crate::subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs};
+use audit_read::{definition::Variable, document::Span};
 
 /// The names of the agent's tokens in its configuration.
 const TOKENS: [&str; 8] = [

@@ -1,13 +1,8 @@
 //! The container of Consul Dataplane.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Feature, Subject},
-};
-use audit_read::definition::{Container, HealthCheck, Maybe};
+use super::prelude::*;
+use crate::subject::Feature;
+use audit_read::definition::HealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
     id: "consul-dataplane-missing",

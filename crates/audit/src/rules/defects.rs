@@ -2,15 +2,11 @@
 
 use serde_json::json;
 
-use super::pages;
+use super::prelude::*;
 use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Generation, Release, Subject},
+    subject::Release,
     versions::{Defect, Program, defects_of, table},
 };
-use audit_read::definition::{Container, Maybe};
 
 /// The task's release of consul-ecs, and the defect of it that `rule` reports.
 fn defect_of(consul: &ConsulTask<'_>, rule: &Rule) -> Option<(Release, &'static Defect)> {

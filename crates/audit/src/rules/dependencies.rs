@@ -5,14 +5,8 @@ use petgraph::{
     graph::{DiGraph, NodeIndex},
 };
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::Subject,
-};
-use audit_read::definition::{Container, Field, HealthCheck, List};
+use super::prelude::*;
+use audit_read::definition::{HealthCheck, List};
 
 /// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];

@@ -2,14 +2,9 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{Configuration, ConsulTask, Generation, Subject, is_observer},
-};
-use audit_read::definition::{Container, Maybe, PortMapping};
+use super::prelude::*;
+use crate::subject::{Configuration, is_observer};
+use audit_read::definition::PortMapping;
 use mesh::consul_ecs::GatewayKind;
 
 pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {

@@ -1,17 +1,8 @@
 //! The container health-sync.
 
-use super::pages;
-use super::proxy::wait_for;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{Configuration, ConsulTask, Generation, Subject, names},
-};
-use audit_read::{
-    definition::Maybe,
-    document::{HOLE, Node, Span, Value},
-};
+use super::{prelude::*, proxy::wait_for};
+use crate::subject::{Configuration, names};
+use audit_read::document::{HOLE, Node, Span, Value};
 
 pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
     id: "consul-health-sync-missing",

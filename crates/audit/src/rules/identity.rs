@@ -2,16 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{gateway::is_wrong_namespace, pages};
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule, TaskFindings},
-    subject::{Feature, Subject},
-};
+use super::{gateway::is_wrong_namespace, prelude::*};
+use crate::{rule::TaskFindings, subject::Feature};
 use audit_read::{
     app_mesh::Resources,
-    definition::{Maybe, Tag, TaskDefinition},
+    definition::{Tag, TaskDefinition},
 };
 use mesh::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},

@@ -1,16 +1,9 @@
 //! The images of consul-ecs, and the generations that they belong to.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{
-        ConsulTask, Controller, ControllerKind, Software, Subcommand, Subject, consul_ecs_version, image_of,
-        is_consul_ecs, names, subcommand,
-    },
+use super::prelude::*;
+use crate::subject::{
+    Controller, ControllerKind, Software, Subcommand, consul_ecs_version, image_of, is_consul_ecs, names, subcommand,
 };
-use audit_read::definition::{Container, Text};
 
 pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
     id: "consul-ecs-image",

@@ -2,14 +2,8 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix},
-    rule::{Applies, Rule},
-    subject::{AgentScript, BINARY_DIRECTORY, ConsulTask, Generation, Subject, names},
-};
-use audit_read::definition::{Container, Maybe, Text};
+use super::prelude::*;
+use crate::subject::{AgentScript, BINARY_DIRECTORY, names};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
     id: "consul-volumes",

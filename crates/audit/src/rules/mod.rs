@@ -21,6 +21,7 @@ mod images;
 mod mesh_init;
 mod network;
 mod pages;
+mod prelude;
 mod proxy;
 mod releases;
 mod schema;

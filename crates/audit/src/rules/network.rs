@@ -1,12 +1,6 @@
 //! The network mode of tasks, and the host ports of containers.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix},
-    rule::{Applies, Rule},
-    subject::Subject,
-};
+use super::prelude::*;
 use audit_read::definition::TaskDefinition;
 
 pub(super) static CONSUL_NETWORK_MODE: Rule = Rule {

@@ -2,14 +2,8 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Generation, Subject},
-};
-use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Ulimit};
+use super::prelude::*;
+use audit_read::definition::{TaskDefinition, Ulimit};
 
 pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
     id: "consul-proxy-order",

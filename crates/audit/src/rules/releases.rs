@@ -1,14 +1,10 @@
 //! Releases: their support, the pairs that go together, and defects that an image alone shows.
 
-use super::pages;
+use super::prelude::*;
 use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Release, Software, Subject, image_of, line_of, release_of},
+    subject::{Release, Software, image_of, line_of, release_of},
     versions::{Defect, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
-use audit_read::definition::Container;
 
 pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
     id: "consul-release-defect",

@@ -1,16 +1,7 @@
 //! References to secrets.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Subject},
-};
-use audit_read::{
-    definition::{Container, Maybe, Secret},
-    document::HOLE,
-};
+use super::prelude::*;
+use audit_read::{definition::Secret, document::HOLE};
 use mesh::secret_reference::SecretReference;
 
 pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {

@@ -1,14 +1,9 @@
 //! The service in the configuration: its name, tenancy and ports.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Generation, Subject, workloads},
-};
+use super::prelude::*;
+use crate::subject::workloads;
 use audit_read::{
-    definition::{Container, Maybe, PortMapping},
+    definition::PortMapping,
     document::{Node, Value},
 };
 use mesh::names::ServiceName;

@@ -2,14 +2,9 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Feature, Software, Subject, image_of, names},
-};
-use audit_read::definition::{Container, HealthCheck};
+use super::prelude::*;
+use crate::subject::{Feature, Software, image_of, names};
+use audit_read::definition::HealthCheck;
 use mesh::consul_ecs::PROXY;
 
 pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {

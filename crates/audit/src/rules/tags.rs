@@ -1,13 +1,7 @@
 //! The tags that make a task part of the mesh.
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::Subject,
-};
-use audit_read::definition::{Container, Maybe, TaskDefinition};
+use super::prelude::*;
+use audit_read::definition::TaskDefinition;
 use mesh::{consul_ecs::MESH_TAG, names::ServiceName};
 
 pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {

@@ -1,14 +1,11 @@
 //! Tokens from secrets.
 
-use super::pages;
+use super::prelude::*;
 use crate::{
     deployment::Deployment,
-    example::Base,
-    finding::{Draft, Findings, Severity},
-    rule::{Applies, Rule},
-    subject::{AgentScript, Configuration, ConsulTask, Subject},
+    subject::{AgentScript, Configuration},
 };
-use audit_read::definition::{Container, Field, Maybe, Secret, TaskDefinition, Text};
+use audit_read::definition::{Secret, TaskDefinition};
 use mesh::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
     definition::{MeshIdentity, MeshService},

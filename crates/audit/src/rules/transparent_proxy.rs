@@ -2,17 +2,8 @@
 
 use serde_json::json;
 
-use super::pages;
-use crate::{
-    example::Base,
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Rule},
-    subject::{ConsulTask, Generation, Subject},
-};
-use audit_read::{
-    definition::{Container, Field, Maybe, TaskDefinition, Text},
-    document::Span,
-};
+use super::prelude::*;
+use audit_read::{definition::TaskDefinition, document::Span};
 
 pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
     id: "consul-dataplane-users",
