@@ -20,17 +20,17 @@ does not start a shell by itself: the entry point has to be one that takes the s
 incomplete configuration.",
     sources: &[pages::CONSUL_CLIENT_INSTALL, pages::ECS_CONTAINER],
     example: Some(Base::Client.missing("containerDefinitions[consul-client].entryPoint")),
-    ..Rule::of_task(Applies::ConsulClient, check_client_shell)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_shell)
 };
 
-fn check_client_shell(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(script) = AgentScript::of(client) else { return };
+fn check_client_shell(subject: &Subject<'_>) -> Option<Draft> {
+    let client = subject.consul.as_ref()?.client?;
+    let script = AgentScript::of(client)?;
     // A word with unknown parts may be the shell or its flag.
     let words = client.entry_point.items.iter().chain(&client.command.items);
     let is_known = words.filter(|word| script.script().is_none_or(|script| script.span() != word.span()));
     if !script.is_script() || script.has_shell() || is_known.into_iter().any(|word| word.text().is_none()) {
-        return;
+        return None;
     }
     let entry_point = &client.entry_point;
     let message = match entry_point.texts() {
@@ -43,7 +43,7 @@ fn check_client_shell(subject: &Subject<'_>, findings: &mut Findings) {
     let is_plain = client.command.items.len() == 1;
     let fix = Fix::set(&entry_point.place, vec!["/bin/sh", "-ec"]).filter(|_| is_plain);
     let help = "set the entry point to [\"/bin/sh\", \"-ec\"]";
-    findings.add(Draft::new(entry_point.place.span, message, help).of(client).fix(fix));
+    Some(Draft::new(entry_point.place.span, message, help).of(client).fix(fix))
 }
 
 pub(super) static CONSUL_CLIENT_EXEC: Rule = Rule {
@@ -57,19 +57,19 @@ hours, and other services see them as critical instances. With `exec`, the agent
 signal.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::of_task(Applies::ConsulClient, check_client_exec)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_exec)
 };
 
-fn check_client_exec(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(script) = AgentScript::of(client).filter(AgentScript::has_shell) else { return };
+fn check_client_exec(subject: &Subject<'_>) -> Option<Draft> {
+    let client = subject.consul.as_ref()?.client?;
+    let script = AgentScript::of(client).filter(AgentScript::has_shell)?;
     // A script that catches TERM may stop the agent itself.
     if script.starts_agent_with_exec() != Some(false) || script.mentions("trap ") {
-        return;
+        return None;
     }
-    let Some(text) = script.script() else { return };
+    let text = script.script()?;
     let message = format!("the script of {} starts the agent without exec", client.label());
-    findings.add(Draft::new(text.span(), message, "start the agent with exec consul agent").of(client));
+    Some(Draft::new(text.span(), message, "start the agent with exec consul agent").of(client))
 }
 
 pub(super) static CONSUL_CLIENT_LEAVE: Rule = Rule {
@@ -83,22 +83,22 @@ once. With false it just stops, as in a crash, and Consul waits for it to come b
 default of agents in client mode is true, so that only `false` is reported. The official script sets it explicitly.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, pages::CONSUL_CLIENT_ARCHITECTURE],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#).repaired_to(r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#)),
-    ..Rule::of_task(Applies::ConsulClient, check_client_leave)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_leave)
 };
 
 const SETTING: &str = "leave_on_terminate";
 
-fn check_client_leave(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(script) = AgentScript::of(client) else { return };
+fn check_client_leave(subject: &Subject<'_>) -> Option<Draft> {
+    let client = subject.consul.as_ref()?.client?;
+    let script = AgentScript::of(client)?;
     if script.setting(SETTING) != Some("false") {
-        return;
+        return None;
     }
-    let Some(text) = script.script() else { return };
+    let text = script.script()?;
     let repaired = text.text().map(|text| text.replace("leave_on_terminate = false", "leave_on_terminate = true"));
     let fix = repaired.filter(|repaired| text.text() != Some(repaired)).and_then(|text_| Fix::set(&text.place, text_));
     let message = format!("the agent of {} does not leave the cluster: {SETTING} is false", client.label());
-    findings.add(Draft::new(text.span(), message, format!("set {SETTING} to true")).of(client).fix(fix));
+    Some(Draft::new(text.span(), message, format!("set {SETTING} to true")).of(client).fix(fix))
 }
 
 pub(super) static CONSUL_CLIENT_RETRY_JOIN: Rule = Rule {
@@ -112,7 +112,7 @@ cloud lookups such as `provider=aws`. If some of the agent's configuration comes
 script, nothing is reported.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::of_task(Applies::ConsulClient, check_client_retry_join)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_retry_join)
 };
 
 /// These settings and flags contain members, and retry.
@@ -120,9 +120,9 @@ const KEEPS_TRYING: [&str; 4] = ["retry_join", "retry-join", "auto_config", "ser
 /// These do not retry.
 const TRIES_ONCE: [&str; 2] = ["start_join", "-join"];
 
-fn check_client_retry_join(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
+fn check_client_retry_join(subject: &Subject<'_>) -> Option<Draft> {
+    let client = subject.consul.as_ref()?.client?;
+    let script = AgentScript::of(client).filter(AgentScript::is_all)?;
     let mentions = |names: &[&str]| names.iter().any(|name| script.mentions(name));
     let message = if !mentions(&KEEPS_TRYING) && mentions(&TRIES_ONCE) {
         format!("the agent of {} joins only once, and does not retry", client.label())
@@ -131,10 +131,10 @@ fn check_client_retry_join(subject: &Subject<'_>, findings: &mut Findings) {
     } else if script.has_empty_list("retry_join") {
         format!("retry_join of {} is empty", client.label())
     } else {
-        return;
+        return None;
     };
-    let Some(text) = script.script() else { return };
-    findings.add(Draft::new(text.span(), message, "set retry_join to the addresses of the Consul servers").of(client));
+    let text = script.script()?;
+    Some(Draft::new(text.span(), message, "set retry_join to the addresses of the Consul servers").of(client))
 }
 
 pub(super) static CONSUL_CLIENT_ADVERTISE: Rule = Rule {
@@ -149,15 +149,15 @@ address is in the task's metadata: `Networks[0].IPv4Addresses[0]` in the respons
 A fixed address is wrong for every task but one.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::of_task(Applies::ConsulClient, check_client_advertise)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_advertise)
 };
 
 /// The settings and flags for the address. `advertise_reconnect_timeout` has another purpose.
 const ADDRESS_SETTINGS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
 
-fn check_client_advertise(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(script) = AgentScript::of(client) else { return };
+fn check_client_advertise(subject: &Subject<'_>) -> Option<Draft> {
+    let client = subject.consul.as_ref()?.client?;
+    let script = AgentScript::of(client)?;
     let value = script.setting("advertise_addr").or_else(|| script.flag("advertise"));
     let message = match value {
         Some(value) if value.parse::<IpAddr>().is_ok() => {
@@ -166,11 +166,11 @@ fn check_client_advertise(subject: &Subject<'_>, findings: &mut Findings) {
         None if script.is_all() && !ADDRESS_SETTINGS.iter().any(|setting| script.mentions(setting)) => {
             format!("the agent of {} has no address to advertise", client.label())
         }
-        Some(_) | None => return,
+        Some(_) | None => return None,
     };
-    let Some(text) = script.script() else { return };
+    let text = script.script()?;
     let help = "set advertise_addr to the first address of the task's metadata: .Networks[0].IPv4Addresses[0]";
-    findings.add(Draft::new(text.span(), message, help).of(client));
+    Some(Draft::new(text.span(), message, help).of(client))
 }
 
 pub(super) static CONSUL_CLIENT_HTTP_EXPOSED: Rule = Rule {
@@ -185,24 +185,24 @@ own containers reach it at 127.0.0.1. The official script keeps `client_addr = \
 each API, which takes precedence.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::of_task(Applies::ConsulClient, check_client_http_exposed)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_http_exposed)
 };
 
 const HELP: &str = "set client_addr to 127.0.0.1, or http in addresses";
 
-fn check_client_http_exposed(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
+fn check_client_http_exposed(subject: &Subject<'_>) -> Option<Draft> {
+    let client = subject.consul.as_ref()?.client?;
+    let script = AgentScript::of(client).filter(AgentScript::is_all)?;
     let address = script.setting("client_addr").or_else(|| script.flag("client"));
     let own = match script.setting_in("addresses", "http") {
         Some(own) => own,
-        None if script.mentions("addresses") => return,
+        None if script.mentions("addresses") => return None,
         None => None,
     };
     if own.or(address) != Some("0.0.0.0") {
-        return;
+        return None;
     }
-    let Some(text) = script.script() else { return };
+    let text = script.script()?;
     let message = format!("the agent of {} serves its APIs to the network", client.label());
-    findings.add(Draft::new(text.span(), message, HELP).of(client));
+    Some(Draft::new(text.span(), message, HELP).of(client))
 }

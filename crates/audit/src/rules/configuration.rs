@@ -186,11 +186,11 @@ With both, consul-ecs registers the gateway and ignores the service. With neithe
 family's name and port 0, which is unreachable.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::ApiGateway.wrong("config.service", r#"{ "name": "api-gateway", "port": 8443 }"#)),
-    ..Rule::of_task(Applies::Consul, check_service_or_gateway)
+    ..Rule::once_per_task(Applies::Consul, check_service_or_gateway)
 };
 
-fn check_service_or_gateway(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_service_or_gateway(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let configuration = &consul.configuration;
     let had_both = consul.version().is_some_and(|version| !Feature::GatewayWithoutService.is_in(version));
     let (path, message, help) = match (configuration.at("service"), configuration.at("gateway")) {
@@ -200,7 +200,7 @@ fn check_service_or_gateway(subject: &Subject<'_>, findings: &mut Findings) {
         (Maybe::Absent, Maybe::Absent) => {
             ("service", "the configuration describes neither a service nor a gateway", "add service, with its port")
         }
-        _ => return,
+        _ => return None,
     };
-    findings.add(Draft::new(configuration.place_of(path).span, message, help));
+    Some(Draft::new(configuration.place_of(path).span, message, help))
 }

@@ -17,14 +17,14 @@ in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
     example: Some(
         Base::ControlPlane.wrong("containerDefinitions[consul-ecs-control-plane].command", r#"["mesh-init"]"#),
     ),
-    ..Rule::of_task(Applies::ConsulDataplane, check_control_plane_command)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_control_plane_command)
 };
 
-fn check_control_plane_command(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
-    let Some(command) = control_plane.command.texts() else { return };
+fn check_control_plane_command(subject: &Subject<'_>) -> Option<Draft> {
+    let control_plane = subject.consul.as_ref()?.control_plane?;
+    let command = control_plane.command.texts()?;
     if command.first() == Some(&"control-plane") {
-        return;
+        return None;
     }
     let message = if command.is_empty() {
         format!("{} has no command", control_plane.label())
@@ -33,7 +33,7 @@ fn check_control_plane_command(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let place = &control_plane.command.place;
     let fix = Fix::set(place, vec!["control-plane"]);
-    findings.add(Draft::new(place.span, message, "set its command to [\"control-plane\"]").of(control_plane).fix(fix));
+    Some(Draft::new(place.span, message, "set its command to [\"control-plane\"]").of(control_plane).fix(fix))
 }
 
 pub(super) static CONSUL_CONTROL_PLANE_HEALTH_CHECK: Rule = Rule {
@@ -50,23 +50,22 @@ without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
         "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
         r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#,
     )),
-    ..Rule::of_task(Applies::ConsulDataplane, check_control_plane_health_check)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_control_plane_health_check)
 };
 
-fn check_control_plane_health_check(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
+fn check_control_plane_health_check(subject: &Subject<'_>) -> Option<Draft> {
+    let control_plane = subject.consul.as_ref()?.control_plane?;
     let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
     if control_plane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", control_plane.label());
-        findings.add(Draft::new(control_plane.health_check.span(), message, help).of(control_plane));
-        return;
+        return Some(Draft::new(control_plane.health_check.span(), message, help).of(control_plane));
     }
-    let Some(health_check) = control_plane.health_check.known() else { return };
-    let Some(words) = health_check.command.texts() else { return };
+    let health_check = control_plane.health_check.known()?;
+    let words = health_check.command.texts()?;
     let line = words.join(" ");
     // A user's own script may check it in another way.
     if !line.contains("curl") {
-        return;
+        return None;
     }
     let fails_on_errors =
         line.split_whitespace().any(|word| word.starts_with("--fail") || is_short_flags_with(word, 'f'));
@@ -75,9 +74,9 @@ fn check_control_plane_health_check(subject: &Subject<'_>, findings: &mut Findin
     } else if !fails_on_errors {
         "the control plane's health check passes with every answer of the control plane: curl needs -f"
     } else {
-        return;
+        return None;
     };
-    findings.add(Draft::new(health_check.command.place.span, message, help).of(control_plane));
+    Some(Draft::new(health_check.command.place.span, message, help).of(control_plane))
 }
 
 /// `-f`, `-sf`, `-fsS`.

@@ -48,19 +48,19 @@ shared volume: to `bootstrapDir` of the configuration, `/consul` if absent. The 
 itself: with the usual command as arguments, it gets its own name as an argument and fails.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].entryPoint")),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_entry_point)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_entry_point)
 };
 
-fn check_dataplane_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Some(dataplane) = consul.dataplane else { return };
-    let Some(words) = dataplane.entry_point.texts() else { return };
+fn check_dataplane_entry_point(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let dataplane = consul.dataplane?;
+    let words = dataplane.entry_point.texts()?;
     let directory = consul.shared_directory();
     let is_elsewhere = is_elsewhere(dataplane, &words, directory);
     // A user's own start script may call it too.
     let is_own_script = words.iter().any(|word| word.contains("envoy-entrypoint"));
     if is_own_script && !is_elsewhere {
-        return;
+        return None;
     }
     let label = dataplane.label();
     let message = match (words.is_empty(), directory) {
@@ -75,7 +75,7 @@ fn check_dataplane_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
     let fix = program.as_deref().and_then(|program| Fix::set(place, vec![program, "envoy-entrypoint"]));
     let shown = program.as_deref().unwrap_or("consul-ecs in the bootstrap directory");
     let help = format!("set its entryPoint to [\"{shown}\", \"envoy-entrypoint\"]");
-    findings.add(Draft::new(place.span, message, help).of(dataplane).fix(fix));
+    Some(Draft::new(place.span, message, help).of(dataplane).fix(fix))
 }
 
 /// The default bootstrap directory.
@@ -103,24 +103,24 @@ this generation.",
         "containerDefinitions[consul-dataplane].command",
         r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#,
     )),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_command)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_command)
 };
 
-fn check_dataplane_command(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return };
+fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return None };
     let file = format!("{directory}/consul-dataplane.json");
     // With another entry point, which another rule reports, the command may have to be another one too.
-    let Some(entry_point) = dataplane.entry_point.texts() else { return };
+    let entry_point = dataplane.entry_point.texts()?;
     if !entry_point.is_empty() && entry_point.last() != Some(&"envoy-entrypoint") {
-        return;
+        return None;
     }
-    let Some(words) = dataplane.command.texts() else { return };
+    let words = dataplane.command.texts()?;
     let starts_it = words.first().is_some_and(|word| word.rsplit('/').next() == Some("consul-dataplane"));
     let names_the_file = words.iter().any(|word| word.rsplit('=').next() == Some(&file));
     let has_the_flag = words.iter().any(|word| word.trim_start_matches('-').starts_with("config-file"));
     if starts_it && names_the_file && has_the_flag {
-        return;
+        return None;
     }
     let message = if words.is_empty() {
         format!("{} has no command", dataplane.label())
@@ -130,7 +130,7 @@ fn check_dataplane_command(subject: &Subject<'_>, findings: &mut Findings) {
     let place = &dataplane.command.place;
     let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);
     let help = format!("set its command to [\"consul-dataplane\", \"-config-file\", \"{file}\"]");
-    findings.add(Draft::new(place.span, message, help).of(dataplane).fix(fix));
+    Some(Draft::new(place.span, message, help).of(dataplane).fix(fix))
 }
 
 pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule = Rule {
@@ -210,14 +210,14 @@ The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by def
 listeners cannot share a port. The Terraform module refuses equal ports as well.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000")),
-    ..Rule::of_task(Applies::ConsulDataplane, check_readiness_port)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_readiness_port)
 };
 
-fn check_readiness_port(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return };
+fn check_readiness_port(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return None };
     if public != readiness {
-        return;
+        return None;
     }
     let section = if consul.is_gateway { "gateway" } else { "proxy" };
     let listener = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
@@ -227,7 +227,7 @@ fn check_readiness_port(subject: &Subject<'_>, findings: &mut Findings) {
     if let Maybe::Known(port) = consul.configuration.at(&format!("{section}.healthCheckPort")) {
         draft.add_note_elsewhere(port.place.span, "the readiness check");
     }
-    findings.add(draft);
+    Some(draft)
 }
 
 #[cfg(test)]

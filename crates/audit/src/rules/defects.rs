@@ -30,7 +30,7 @@ later releases have it is not known. Gateways need no `proxy`.",
         pages::CONSUL_CONFIGURATION,
     ],
     example: Some(Base::Dataplane.missing("config.proxy").given(IN_0_10_0)),
-    ..Rule::of_task(Applies::ConsulDataplane, check_proxy_section)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_proxy_section)
 };
 
 const IN_0_10_0: &[(&str, &str)] = &[
@@ -38,16 +38,16 @@ const IN_0_10_0: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#),
 ];
 
-fn check_proxy_section(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+fn check_proxy_section(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| consul.is_service())?;
     if !matches!(consul.configuration.at("proxy"), Maybe::Absent) {
-        return;
+        return None;
     }
-    let Some((release, defect)) = defect_of(consul, &CONSUL_PROXY_SECTION) else { return };
+    let (release, defect) = defect_of(consul, &CONSUL_PROXY_SECTION)?;
     let span = consul.configuration.place_of("proxy").span;
     let message = format!("consul-ecs {release}: {}", defect.what);
     let fix = consul.configure(subject.definition, "proxy", json!({}));
-    findings.add(Draft::new(span, message, defect.action.clone()).fix(fix));
+    Some(Draft::new(span, message, defect.action.clone()).fix(fix))
 }
 
 pub(super) static CONSUL_RESILIENCE_OFF: Rule = Rule {
@@ -72,20 +72,20 @@ Settings of `outlierDetection` alone have no effect. If they are to have none, s
             ])
             .repaired_to(r#"{ "enabled": false, "outlierDetection": { "maxFailures": 5 } }"#),
     ),
-    ..Rule::of_task(Applies::ConsulDataplane, check_resilience_off)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_resilience_off)
 };
 
-fn check_resilience_off(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_resilience_off(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let configuration = &consul.configuration;
     let has_settings = matches!(configuration.at("service.networkResilienceConfig.outlierDetection"), Maybe::Known(_));
     if !has_settings || !matches!(configuration.at("service.networkResilienceConfig.enabled"), Maybe::Absent) {
-        return;
+        return None;
     }
-    let Some((release, defect)) = defect_of(consul, &CONSUL_RESILIENCE_OFF) else { return };
+    let (release, defect) = defect_of(consul, &CONSUL_RESILIENCE_OFF)?;
     let span = configuration.place_of("service.networkResilienceConfig").span;
     let message = format!("consul-ecs {release}: {}", defect.what);
-    findings.add(Draft::new(span, message, "set networkResilienceConfig.enabled to true or false"));
+    Some(Draft::new(span, message, "set networkResilienceConfig.enabled to true or false"))
 }
 
 pub(super) static CONSUL_RESILIENCE_REFUSED: Rule = Rule {
@@ -112,17 +112,17 @@ status 400. A definition does not show the version of the servers: ignore this r
                 ),
             ]),
     ),
-    ..Rule::of_task(Applies::ConsulDataplane, check_resilience_refused)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_resilience_refused)
 };
 
-fn check_resilience_refused(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_resilience_refused(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     if consul.configuration.flag("service.networkResilienceConfig.enabled", false) != Some(true) {
-        return;
+        return None;
     }
-    let Some((release, defect)) = defect_of(consul, &CONSUL_RESILIENCE_REFUSED) else { return };
+    let (release, defect) = defect_of(consul, &CONSUL_RESILIENCE_REFUSED)?;
     let span = consul.configuration.place_of("service.networkResilienceConfig").span;
-    findings.add(Draft::new(span, format!("consul-ecs {release}: {}", defect.what), defect.action.clone()));
+    Some(Draft::new(span, format!("consul-ecs {release}: {}", defect.what), defect.action.clone()))
 }
 
 pub(super) static CONSUL_RESTART_POLICY: Rule = Rule {

@@ -112,14 +112,14 @@ with `mesh-init`, it registers the service a second time and stops. Only `health
 containers' health to Consul.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync].command")),
-    ..Rule::of_task(Applies::Consul, check_health_sync_command)
+    ..Rule::once_per_task(Applies::Consul, check_health_sync_command)
 };
 
-fn check_health_sync_command(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(health_sync) = subject.consul.as_ref().and_then(|consul| consul.health_sync) else { return };
-    let Some(command) = health_sync.command.texts() else { return };
+fn check_health_sync_command(subject: &Subject<'_>) -> Option<Draft> {
+    let health_sync = subject.consul.as_ref()?.health_sync?;
+    let command = health_sync.command.texts()?;
     if command.first() == Some(&"health-sync") {
-        return;
+        return None;
     }
     let message = if command.is_empty() {
         format!("{} has no command", health_sync.label())
@@ -128,7 +128,7 @@ fn check_health_sync_command(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let place = &health_sync.command.place;
     let fix = Fix::set(place, vec!["health-sync"]);
-    findings.add(Draft::new(place.span, message, "set its command to [\"health-sync\"]").of(health_sync).fix(fix));
+    Some(Draft::new(place.span, message, "set its command to [\"health-sync\"]").of(health_sync).fix(fix))
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule =
@@ -168,22 +168,22 @@ of the Consul servers, and the login. The IDs are equal only if the configuratio
 nor does the log level.",
     sources: &[pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(Base::Client.wrong("config@consul-ecs-health-sync.service.name", r#""shop""#)),
-    ..Rule::of_task(Applies::Consul, check_health_sync_configuration)
+    ..Rule::once_per_task(Applies::Consul, check_health_sync_configuration)
 };
 
-fn check_health_sync_configuration(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return };
+fn check_health_sync_configuration(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return None };
     let own = Configuration::of(subject.definition, health_sync);
-    let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return };
+    let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return None };
     // Another rule reports a missing or invalid configuration.
     let are_maps = [wanted, found].iter().all(|node| matches!(node.value, Value::Map(_)));
-    let Some(difference) = difference(wanted, found, "").filter(|_| are_maps) else { return };
+    let difference = difference(wanted, found, "").filter(|_| are_maps)?;
     let message =
         format!("the configuration of {} differs from mesh-init's at {}", health_sync.label(), difference.path);
     let help = "give both the same value of CONSUL_ECS_CONFIG_JSON";
     let draft = Draft::new(difference.span, message, help).of(health_sync);
-    findings.add(draft.note(wanted.place.span, "mesh-init's configuration"));
+    Some(draft.note(wanted.place.span, "mesh-init's configuration"))
 }
 
 struct Difference {

@@ -123,7 +123,7 @@ They report an error if only one of them is set.",
         "tags[consul.hashicorp.com/partition]",
         r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#,
     )),
-    ..Rule::of_task(Applies::Consul, check_tenancy_tags)
+    ..Rule::once_per_task(Applies::Consul, check_tenancy_tags)
 };
 
 /// A tag and its value. Empty means absent.
@@ -139,15 +139,15 @@ fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'
     }
 }
 
-fn check_tenancy_tags(subject: &Subject<'_>, findings: &mut Findings) {
+fn check_tenancy_tags(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
     let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
         (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),
         (Maybe::Absent, Maybe::Known((tag, _))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
-        _ => return,
+        _ => return None,
     };
     let message = format!("there is a tag {there}, but no tag {missing}");
-    findings.add(Draft::new(tag.key.span(), message, format!("add {missing}, or remove {there}")));
+    Some(Draft::new(tag.key.span(), message, format!("add {missing}, or remove {there}")))
 }
 
 pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule = Rule {

@@ -48,20 +48,20 @@ with a section `controller` in their configuration, if they have the image of co
         pages::CONSUL_UPGRADE_TO_DATAPLANE,
     ],
     example: Some(Base::Controller.wrong("containerDefinitions[consul-ecs-controller].command", r#"["mesh-init"]"#)),
-    ..Rule::of_task(Applies::Controller, check_controller_command)
+    ..Rule::once_per_task(Applies::Controller, check_controller_command)
 };
 
-fn check_controller_command(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(controller) = subject.controller.as_ref().filter(|controller| controller.kind.is_none()) else { return };
+fn check_controller_command(subject: &Subject<'_>) -> Option<Draft> {
+    let controller = subject.controller.as_ref().filter(|controller| controller.kind.is_none())?;
     let container = controller.container;
     // The entry point of another image is not known.
     if !is_consul_ecs(container) {
-        return;
+        return None;
     }
     let message = match subcommand(container) {
         Subcommand::Known(_) => format!("{} runs {}", container.label(), container.command.shown_program()),
         Subcommand::Absent => format!("{} has no command", container.label()),
-        Subcommand::Unknown => return,
+        Subcommand::Unknown => return None,
     };
     let place = &container.command.place;
     let draft = if container.name.text() == Some(names::ACL_CONTROLLER) {
@@ -70,7 +70,7 @@ fn check_controller_command(subject: &Subject<'_>, findings: &mut Findings) {
         let fix = Fix::set(place, vec![ControllerKind::Controller.command()]);
         Draft::new(place.span, message, "set its command to [\"controller\"]").fix(fix)
     };
-    findings.add(draft.of(container));
+    Some(draft.of(container))
 }
 
 pub(super) static CONSUL_MIXED_GENERATIONS: Rule = Rule {
@@ -88,15 +88,15 @@ other while ECS replaces the tasks.",
         "containerDefinitions[sidecar-proxy]",
         r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#,
     )),
-    ..Rule::of_task(Applies::Consul, check_mixed_generations)
+    ..Rule::once_per_task(Applies::Consul, check_mixed_generations)
 };
 
-fn check_mixed_generations(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_mixed()) else { return };
-    let Some((old, new)) = strangers(consul) else { return };
+fn check_mixed_generations(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| consul.is_mixed())?;
+    let (old, new) = strangers(consul)?;
     let message = format!("{} belongs to an older generation of Consul on ECS than {}", old.label(), new.label());
     let help = format!("remove {} and all other containers of its generation", old.label());
-    findings.add(Draft::new(old.span(), message, help).of(old).note(new.span(), "the newer container"));
+    Some(Draft::new(old.span(), message, help).of(old).note(new.span(), "the newer container"))
 }
 
 /// A container of an older and one of a newer generation.

@@ -86,14 +86,14 @@ and another command does the work of another container. `mesh-init` registers th
 writes the proxy's configuration to the shared volume and stops.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].command", r#"["health-sync"]"#)),
-    ..Rule::of_task(Applies::Consul, check_mesh_init_command)
+    ..Rule::once_per_task(Applies::Consul, check_mesh_init_command)
 };
 
-fn check_mesh_init_command(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
-    let Some(command) = mesh_init.command.texts() else { return };
+fn check_mesh_init_command(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh_init = subject.consul.as_ref()?.mesh_init?;
+    let command = mesh_init.command.texts()?;
     if command.first() == Some(&"mesh-init") {
-        return;
+        return None;
     }
     let message = if command.is_empty() {
         format!("{} has no command", mesh_init.label())
@@ -102,7 +102,7 @@ fn check_mesh_init_command(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let place = &mesh_init.command.place;
     let fix = Fix::set(place, vec!["mesh-init"]);
-    findings.add(Draft::new(place.span, message, "set its command to [\"mesh-init\"]").of(mesh_init).fix(fix));
+    Some(Draft::new(place.span, message, "set its command to [\"mesh-init\"]").of(mesh_init).fix(fix))
 }
 
 pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule = Rule {
@@ -116,13 +116,13 @@ an essential container whose success others wait for. `essential` is true by def
 false.",
     sources: &[pages::ECS_DEPENDENCY, pages::CONSUL_CLIENT_INSTALL],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].essential")),
-    ..Rule::of_task(Applies::Consul, check_mesh_init_essential)
+    ..Rule::once_per_task(Applies::Consul, check_mesh_init_essential)
 };
 
-fn check_mesh_init_essential(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
+fn check_mesh_init_essential(subject: &Subject<'_>) -> Option<Draft> {
+    let mesh_init = subject.consul.as_ref()?.mesh_init?;
     if mesh_init.is_essential() != Some(true) {
-        return;
+        return None;
     }
     let essential = &mesh_init.essential;
     let message = if essential.is_absent() {
@@ -131,7 +131,7 @@ fn check_mesh_init_essential(subject: &Subject<'_>, findings: &mut Findings) {
         format!("{} is essential", mesh_init.label())
     };
     let fix = Fix::set(&essential.place, false);
-    findings.add(Draft::new(essential.span(), message, "set essential to false").of(mesh_init).fix(fix));
+    Some(Draft::new(essential.span(), message, "set essential to false").of(mesh_init).fix(fix))
 }
 
 pub(super) static CONSUL_MESH_INIT_MOUNTS: Rule = Rule {

@@ -202,19 +202,19 @@ gets the default of Fargate or of its host, which is too low for a busy service.
 the ulimit `nofile` to 1048576 (2^20).",
     sources: &[pages::ECS_ULIMIT, pages::ECS_CONTAINER],
     example: Some(Base::Dataplane.wrong("containerDefinitions[consul-dataplane].ulimits", "[]")),
-    ..Rule::of_task(Applies::Consul, check_proxy_open_files_default)
+    ..Rule::once_per_task(Applies::Consul, check_proxy_open_files_default)
 };
 
-fn check_proxy_open_files_default(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
+fn check_proxy_open_files_default(subject: &Subject<'_>) -> Option<Draft> {
+    let proxy = subject.consul.as_ref().and_then(ConsulTask::proxy)?;
     if !matches!(proxy.ulimits.find_named("nofile", |limit| &limit.name), Maybe::Absent) {
-        return;
+        return None;
     }
     let value = json!({ "name": "nofile", "softLimit": MAX_OPEN_FILES, "hardLimit": MAX_OPEN_FILES });
     let message = format!("{} has no ulimit nofile", proxy.label());
     let help = format!("add the ulimit nofile with {MAX_OPEN_FILES} for both limits");
     let draft = Draft::new(proxy.ulimits.place.span, message, help);
-    findings.add(draft.of(proxy).fix(Fix::append(&proxy.ulimits, value)));
+    Some(draft.of(proxy).fix(Fix::append(&proxy.ulimits, value)))
 }
 
 pub(super) static CONSUL_HELPER_ESSENTIAL: Rule = Rule {

@@ -18,19 +18,19 @@ digits, `-` and `_`, at most 256 characters long, with a letter or digit at both
 refuses any other name. Without a name in the configuration, it uses the task's family in lower case.",
     sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/api-docs/acl/tokens"],
     example: Some(Base::Dataplane.wrong("config.service.name", r#""web.api""#)),
-    ..Rule::of_task(Applies::Consul, check_service_name)
+    ..Rule::once_per_task(Applies::Consul, check_service_name)
 };
 
-fn check_service_name(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Maybe::Known(name) = consul.configured_name() else { return };
+fn check_service_name(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let Maybe::Known(name) = consul.configured_name() else { return None };
     if name.parse::<ServiceName>().is_ok() {
-        return;
+        return None;
     }
     let path = if consul.is_gateway { "gateway.name" } else { "service.name" };
     let message = format!("{path} is {name:?}, which is not a valid name for a service identity");
     let help = "use lower-case letters, digits, - and _, at most 256, with a letter or digit at both ends";
-    findings.add(Draft::new(consul.configuration.place_of(path).span, message, help));
+    Some(Draft::new(consul.configuration.place_of(path).span, message, help))
 }
 
 pub(super) static CONSUL_SERVICE_PORT: Rule = Rule {
@@ -103,22 +103,22 @@ With Consul Enterprise, a service is in a namespace of an admin partition. The c
 tags, or use `default` for both if there are no such tags; they and the Terraform module report an error if only one of the two is set. The Community Edition has neither.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong("config.service.partition", r#""blue""#)),
-    ..Rule::of_task(Applies::Consul, check_tenancy_pair)
+    ..Rule::once_per_task(Applies::Consul, check_tenancy_pair)
 };
 
-fn check_tenancy_pair(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_tenancy_pair(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let configuration = &consul.configuration;
     let section = if consul.is_gateway { "gateway" } else { "service" };
     let (partition, namespace) = (format!("{section}.partition"), format!("{section}.namespace"));
     let (there, missing) = match (configuration.name_at(&partition), configuration.name_at(&namespace)) {
         (Maybe::Known(_), Maybe::Absent) => (partition, namespace),
         (Maybe::Absent, Maybe::Known(_)) => (namespace, partition),
-        _ => return,
+        _ => return None,
     };
     let message = format!("{there} is set, but {missing} is not");
     let help = format!("set {missing} as well, or neither");
-    findings.add(Draft::new(configuration.place_of(&there).span, message, help));
+    Some(Draft::new(configuration.place_of(&there).span, message, help))
 }
 
 pub(super) static CONSUL_APP_PORT: Rule = Rule {

@@ -70,15 +70,15 @@ script as entry point may do the same and is not reported, nor are gateways, whi
 0.3, whose official definitions had no such entry point.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
     example: Some(Base::Client.missing("containerDefinitions[sidecar-proxy].entryPoint")),
-    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_entry_point)
+    ..Rule::once_per_task(Applies::ConsulClient, check_sidecar_proxy_entry_point)
 };
 
-fn check_sidecar_proxy_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
-    let Some(words) = proxy.entry_point.texts() else { return };
+fn check_sidecar_proxy_entry_point(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return None };
+    let words = proxy.entry_point.texts()?;
     if !consul.is_service() || is_older(consul) || is_fine(&words) {
-        return;
+        return None;
     }
     let message = if words.is_empty() {
         format!("{} has no entry point", proxy.label())
@@ -89,7 +89,7 @@ fn check_sidecar_proxy_entry_point(subject: &Subject<'_>, findings: &mut Finding
     let help = format!("set the entry point to [\"{wanted}\", \"envoy-entrypoint\"]");
     let place = &proxy.entry_point.place;
     let fix = Fix::set(place, vec![wanted.as_str(), "envoy-entrypoint"]).filter(|_| starts_envoy(proxy));
-    findings.add(Draft::new(place.span, message, help).of(proxy).fix(fix));
+    Some(Draft::new(place.span, message, help).of(proxy).fix(fix))
 }
 
 fn is_fine(words: &[&str]) -> bool {
@@ -125,13 +125,13 @@ demonstration configuration of its image. With `envoy-entrypoint` as entry point
             "containerDefinitions[sidecar-proxy].command",
             r#"["--config-path", "/consul/envoy-bootstrap.json"]"#,
         )),
-        ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_command)
+        ..Rule::once_per_task(Applies::ConsulClient, check_sidecar_proxy_command)
     };
 
-fn check_sidecar_proxy_command(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
-    let (Some(entry_point), Some(command)) = (proxy.entry_point.texts(), proxy.command.texts()) else { return };
+fn check_sidecar_proxy_command(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return None };
+    let (Some(entry_point), Some(command)) = (proxy.entry_point.texts(), proxy.command.texts()) else { return None };
     let bootstrap = format!("{directory}/{BOOTSTRAP}");
     let all: Vec<&str> = entry_point.iter().chain(&command).copied().collect();
     let reads_it = all.iter().any(|word| word.contains(&bootstrap));
@@ -144,12 +144,12 @@ fn check_sidecar_proxy_command(subject: &Subject<'_>, findings: &mut Findings) {
     } else if lacks_program {
         format!("the command of {} does not begin with envoy", proxy.label())
     } else {
-        return;
+        return None;
     };
     let place = &proxy.command.place;
     let fix = Fix::set(place, vec!["envoy", "--config-path", bootstrap.as_str()]).filter(|_| is_wrapped);
     let help = format!("set its command to [\"envoy\", \"--config-path\", \"{bootstrap}\"]");
-    findings.add(Draft::new(place.span, message, help).of(proxy).fix(fix));
+    Some(Draft::new(place.span, message, help).of(proxy).fix(fix))
 }
 
 /// The default port of the public listener.

@@ -146,18 +146,16 @@ the configuration and in the tag `consul.hashicorp.com/service-name`, or rename 
             .given(&[("config.service", r#"{ "port": 9090 }"#)])
             .repaired_to(r#""Web""#),
     ),
-    ..Rule::of_task(Applies::Consul, check_family_name)
+    ..Rule::once_per_task(Applies::Consul, check_family_name)
 };
 
-fn check_family_name(subject: &Subject<'_>, findings: &mut Findings) {
+fn check_family_name(subject: &Subject<'_>) -> Option<Draft> {
     let family = &subject.definition.family;
     let is_its_name = subject.consul.as_ref().is_some_and(|consul| matches!(consul.configured_name(), Maybe::Absent));
-    let Some(name) = family.text().filter(|name| is_its_name && ServiceName::from_family(name).is_err()) else {
-        return;
-    };
+    let name = family.text().filter(|name| is_its_name && ServiceName::from_family(name).is_err())?;
     let message = format!("the service is named after the family {name}, which is not a valid name");
     let help = "name the service in the configuration and in the tag, or rename the family";
-    findings.add(Draft::new(family.span(), message, help));
+    Some(Draft::new(family.span(), message, help))
 }
 
 #[cfg(test)]

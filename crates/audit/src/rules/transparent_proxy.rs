@@ -65,7 +65,7 @@ grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configur
 `transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
     example: Some(Base::Dataplane.wrong("requiresCompatibilities", r#"["FARGATE"]"#).given(GIVEN)),
-    ..Rule::of_task(Applies::ConsulDataplane, check_transparent_proxy_launch_type)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_transparent_proxy_launch_type)
 };
 
 const GIVEN: &[(&str, &str)] = &[
@@ -75,15 +75,15 @@ const GIVEN: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
 ];
 
-fn check_transparent_proxy_launch_type(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
-    let Some(span) = outside_of_ec2(subject.definition) else { return };
+fn check_transparent_proxy_launch_type(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true))?;
+    let span = outside_of_ec2(subject.definition)?;
     let message = "transparent proxy is on, but the task may run outside of EC2";
     let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
     let is_default = matches!(consul.configuration.at("transparentProxy.enabled"), Maybe::Absent);
     let note = if is_default { "on by default" } else { "transparent proxy is on" };
     let place = consul.configuration.place_of("transparentProxy.enabled");
-    findings.add(Draft::new(span, message, help).note(place.span, note));
+    Some(Draft::new(span, message, help).note(place.span, note))
 }
 
 /// What says that a task may run outside of EC2.
