@@ -1,6 +1,6 @@
 //! The container health-sync.
 
-use super::{prelude::*, proxy::wait_for};
+use super::{mesh_init::runs_other, prelude::*, proxy::wait_for};
 use crate::subject::{Configuration, names};
 use audit_read::document::{HOLE, Node, Span, Value};
 
@@ -116,19 +116,7 @@ containers' health to Consul.",
 };
 
 fn check_health_sync_command(subject: &Subject<'_>) -> Option<Draft> {
-    let health_sync = subject.consul.as_ref()?.health_sync?;
-    let command = health_sync.command.texts()?;
-    if command.first() == Some(&"health-sync") {
-        return None;
-    }
-    let message = if command.is_empty() {
-        format!("{} has no command", health_sync.label())
-    } else {
-        format!("{} runs {}", health_sync.label(), health_sync.command.shown_program())
-    };
-    let place = &health_sync.command.place;
-    let fix = Fix::set(place, vec!["health-sync"]);
-    Some(Draft::new(place.span, message, "set its command to [\"health-sync\"]").of(health_sync).fix(fix))
+    runs_other(subject.consul.as_ref()?.health_sync?, "health-sync")
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule =
@@ -146,16 +134,14 @@ to start after mesh-init has succeeded; otherwise the result depends on which of
             "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
             r#""START""#,
         )),
-        ..Rule::of_task(Applies::Consul, check_health_sync_order)
+        ..Rule::once_per_task(Applies::Consul, check_health_sync_order)
     };
 
-fn check_health_sync_order(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(health_sync), Some(mesh_init)) = (consul.health_sync, consul.mesh_init) else { return };
-    let Some(name) = mesh_init.name.text() else { return };
-    if subject.definition.comes_after(health_sync, name, "SUCCESS") == Some(false) {
-        findings.add(wait_for(health_sync, name, "SUCCESS"));
-    }
+fn check_health_sync_order(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (health_sync, name) = (consul.health_sync?, consul.mesh_init?.name.text()?);
+    let is_early = subject.definition.comes_after(health_sync, name, "SUCCESS") == Some(false);
+    is_early.then(|| wait_for(health_sync, name, "SUCCESS"))
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {

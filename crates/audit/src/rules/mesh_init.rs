@@ -1,8 +1,8 @@
-//! The shared volumes, and the container mesh-init.
+//! The containers that register the service, mesh-init and the control plane of consul-ecs 0.7, and the shared volumes.
 
 use serde_json::json;
 
-use super::prelude::*;
+use super::{prelude::*, proxy::wait_for};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, names};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
@@ -90,19 +90,21 @@ writes the proxy's configuration to the shared volume and stops.",
 };
 
 fn check_mesh_init_command(subject: &Subject<'_>) -> Option<Draft> {
-    let mesh_init = subject.consul.as_ref()?.mesh_init?;
-    let command = mesh_init.command.texts()?;
-    if command.first() == Some(&"mesh-init") {
-        return None;
-    }
-    let message = if command.is_empty() {
-        format!("{} has no command", mesh_init.label())
+    runs_other(subject.consul.as_ref()?.mesh_init?, "mesh-init")
+}
+
+/// Reports a container that runs another command than this one of consul-ecs.
+pub(super) fn runs_other(container: &Container, command: &str) -> Option<Draft> {
+    let words = container.command.texts().filter(|words| words.first() != Some(&command))?;
+    let label = container.label();
+    let message = if words.is_empty() {
+        format!("{label} has no command")
     } else {
-        format!("{} runs {}", mesh_init.label(), mesh_init.command.shown_program())
+        format!("{label} runs {}", container.command.shown_program())
     };
-    let place = &mesh_init.command.place;
-    let fix = Fix::set(place, vec!["mesh-init"]);
-    Some(Draft::new(place.span, message, "set its command to [\"mesh-init\"]").of(mesh_init).fix(fix))
+    let place = &container.command.place;
+    let help = format!("set its command to [\"{command}\"]");
+    Some(Draft::new(place.span, message, help).of(container).fix(Fix::set(place, vec![command])))
 }
 
 pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule = Rule {
@@ -192,4 +194,97 @@ fn missing(
     let help = format!("mount the volume {volume} at {path}");
     let fix = subject.mount(mesh_init, volume, path, read_only);
     findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
+}
+
+pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule = Rule {
+    id: "consul-control-plane-command",
+    summary: "consul-ecs-control-plane runs control-plane",
+    is_fixable: true,
+    effect: "the service is never registered, and Consul Dataplane never gets its configuration",
+    explanation: "\
+In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-init` and `health-sync` do in the other releases: it \
+registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \
+in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE],
+    example: Some(
+        Base::ControlPlane.wrong("containerDefinitions[consul-ecs-control-plane].command", r#"["mesh-init"]"#),
+    ),
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_control_plane_command)
+};
+
+fn check_control_plane_command(subject: &Subject<'_>) -> Option<Draft> {
+    runs_other(subject.consul.as_ref()?.control_plane?, "control-plane")
+}
+
+pub(super) static CONSUL_CONTROL_PLANE_HEALTH_CHECK: Rule = Rule {
+    id: "consul-control-plane-health-check",
+    summary: "the control plane's health check fails until the control plane is ready",
+    severity: Severity::Warning,
+    effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
+    explanation: "\
+The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when the proxy's configuration is \
+written. ECS starts `consul-dataplane` when the health check passes. The first Terraform module of 0.7 used `curl` \
+without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::TERRAFORM_CHANGELOG],
+    example: Some(Base::ControlPlane.wrong(
+        "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
+        r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#,
+    )),
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_control_plane_health_check)
+};
+
+fn check_control_plane_health_check(subject: &Subject<'_>) -> Option<Draft> {
+    let control_plane = subject.consul.as_ref()?.control_plane?;
+    let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
+    if control_plane.has_health_check() == Some(false) {
+        let message = format!("{} has no health check", control_plane.label());
+        return Some(Draft::new(control_plane.health_check.span(), message, help).of(control_plane));
+    }
+    let health_check = control_plane.health_check.known()?;
+    let words = health_check.command.texts()?;
+    let line = words.join(" ");
+    // A user's own script may check it in another way.
+    if !line.contains("curl") {
+        return None;
+    }
+    let fails_on_errors =
+        line.split_whitespace().any(|word| word.starts_with("--fail") || is_short_flags_with(word, 'f'));
+    let message = if !line.contains(":10000") {
+        "the control plane's health check does not request port 10000, where the control plane answers"
+    } else if !fails_on_errors {
+        "the control plane's health check passes with every answer of the control plane: curl needs -f"
+    } else {
+        return None;
+    };
+    Some(Draft::new(health_check.command.place.span, message, help).of(control_plane))
+}
+
+/// `-f`, `-sf`, `-fsS`.
+fn is_short_flags_with(word: &str, flag: char) -> bool {
+    word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(flag))
+}
+
+pub(super) static CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE: Rule = Rule {
+    id: "consul-dataplane-waits-for-control-plane",
+    summary: "consul-dataplane waits until the control plane is HEALTHY",
+    is_fixable: true,
+    effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
+    explanation: "\
+The control plane of consul-ecs 0.7 copies the program `consul-ecs`, which is the proxy's entry point, and the proxy's \
+configuration to the shared volume, and keeps running. Its health check shows ECS when both are there: `SUCCESS` and \
+`COMPLETE` would wait until it stops, and `START` does not wait at all.",
+    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::ECS_DEPENDENCY],
+    example: Some(Base::ControlPlane.missing("containerDefinitions[consul-dataplane].dependsOn")),
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_waits_for_control_plane)
+};
+
+fn check_dataplane_waits_for_control_plane(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| !consul.is_mixed())?;
+    let (dataplane, name) = (consul.dataplane?, consul.control_plane?.name.text()?);
+    let is_wrong = match dataplane.waits_for(name) {
+        Maybe::Known(dependency) => dependency.condition.text().is_some_and(|condition| condition != "HEALTHY"),
+        Maybe::Absent => true,
+        Maybe::Unknown => false,
+    };
+    is_wrong.then(|| wait_for(dataplane, name, "HEALTHY"))
 }

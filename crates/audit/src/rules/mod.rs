@@ -6,10 +6,8 @@ mod app_mesh_nodes;
 mod app_mesh_proxy;
 mod app_mesh_routes;
 mod client_agent;
-mod client_script;
 mod configuration;
 mod containers;
-mod control_plane;
 mod credentials;
 mod dataplane;
 mod defects;
@@ -19,7 +17,6 @@ mod health_sync;
 mod identity;
 mod images;
 mod mesh_init;
-mod network;
 mod pages;
 mod prelude;
 mod proxy;
@@ -38,7 +35,7 @@ mod tests;
 use super::rule::Rule;
 
 static RULES: [&Rule; 161] = [
-    &network::CONSUL_NETWORK_MODE,
+    &containers::CONSUL_NETWORK_MODE,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
     &images::CONSUL_ECS_IMAGE,
@@ -71,24 +68,24 @@ static RULES: [&Rule; 161] = [
     &credentials::CONSUL_TASK_ROLE,
     &client_agent::CONSUL_CLIENT_MISSING,
     &client_agent::CONSUL_CLIENT_IMAGE,
-    &client_script::CONSUL_CLIENT_SHELL,
-    &client_script::CONSUL_CLIENT_EXEC,
-    &client_script::CONSUL_CLIENT_LEAVE,
-    &client_script::CONSUL_CLIENT_RETRY_JOIN,
-    &client_script::CONSUL_CLIENT_ADVERTISE,
+    &client_agent::CONSUL_CLIENT_SHELL,
+    &client_agent::CONSUL_CLIENT_EXEC,
+    &client_agent::CONSUL_CLIENT_LEAVE,
+    &client_agent::CONSUL_CLIENT_RETRY_JOIN,
+    &client_agent::CONSUL_CLIENT_ADVERTISE,
     &client_agent::CONSUL_CLIENT_MOUNTS,
     &client_agent::CONSUL_CLIENT_SECRETS,
     &client_agent::CONSUL_CLIENT_PORTS,
-    &client_script::CONSUL_CLIENT_HTTP_EXPOSED,
+    &client_agent::CONSUL_CLIENT_HTTP_EXPOSED,
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_MISSING,
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_IMAGE,
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_ENTRY_POINT,
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_COMMAND,
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_HEALTH_CHECK,
     &dataplane::CONSUL_DATAPLANE_MISSING,
-    &control_plane::CONSUL_CONTROL_PLANE_COMMAND,
-    &control_plane::CONSUL_CONTROL_PLANE_HEALTH_CHECK,
-    &control_plane::CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE,
+    &mesh_init::CONSUL_CONTROL_PLANE_COMMAND,
+    &mesh_init::CONSUL_CONTROL_PLANE_HEALTH_CHECK,
+    &mesh_init::CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE,
     &dataplane::CONSUL_DATAPLANE_ENTRY_POINT,
     &dataplane::CONSUL_DATAPLANE_COMMAND,
     &dataplane::CONSUL_DATAPLANE_HEALTH_CHECK,
@@ -152,7 +149,7 @@ static RULES: [&Rule; 161] = [
     &app_mesh_envoy::APPMESH_EXECUTION_ROLE,
     &app_mesh_envoy::APPMESH_GATEWAY_MIXED,
     &app_mesh_proxy::APPMESH_IGNORED_USER,
-    &network::APPMESH_NETWORK_MODE,
+    &containers::APPMESH_NETWORK_MODE,
     &app_mesh_proxy::APPMESH_PROXY_CONFIGURATION,
     &app_mesh_proxy::APPMESH_PROXY_CONTAINER,
     &app_mesh_proxy::APPMESH_PROXY_PORTS,
@@ -190,7 +187,7 @@ static RULES: [&Rule; 161] = [
     &dependencies::ECS_DEPENDENCY_UNKNOWN,
     &containers::ECS_HEALTH_CHECK_COMMAND,
     &containers::ECS_HEALTH_CHECK_RANGE,
-    &network::ECS_HOST_PORT,
+    &containers::ECS_HOST_PORT,
     &secrets::ECS_SECRET_REFERENCE,
     &secrets::ECS_SECRETS_EXECUTION_ROLE,
     &containers::ECS_SHELL_ENTRY_POINT,

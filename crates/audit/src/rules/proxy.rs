@@ -16,16 +16,14 @@ mesh-init writes. Both certainly exist only after mesh-init has succeeded: with 
 and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_DEPENDENCY],
     example: Some(Base::Client.wrong("containerDefinitions[sidecar-proxy].dependsOn", "[]")),
-    ..Rule::of_task(Applies::Consul, check_proxy_order)
+    ..Rule::once_per_task(Applies::Consul, check_proxy_order)
 };
 
-fn check_proxy_order(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(proxy), Some(mesh_init)) = (consul.proxy(), consul.mesh_init) else { return };
-    let Some(name) = mesh_init.name.text().filter(|_| consul.generation != Generation::ControlPlane) else { return };
-    if subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false) && !is_misspelt(subject, proxy, name) {
-        findings.add(wait_for(proxy, name, "SUCCESS"));
-    }
+fn check_proxy_order(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| consul.generation != Generation::ControlPlane)?;
+    let (proxy, name) = (consul.proxy()?, consul.mesh_init?.name.text()?);
+    let is_early = subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false);
+    (is_early && !is_misspelt(subject, proxy, name)).then(|| wait_for(proxy, name, "SUCCESS"))
 }
 
 /// Whether a dependency of a container is probably meant for `name`, but has an unknown container or condition: other
