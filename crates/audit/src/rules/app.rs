@@ -15,11 +15,11 @@ pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
     id: "consul-app-essential",
     summary: "a service's task has an app, and the app is essential",
     is_fixable: true,
-    effect: "ECS refuses a definition without an essential container; if only a helper is essential, the task keeps running without its app",
+    effect: "ECS refuses a definition without an essential container; otherwise the task runs on without its app",
     explanation: "\
-The mesh's containers are not essential, so that the app determines when the task stops. ECS requires one essential \
-container in each definition. The proxy also waits for the app's containers: when a task stops, it runs until they \
-have stopped. Only gateways have tasks without an app.",
+The mesh's containers are not essential, so the app decides when the task stops. ECS requires one essential container \
+in each definition, and the proxy of a stopping task runs until the app's containers have stopped. Only gateways have \
+tasks without an app.",
     sources: &[pages::ECS_CONTAINER],
     example: Some(Base::Client.wrong("containerDefinitions[web].essential", "false")),
     ..Rule::of_task(Applies::Consul, check_app_essential)
@@ -40,7 +40,7 @@ fn check_app_essential(subject: &Subject<'_>, findings: &mut Findings) {
     match workloads.as_slice() {
         [] => findings.add(Draft::new(
             subject.definition.span(),
-            "the service's task has only containers of the mesh",
+            "the task has only containers of the mesh",
             "add the app's container",
         )),
         [app] => {
@@ -62,13 +62,12 @@ pub(super) static CONSUL_APP_ORDER: Rule = Rule {
     summary: "the app starts when the proxy is healthy",
     severity: Severity::Warning,
     is_fixable: true,
-    effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may stop before the app",
+    effect: "the app's first requests to its upstreams fail, and the proxy may stop before the app",
     explanation: "\
-Every container of the app waits for the proxy with the condition `HEALTHY`: directly, or through another container. \
+Every container of the app waits for the proxy with the condition `HEALTHY`, directly or through another container. \
 ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is \
-not enough, because the proxy opens its listeners only some time after its start. The proxy waits for mesh-init, so \
-that an app that waits for the proxy does not have to wait for mesh-init too. Collectors of logs and traces are not \
-reported: they should start first, as should containers that the proxy itself waits for.",
+not enough: the proxy opens its listeners only some time after its start. Collectors of logs and traces, and \
+containers that the proxy itself waits for, are not reported: they should start first.",
     sources: &[
         pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
@@ -105,12 +104,11 @@ pub(super) static CONSUL_APP_SHUTDOWN_DELAY: Rule = Rule {
     id: "consul-app-shutdown-delay",
     summary: "an app with a shutdown delay has time to stop",
     severity: Severity::Warning,
-    effect: "ECS kills the app before it gets TERM: its open requests are lost whenever a task stops",
+    effect: "ECS kills the app before it gets TERM, and its open requests are lost whenever a task stops",
     explanation: "\
-With `app-entrypoint -shutdown-delay`, the app keeps running for a while after ECS has asked the task to stop, until \
-other services have noticed that it is stopping. Only then does the app get TERM. ECS counts the container's \
-`stopTimeout` (30 seconds on Fargate by default) from the beginning of that delay, so that it has to be longer than \
-the delay plus the time that the app needs to finish.",
+With `app-entrypoint -shutdown-delay`, the app gets TERM only after a delay, in which other services notice that it \
+is stopping. ECS counts the container's `stopTimeout` (30 seconds on Fargate by default) from the beginning of the \
+delay. Set it to more than the delay plus the time that the app needs to finish.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
     example: Some(Base::Dataplane.missing("containerDefinitions[web].stopTimeout").given(DELAYED).repaired_to("90")),
     ..Rule::of_task(Applies::Consul, check_app_shutdown_delay)
@@ -151,11 +149,11 @@ pub(super) static CONSUL_APP_ENTRY_POINT_MOUNT: Rule = Rule {
     id: "consul-app-entry-point-mount",
     summary: "an app that starts with consul-ecs mounts the shared volume",
     is_fixable: true,
-    effect: "the app does not start, because the program of its entry point does not exist in the container",
+    effect: "the app does not start, because the program of its entry point is missing in the container",
     explanation: "\
-mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry point \
-`consul-ecs app-entrypoint`, which delays its end, has to mount the volume there. The Terraform module adds the mount \
-point together with the entry point.",
+mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry \
+point `consul-ecs app-entrypoint` must mount the volume there. The Terraform module adds the mount point together \
+with the entry point.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(
         Base::Dataplane
@@ -201,10 +199,9 @@ pub(super) static CONSUL_HEALTH_UNSYNCED: Rule = Rule {
     is_fixable: true,
     effect: "the service gets traffic although ECS reports the task as unhealthy",
     explanation: "\
-Consul gets the health of containers from health-sync, which syncs those in `healthSyncContainers`. A container that \
-is essential, has an ECS health check and is not in the list counts as healthy in Consul as soon as it is registered, \
-before the app answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not \
-need the list.",
+health-sync copies the health of the containers in `healthSyncContainers` to Consul. An essential container with an \
+ECS health check that is not in the list counts as healthy in Consul as soon as it is registered, before the app \
+answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not need the list.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::ControlPlane.missing("config.healthSyncContainers")),
     ..Rule::of_task(Applies::Consul, check_health_unsynced)
@@ -257,11 +254,10 @@ fn unsynced(consul: &ConsulTask<'_>, app: &Container, name: &str) -> Draft {
 pub(super) static CONSUL_HEALTH_NATIVE_AND_SYNCED: Rule = Rule {
     id: "consul-health-native-and-synced",
     summary: "a service has either Consul checks or containers whose health is synced",
-    effect: "mesh-init refuses the configuration and fails, so that the app never starts",
+    effect: "mesh-init refuses the configuration and fails, and the app never starts",
     explanation: "\
-`service.checks` are checks that the task's Consul agent runs. `healthSyncContainers` are containers that ECS checks, \
-and whose health is copied to Consul. mesh-init accepts one of the two and fails if both are set. Use the ECS checks \
-if ECS should replace unhealthy tasks.",
+`service.checks` are checks that the task's Consul agent runs; `healthSyncContainers` are containers that ECS checks. \
+mesh-init accepts only one of the two. Use the ECS checks if ECS should replace unhealthy tasks.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(Base::Client.wrong(
         "config.service.checks",

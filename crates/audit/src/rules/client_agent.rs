@@ -9,11 +9,11 @@ use audit_read::definition::PortMapping;
 pub(super) static CONSUL_CLIENT_MISSING: Rule = Rule {
     id: "consul-client-missing",
     summary: "with consul-ecs up to 0.6, the task has a Consul client agent",
-    effect: "mesh-init finds no agent to register the service with, and waits for one until the task is stopped",
+    effect: "mesh-init finds no agent to register the service with, and waits until the task is stopped",
     explanation: "\
 Up to consul-ecs 0.6, mesh-init, health-sync and Envoy connect to a Consul agent in the same task, at 127.0.0.1. The \
-agent joins the cluster, and the task's services are registered with it. From 0.7 on, tasks connect to the Consul \
-servers directly, and Consul Dataplane replaces the agent and Envoy.",
+agent joins the cluster and registers the task's services. From 0.7 on, Consul Dataplane replaces the agent and \
+Envoy.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
     example: Some(Base::Client.missing("containerDefinitions[consul-client]")),
     ..Rule::of_task(Applies::ConsulClient, check_client_missing)
@@ -36,10 +36,10 @@ pub(super) static CONSUL_CLIENT_IMAGE: Rule = Rule {
     id: "consul-client-image",
     summary: "consul-client has the image of Consul",
     severity: Severity::Warning,
-    effect: "the container has no program called consul and stops, and mesh-init waits for its agent until the task is stopped",
+    effect: "the container has no program consul and stops, and mesh-init waits until the task is stopped",
     explanation: "\
-The container's script starts Consul's agent, which is the program `consul`. The images of consul-ecs, of Consul \
-Dataplane and of Envoy do not contain it. Images with unknown names count as mirrors of Consul's image.",
+The container's script starts the program `consul`. The images of consul-ecs, of Consul Dataplane and of Envoy do not \
+contain it. Images with unknown names count as mirrors of Consul's image.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].image", r#""hashicorp/consul-ecs:0.4.3""#)),
     ..Rule::of_task(Applies::ConsulClient, check_client_image)
@@ -58,12 +58,12 @@ pub(super) static CONSUL_CLIENT_MOUNTS: Rule = Rule {
     id: "consul-client-mounts",
     summary: "consul-client mounts the shared volumes, both writable",
     is_fixable: true,
-    effect: "mesh-init finds no program consul, or the script fails to write its files and the agent never starts",
+    effect: "mesh-init finds no program consul, or the script cannot write its files and starts no agent",
     explanation: "\
-The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it, and writes \
-the CA's certificate, the agent's configuration and its token below the directory that all containers share, usually \
-`/consul`. Both directories are volumes, which this container must be able to write to. A directory that the script \
-does not mention needs no mount.",
+The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it. It writes \
+the CA's certificate, the agent's configuration and its token below the shared directory, usually `/consul`. Both \
+directories are volumes that this container must be able to write to. A directory that the script does not mention \
+needs no mount.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].mountPoints[consul_data].readOnly", "true")),
     ..Rule::of_task(Applies::ConsulClient, check_client_mounts)
@@ -117,12 +117,12 @@ const EXPECTED: [(&str, &str); 6] = [
 pub(super) static CONSUL_CLIENT_SECRETS: Rule = Rule {
     id: "consul-client-secrets",
     summary: "the secrets that the script of consul-client uses are set",
-    effect: "the variable is empty: the agent stops, trusts no server or has no permissions, and mesh-init waits until the task is stopped",
+    effect: "the agent stops, trusts no server or has no permissions, and mesh-init waits until the task is stopped",
     explanation: "\
 The script reads secrets from environment variables: with TLS the CA's certificate (`CONSUL_CACERT`, from 0.5 on \
 `CONSUL_CACERT_PEM` and `CONSUL_HTTPS_CACERT_PEM`), with gossip encryption the key (`CONSUL_GOSSIP_ENCRYPTION_KEY`), \
 with ACLs the agent's token (`AGENT_TOKEN`), unless the script logs in for one. A shell replaces an unset variable by \
-nothing, so that only the errors of the agent show the problem. Each variable belongs under `secrets`.",
+nothing, so only the agent's errors show the problem. Set each variable under `secrets`.",
     sources: &[pages::CONSUL_CLIENT_SECURITY, pages::ECS_SENSITIVE_DATA],
     example: Some(Base::Client.missing("containerDefinitions[consul-client].secrets[CONSUL_CACERT]")),
     ..Rule::of_task(Applies::ConsulClient, check_client_secrets)
@@ -154,12 +154,12 @@ pub(super) static CONSUL_CLIENT_PORTS: Rule = Rule {
     summary: "no container maps the ports of the client agent",
     severity: Severity::Warning,
     is_fixable: true,
-    effect: "load balancers and service discovery expose the agent's API, with the permissions of its token, like a port of the app; an app cannot open such a port",
+    effect: "load balancers and service discovery may expose the agent's API, with the permissions of its token",
     explanation: "\
-The task's Consul agent serves its own task, at 127.0.0.1: Envoy gets its configuration and mesh-init registers the \
-service there. From outside, only the gossip of other agents reaches it, which needs no port mapping with the network \
-mode `awsvpc`. Load balancers, service discovery and security groups are often configured from the port mappings. All \
-containers of the task share one network interface, so that an app cannot listen on these ports either.",
+The task's Consul agent serves its own task at 127.0.0.1. From outside, only the gossip of other agents reaches it, \
+which needs no port mapping in the network mode `awsvpc`. Load balancers, service discovery and security groups are \
+often configured from the port mappings. An app cannot listen on these ports either, because all containers of the \
+task share one network interface.",
     sources: &["https://developer.hashicorp.com/consul/docs/install/ports", pages::ECS_AWSVPC],
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-client].portMappings",
@@ -212,12 +212,11 @@ pub(super) static CONSUL_CLIENT_SHELL: Rule = Rule {
     id: "consul-client-shell",
     summary: "a shell runs the script of consul-client",
     is_fixable: true,
-    effect: "the script is used as the name of a program, and the agent never starts",
+    effect: "ECS takes the script for the name of a program, and the agent never starts",
     explanation: "\
-The agent needs the task's address and a configuration file before it starts, so that the container runs a script. ECS \
-does not start a shell by itself: the entry point has to be one that takes the script as an argument, such as \
-`[\"/bin/sh\", \"-ec\"]`. With `-e`, the script stops at the first error instead of starting an agent with an \
-incomplete configuration.",
+The container of the agent runs a script, and ECS starts no shell by itself. The entry point must be a shell that \
+takes the script as an argument, such as `[\"/bin/sh\", \"-ec\"]`. With `-e`, the script stops at the first error \
+instead of starting an agent with an incomplete configuration.",
     sources: &[pages::CONSUL_CLIENT_INSTALL, pages::ECS_CONTAINER],
     example: Some(Base::Client.missing("containerDefinitions[consul-client].entryPoint")),
     ..Rule::once_per_task(Applies::ConsulClient, check_client_shell)
@@ -248,12 +247,11 @@ fn check_client_shell(subject: &Subject<'_>) -> Option<Draft> {
 pub(super) static CONSUL_CLIENT_EXEC: Rule = Rule {
     id: "consul-client-exec",
     summary: "the script of consul-client ends with exec consul agent",
-    effect: "the agent does not get TERM: it is killed, and its node and services remain in Consul as failed",
+    effect: "ECS kills the agent, and its node and services remain in Consul as failed",
     explanation: "\
-ECS sends TERM to the container's main process. Without `exec`, that is the shell, which does not forward it. The \
-agent runs until it is killed, and does not leave the cluster; Consul keeps a failed member and its services for 72 \
-hours, and other services see them as critical instances. With `exec`, the agent replaces the shell and gets the \
-signal.",
+ECS sends TERM to the container's main process. Without `exec`, that is the shell, which does not forward the signal: \
+the agent runs until it is killed, and does not leave the cluster. Consul keeps a failed member and its services as \
+critical instances for 72 hours. With `exec`, the agent replaces the shell and gets the signal.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#).repaired_to(SCRIPT)),
     ..Rule::once_per_task(Applies::ConsulClient, check_client_exec)
@@ -274,11 +272,11 @@ pub(super) static CONSUL_CLIENT_LEAVE: Rule = Rule {
     id: "consul-client-leave",
     summary: "the client agent leaves the cluster when its task ends",
     is_fixable: true,
-    effect: "each task that ends stays in Consul as a failed node for 72 hours, with its services as critical instances",
+    effect: "each task that ends stays in Consul as a failed node for 72 hours, with critical instances",
     explanation: "\
-With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM: its node and services are removed at \
-once. With false it just stops, as in a crash, and Consul waits for it to come back, which a task never does. The \
-default of agents in client mode is true, so that only `false` is reported. The official script sets it explicitly.",
+With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM, and its node and services are \
+removed at once. With `false` it just stops, as in a crash, and Consul waits for it to come back, which a task never \
+does. The default of client agents is `true`, so only `false` is reported.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, pages::CONSUL_CLIENT_ARCHITECTURE],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#).repaired_to(r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#)),
     ..Rule::once_per_task(Applies::ConsulClient, check_client_leave)
@@ -303,10 +301,9 @@ pub(super) static CONSUL_CLIENT_RETRY_JOIN: Rule = Rule {
     summary: "the client agent has addresses to join, and retries",
     effect: "the agent joins no cluster, and mesh-init waits until the task is stopped",
     explanation: "\
-A client agent needs the address of at least one member of the cluster, and has to retry until that member responds: \
-tasks start at any time, also while the servers restart. `retry_join` does both; it takes addresses, DNS names and \
-cloud lookups such as `provider=aws`. If some of the agent's configuration comes from a file that is not in the \
-script, nothing is reported.",
+A client agent needs the address of at least one member of the cluster, and must retry until that member responds: \
+tasks also start while the servers restart. `retry_join` does both; it takes addresses, DNS names and cloud lookups \
+such as `provider=aws`. If part of the agent's configuration is in a file outside of the script, nothing is reported.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#).repaired_to(SCRIPT)),
     ..Rule::once_per_task(Applies::ConsulClient, check_client_retry_join)
@@ -339,10 +336,10 @@ pub(super) static CONSUL_CLIENT_ADVERTISE: Rule = Rule {
     severity: Severity::Warning,
     effect: "other agents and proxies may get an address at which the task is unreachable",
     explanation: "\
-A task has several network interfaces: its own, with the address in the VPC, and one or two for ECS's own endpoints. \
-Without `advertise_addr`, the agent chooses one of their addresses, which may be unreachable for others. The right \
-address is in the task's metadata: `Networks[0].IPv4Addresses[0]` in the response of `$ECS_CONTAINER_METADATA_URI_V4`. \
-A fixed address is wrong for every task but one.",
+A task has several network interfaces: its own, with the address in the VPC, and one or two for ECS's endpoints. \
+Without `advertise_addr`, the agent may choose the wrong one. The right address is in the task's metadata: \
+`Networks[0].IPv4Addresses[0]` in the response of `$ECS_CONTAINER_METADATA_URI_V4`. A fixed address is wrong for \
+every task but one.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#).repaired_to(SCRIPT)),
     ..Rule::once_per_task(Applies::ConsulClient, check_client_advertise)
@@ -374,10 +371,10 @@ pub(super) static CONSUL_CLIENT_HTTP_EXPOSED: Rule = Rule {
     severity: Severity::Warning,
     effect: "any host that reaches the task's address can register services and read the catalog through its agent",
     explanation: "\
-`client_addr` is the address at which the agent serves HTTP, gRPC and DNS. With 0.0.0.0, that includes the task's \
-address in the VPC, which only the security group protects; without ACLs, the API accepts every request. The task's \
-own containers reach it at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for \
-each API, which takes precedence.",
+`client_addr` is the address at which the agent serves HTTP, gRPC and DNS. `0.0.0.0` includes the task's address in \
+the VPC, which only the security group protects; without ACLs, the API accepts every request. The task's own \
+containers reach the agent at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` \
+for each API, which takes precedence.",
     sources: &[pages::CONSUL_AGENT_CONFIGURATION],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#).repaired_to(SCRIPT)),
     ..Rule::once_per_task(Applies::ConsulClient, check_client_http_exposed)

@@ -10,12 +10,12 @@ use mesh::consul_ecs::{CONFIG_VARIABLE, Fault};
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
     id: "consul-config-missing",
     summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
-    effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh, or never runs the controller",
+    effect: "the container ends with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task or controller never works",
     explanation: "\
-mesh-init, the control plane, health-sync and the controller read their settings from one environment variable, \
-`CONSUL_ECS_CONFIG_JSON`: the addresses of the Consul servers, and in tasks of the mesh the service and its login. Each of \
-a task's containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
-not reported.",
+mesh-init, the control plane, health-sync and the controller read their settings from the environment variable \
+`CONSUL_ECS_CONFIG_JSON`: the addresses of the Consul servers, and in tasks of the mesh the service and its login. \
+Each container of consul-ecs in a task needs it, with the same content. Before 0.3, the commands had flags instead; a \
+`mesh-init` with flags is not reported.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
@@ -48,10 +48,10 @@ fn reads_a_configuration(container: &Container) -> bool {
 pub(super) static CONSUL_CONFIG_JSON: Rule = Rule {
     id: "consul-config-json",
     summary: "CONSUL_ECS_CONFIG_JSON is JSON",
-    effect: "the container ends at once with \"invalid config\", and the task never joins the mesh, or never runs the controller",
+    effect: "the container ends with \"invalid config\", and the task or controller never works",
     explanation: "\
 The configuration of consul-ecs is one JSON text in an environment variable. Lost quotes in a template, a trailing \
-comma, an unescaped line break or a comment make it invalid. Generate it with a tool: `jsonencode` in Terraform, \
+comma, an unescaped line break or a comment make it invalid. Generate it: `jsonencode` in Terraform, \
 `Fn::ToJsonString` or a block scalar in CloudFormation.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong(
@@ -76,12 +76,12 @@ fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) static CONSUL_CONFIG_SCHEMA: Rule = Rule {
     id: "consul-config-schema",
     summary: "the configuration has the fields, types and values that consul-ecs accepts",
-    effect: "consul-ecs refuses the configuration and fails, so that the task never joins the mesh, or never runs the controller",
+    effect: "consul-ecs refuses the configuration and fails, and the task or controller never works",
     explanation: "\
-consul-ecs checks its configuration against a JSON schema before anything else. Keys are in camel case \
-(`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most \
-places. This rule knows the fields of all releases from 0.3 on. The rule `consul-config-version` checks whether the \
-image's release knows a field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
+consul-ecs first checks its configuration against a JSON schema. Keys are in camel case (`destinationName`, not \
+`destination_name`), ports are numbers and not strings, and an unknown key is an error in most places. This rule \
+knows the fields of all releases from 0.3 on. `consul-config-version` checks whether the image's release knows a \
+field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_SERVER_JSON],
     example: Some(
         Base::Dataplane
@@ -107,7 +107,7 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
             }
             Fault::Missing => (format!("{path} is missing"), format!("set {path}")),
             Fault::WrongType(wanted, found) => {
-                (format!("{path} is {found}, and has to be {wanted}"), format!("write {wanted}"))
+                (format!("{path} must be {wanted}, not {found}"), format!("write {wanted}"))
             }
             Fault::WrongValue(how) => (format!("{path} {how}"), "use a valid value".to_owned()),
             Fault::Unknown { is_refused: false, .. } | Fault::OtherRelease { .. } => continue,
@@ -121,7 +121,7 @@ pub(super) static CONSUL_CONFIG_IGNORED: Rule = Rule {
     id: "consul-config-ignored",
     summary: "consul-ecs reads every field of the configuration",
     severity: Severity::Warning,
-    effect: "the field is silently ignored, and the default is used instead",
+    effect: "consul-ecs silently ignores the field, and uses the default",
     explanation: "\
 In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
 `.grpc`, and in `meshGateway`, it ignores them: with a misspelled `publicListenerPort`, the proxy listens on the \
@@ -147,10 +147,9 @@ pub(super) static CONSUL_CONFIG_VERSION: Rule = Rule {
     summary: "the image's version of consul-ecs knows every field of the configuration",
     effect: "consul-ecs refuses the configuration and fails, or ignores the field",
     explanation: "\
-Each release of consul-ecs has its own schema of the configuration, in which a key of another release is unknown. \
-After an upgrade, old keys may remain (`consulHTTPAddr`, `service.checks`); before an upgrade, new keys may be used \
-too early (`transparentProxy` before 0.8, `networkResilienceConfig` before 0.9.4). The rule needs a version in the \
-image's tag; with `latest` or a digest alone, it reports nothing.",
+Each release of consul-ecs has its own schema, in which a key of another release is unknown. After an upgrade, old \
+keys may remain (`consulHTTPAddr`, `service.checks`); before it, new keys may be used too early (`transparentProxy` \
+before 0.8, `networkResilienceConfig` before 0.9.4). The rule needs a version in the image's tag.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
     example: Some(
         Base::Dataplane.wrong("config.service.networkResilienceConfig.outlierDetection.consecutive5xx", "5").given(&[
@@ -181,9 +180,9 @@ pub(super) static CONSUL_SERVICE_OR_GATEWAY: Rule = Rule {
     summary: "the configuration describes a service or a gateway, and not both",
     effect: "with both, the service is never registered; with neither, a service without a port is registered",
     explanation: "\
-A task is registered in Consul either as a service with a proxy (`service` and `proxy`) or as a gateway (`gateway`). \
-With both, consul-ecs registers the gateway and ignores the service. With neither, it registers a service with the \
-family's name and port 0, which is unreachable.",
+consul-ecs registers a task either as a service with a proxy (`service` and `proxy`) or as a gateway (`gateway`). \
+With both, it ignores the service. With neither, it registers a service with the family's name and port 0, which is \
+unreachable.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::ApiGateway.wrong("config.service", r#"{ "name": "api-gateway", "port": 8443 }"#)),
     ..Rule::once_per_task(Applies::Consul, check_service_or_gateway)

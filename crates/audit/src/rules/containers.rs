@@ -10,8 +10,8 @@ pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
     summary: "the names of containers are unique",
     effect: "ECS refuses to register the definition",
     explanation: "\
-Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that \
-names must be unique in a definition. Two containers with the same name often result from a merge.",
+Dependencies, volumes, load balancers and overrides refer to a container by its name, so names must be unique in a \
+definition. Two containers with the same name often result from a merge.",
     sources: &[pages::ECS_CONTAINER],
     example: Some(
         Base::Plain
@@ -38,12 +38,11 @@ fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings
 pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule = Rule {
     id: "ecs-health-check-command",
     summary: "the command of a health check has a valid form",
-    effect: "the check runs another program or none and fails, so that the container never becomes healthy",
+    effect: "the check runs another program or none and fails, and the container never becomes healthy",
     explanation: "\
-The first item of a health check's command determines how the rest is run. `CMD` starts a program: its name and each \
-argument are separate items, because there is no shell to split them. `CMD-SHELL` runs *one* item with the container's \
-shell: every further item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \
-\"-f\", …]` runs `curl` without arguments, which fails.",
+The first item of the command determines how the rest is run. `CMD` starts a program: its name and each argument are \
+separate items. `CMD-SHELL` runs *one* item with the container's shell; further items become parameters of the shell, \
+so `[\"CMD-SHELL\", \"curl\", \"-f\", …]` runs `curl` without arguments, which fails.",
     sources: &[pages::ECS_HEALTH_CHECK],
     example: Some(
         Base::Plain.wrong("containerDefinitions[cache].healthCheck.command", r#"["CMD-SHELL", "redis-cli", "ping"]"#),
@@ -67,15 +66,15 @@ fn check_command(container: &Container, check: &HealthCheck, findings: &mut Find
             (format!("the health check of {label} has no command to run"), "add the command after CMD or CMD-SHELL")
         }
         ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
-            format!("the health check of {label} runs one item and ignores the {} that follow it", rest.len()),
+            format!("the health check of {label} runs one item and ignores the next {}", rest.len()),
             "write the complete line as one item after CMD-SHELL, or begin with CMD",
         ),
         ["CMD", program] if program.contains(' ') => (
-            format!("the health check of {label} runs a program whose name is the complete line"),
+            format!("the health check of {label} takes the complete line for the name of a program"),
             "write every argument as a separate item, or begin with CMD-SHELL",
         ),
         [line] if *line != "NONE" && line.contains(' ') => (
-            format!("the health check of {label} runs a program whose name is the complete line"),
+            format!("the health check of {label} takes the complete line for the name of a program"),
             "put CMD-SHELL before the line",
         ),
         _ => return,
@@ -92,8 +91,8 @@ pub(super) static ECS_HEALTH_CHECK_RANGE: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
-ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
-at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
+ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` \
+of at most 300 seconds. Values in milliseconds, as other tools have them, are out of range.",
     sources: &[pages::ECS_HEALTH_CHECK],
     example: Some(Base::Plain.wrong("containerDefinitions[cache].healthCheck.interval", "2")),
     ..Rule::of_task(Applies::EveryTask, check_health_check_range)
@@ -131,12 +130,12 @@ pub(super) static ECS_SHELL_ENTRY_POINT: Rule = Rule {
     id: "ecs-shell-entry-point",
     summary: "a shell that starts an app uses exec",
     severity: Severity::Info,
-    effect: "TERM reaches the shell and not the app, which is killed after the stop timeout, with its requests unfinished",
+    effect: "TERM reaches the shell and not the app, which is killed with its requests unfinished",
     explanation: "\
-ECS sends TERM to the container's first process. If that is a shell with a script of several commands, the app is its \
-child process: the shell does not forward the signal, the app keeps running, and KILL stops it `stopTimeout` seconds \
-later. With `exec` before the last command, the app replaces the shell. An init process (`initProcessEnabled`) does \
-not help, because it forwards signals only to the shell.",
+ECS sends TERM to the container's first process. A shell with a script of several commands does not forward it to the \
+app, its child process: the app runs until KILL stops it, `stopTimeout` seconds later. With `exec` before the last \
+command, the app replaces the shell. An init process (`initProcessEnabled`) does not help: it forwards signals only \
+to the shell.",
     sources: &["https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/", pages::ECS_CONTAINER],
     example: Some(
         Base::Plain
@@ -215,12 +214,12 @@ pub(super) static CONSUL_NETWORK_MODE: Rule = Rule {
     id: "consul-network-mode",
     summary: "the network mode is awsvpc",
     is_fixable: true,
-    effect: "the containers of the task do not share 127.0.0.1, so that neither the app nor the health checks reach the proxy",
+    effect: "the containers do not share 127.0.0.1, and neither the app nor the health checks reach the proxy",
     explanation: "\
-Consul on ECS supports the network mode `awsvpc` only. It gives each task a separate network interface: the address \
-that is registered in Consul, and a loopback interface that the app and its proxy share. In `bridge` mode, which is \
-the default on EC2, each container has a separate loopback interface, and the app cannot reach its upstreams; in \
-`host` mode, two tasks on one instance need the same ports for their proxies.",
+Consul on ECS supports only the network mode `awsvpc`. It gives each task its own network interface, with the address \
+that is registered in Consul and a loopback interface that the app and its proxy share. In `bridge` mode, the default \
+on EC2, each container has its own loopback interface, and the app cannot reach its upstreams. In `host` mode, two \
+tasks on one instance need the same ports.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_NETWORKING],
     example: Some(Base::Dataplane.wrong("networkMode", r#""bridge""#)),
     ..Rule::of_task(Applies::Consul, check_consul_network_mode)
@@ -238,7 +237,8 @@ pub(super) static APPMESH_NETWORK_MODE: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses the definition: a proxy configuration works in awsvpc mode only",
     explanation: "\
-App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does a task have a separate namespace and address. A virtual gateway redirects nothing and may run in other modes.",
+App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does \
+a task have its own namespace and address. A virtual gateway redirects nothing and may run in other modes.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::ECS_NETWORKING],
     example: Some(Base::AppMesh.wrong("networkMode", r#""bridge""#)),
     ..Rule::of_task(Applies::AppMesh, check_app_mesh_network_mode)
@@ -259,9 +259,9 @@ pub(super) static ECS_HOST_PORT: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
-In `bridge` mode, `hostPort` is the port of the instance that is forwarded to the container's port. In `awsvpc` mode, \
-the task has a separate network interface, and in `host` mode, its containers use that of the instance: ports are not \
-translated. In these modes, `hostPort` is absent or equal to `containerPort`.",
+In `bridge` mode, ECS forwards the instance's port `hostPort` to the container's port. In `awsvpc` mode, the task has \
+its own network interface, and in `host` mode it uses the instance's: ports are not translated. In these modes, leave \
+`hostPort` out, or set it to `containerPort`.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
     example: Some(
         Base::AppMesh

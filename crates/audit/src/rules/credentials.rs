@@ -20,14 +20,14 @@ pub(super) static CONSUL_CREDENTIAL_IN_PLAIN: Rule = Rule {
     id: "consul-credential-in-plain",
     summary: "no credential of Consul is in plain text",
     severity: Severity::Warning,
-    effect: "everyone with the permission to describe task definitions can read the credential, and this revision cannot be changed",
+    effect: "every principal that may describe task definitions can read the credential, and this revision cannot be changed",
     explanation: "\
-Values under `environment` are part of the task definition: they are visible to everyone with the permission \
-`ecs:DescribeTaskDefinition`, in templates, in plans and in the console, and a revision cannot be changed afterwards. \
-Under `secrets`, the definition contains only a reference to Secrets Manager or the Parameter Store, and ECS reads the \
-value when the container starts. Replace a credential that was in a definition; to move it is not enough. This rule \
-checks the well-known variables in each container of the task, the gossip key in the agent's script, and tokens in the \
-commands of the mesh's containers and of consul-ecs's controller.",
+Values under `environment` are part of the task definition: visible to every principal with the permission \
+`ecs:DescribeTaskDefinition`, in templates, in plans and in the console, and fixed in the revision. Under `secrets`, \
+the definition contains only a reference to Secrets Manager or the Parameter Store, and ECS reads the value when the \
+container starts. Moving a credential out of a definition is not enough: replace it. This rule checks the well-known \
+variables in each container of the task, the gossip key in the agent's script, and tokens in the commands of the \
+mesh's containers and of consul-ecs's controller.",
     sources: &[pages::ECS_SENSITIVE_DATA, pages::CONSUL_CLIENT_SECURITY],
     example: Some(Base::Client.wrong(
         "containerDefinitions[web].environment",
@@ -113,8 +113,8 @@ pub(super) static CONSUL_TASK_ROLE: Rule = Rule {
     explanation: "\
 Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`. The role's path, usually \
 `/consul-ecs/`, permits the login, and the role's tags contain the name of the service. On Fargate, a task without a \
-task role has no identity; on EC2, it may have that of the instance, which does not identify the service. Each family \
-needs its own role, because the role determines the service.",
+task role has no identity; on EC2, it may get the role of the instance, which does not identify the service. Each \
+family needs its own role, because the role determines the service.",
     sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
     example: Some(Base::Dataplane.missing("taskRoleArn")),
     ..Rule::of_task(Applies::Consul, check_task_role)
@@ -143,9 +143,9 @@ pub(super) static CONSUL_LOGIN_OFF: Rule = Rule {
     severity: Severity::Warning,
     effect: "the service is registered with the configured token, but the proxy has none, and the servers refuse it",
     explanation: "\
-From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`), and passes the token to \
-Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because the API \
-client reads that variable, but the proxy does not get it. Switch the login on, and remove the token.",
+From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`) and passes the token to \
+Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because Consul's API \
+client reads the variable, but it does not reach the proxy. Switch the login on, and remove the token.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_AWS_IAM_AUTH_METHOD],
     example: Some(Base::Dataplane.wrong("config.consulLogin.enabled", "false").given(&[(
             "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
@@ -181,10 +181,10 @@ pub(super) static CONSUL_CA_CERTIFICATES: Rule = Rule {
     effect: "the container does not trust the Consul servers, and cannot connect to them",
     explanation: "\
 consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
-register the service. For each, it trusts the CA in `CONSUL_GRPC_CACERT_PEM` or `CONSUL_HTTPS_CACERT_PEM`, otherwise \
-the file `caCertFile` of the configuration, otherwise the public CAs. Servers with certificates of a public CA, such \
-as HCP Consul's, need neither. But if one container has one of the two, the servers probably have certificates of a \
-private CA, and every container of consul-ecs needs both.",
+register the service. It trusts the CA in `CONSUL_GRPC_CACERT_PEM` or `CONSUL_HTTPS_CACERT_PEM`, otherwise the file \
+`caCertFile` of the configuration, otherwise the public CAs. Servers with certificates of a public CA, such as HCP \
+Consul's, need neither variable. But if one container has one of them, the CA is probably private, and every \
+container of consul-ecs needs both.",
     sources: &[pages::CONSUL_SERVER_JSON, pages::TERRAFORM_CHANGELOG],
     example: Some(
         Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]"),

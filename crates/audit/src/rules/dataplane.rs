@@ -9,9 +9,9 @@ pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
     summary: "the task has a container consul-dataplane",
     effect: "the service is registered with a proxy that does not run: other services cannot reach it",
     explanation: "\
-From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (or the control plane of 0.7) \
-only writes its configuration to the shared volume. Both look for the container by its name, `consul-dataplane`, in the task's \
-metadata, and so does health-sync.",
+From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (the control \
+plane in 0.7) only writes its configuration to the shared volume. mesh-init and health-sync find the container in the \
+task's metadata by its name, `consul-dataplane`.",
     sources: &[pages::CONSUL_ARCHITECTURE, "https://developer.hashicorp.com/consul/docs/connect/dataplane"],
     example: Some(Base::TerminatingGateway.missing("containerDefinitions[consul-dataplane]")),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_missing)
@@ -41,11 +41,11 @@ pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule = Rule {
     is_fixable: true,
     effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
     explanation: "\
-ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM \
+ECS stops containers in the reverse order of their dependencies, so an app that did not wait for the proxy gets TERM \
 together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
-containers have exited, so that they can complete their requests through the mesh. mesh-init copies the program to the \
-shared volume: to `bootstrapDir` of the configuration, `/consul` if absent. The image's own entry point is the proxy \
-itself: with the usual command as arguments, it gets its own name as an argument and fails.",
+containers have exited, so the app can complete its requests through the mesh. mesh-init copies the program to the \
+shared volume, into `bootstrapDir` of the configuration (default: `/consul`). The image's own entry point is the \
+proxy itself: with the usual command as arguments, it gets its own name as an argument and fails.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].entryPoint")),
     ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_entry_point)
@@ -139,9 +139,9 @@ pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule = Rule {
     is_fixable: true,
     effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
     explanation: "\
-Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, \
-22000 by default. The health check connects to it with `/consul/consul-ecs net-dial`, because the image has neither \
-`nc` nor `curl`. The app's containers wait for that health check, and health-sync copies its state to Consul.",
+Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways \
+(default: 22000). The health check connects to it with `/consul/consul-ecs net-dial`, because the image has neither \
+`nc` nor `curl`. The app's containers wait for this health check, and health-sync copies its state to Consul.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_HEALTH_CHECK],
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-dataplane].healthCheck.command",
@@ -205,8 +205,8 @@ pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
     summary: "the proxy's readiness port differs from its public listener's",
     effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
     explanation: "\
-The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on \
-`gateway.lanAddress.port`, 8443 by default) and answers readiness checks on `healthCheckPort` (22000 by default). Two \
+The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (default: 20000; for a gateway \
+`gateway.lanAddress.port`, default: 8443) and answers readiness checks on `healthCheckPort` (default: 22000). Two \
 listeners cannot share a port. The Terraform module refuses equal ports as well.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000")),

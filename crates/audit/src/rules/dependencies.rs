@@ -18,7 +18,7 @@ pub(super) static ECS_DEPENDENCY_CONDITION: Rule = Rule {
     effect: "ECS refuses to register the definition",
     explanation: "\
 A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
-(`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they have to be in capitals.",
+(`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they must be in capitals.",
     sources: &[pages::ECS_DEPENDENCY],
     example: Some(Base::Plain.wrong("containerDefinitions[report].dependsOn[cache].condition", r#""healthy""#)),
     ..Rule::of_task(Applies::EveryTask, check_dependency_condition)
@@ -48,9 +48,9 @@ pub(super) static ECS_DEPENDENCY_CYCLE: Rule = Rule {
     summary: "no container waits for itself, directly or indirectly",
     effect: "ECS refuses to register the definition, because none of these containers could start",
     explanation: "\
-`dependsOn` determines the order in which a task's containers start, and the reverse order in which they stop. \
-Containers that wait for each other in a cycle have no first one: ECS finds the cycle at registration and returns a \
-`ClientException`. Usually one of the dependencies has the wrong direction.",
+`dependsOn` determines the order in which the containers of a task start, and the reverse order in which they stop. \
+If containers wait for each other in a cycle, none of them can start first: ECS finds the cycle at registration and \
+returns a `ClientException`. Usually one of the dependencies has the wrong direction.",
     sources: &[pages::ECS_DEPENDENCY],
     example: Some(
         Base::Plain
@@ -123,8 +123,8 @@ pub(super) static ECS_DEPENDENCY_ESSENTIAL: Rule = Rule {
     summary: "containers wait for the end of non-essential containers only",
     effect: "ECS refuses to register the definition, because the task stops when an essential container stops",
     explanation: "\
-`COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, so \
-that no other container could start afterwards: ECS accepts the two conditions only for containers with `essential: \
+`COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, \
+and no other container can start afterwards. So ECS accepts the two conditions only for containers with `essential: \
 false`. Containers are essential by default.",
     sources: &[pages::ECS_DEPENDENCY],
     example: Some(Base::Plain.missing("containerDefinitions[migrate].essential")),
@@ -157,9 +157,8 @@ pub(super) static ECS_DEPENDENCY_HEALTH: Rule = Rule {
     summary: "containers wait for HEALTHY only if the other container has a health check",
     effect: "ECS refuses to register the definition, because the container could never become healthy",
     explanation: "\
-`HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so \
-that a container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check \
-off.",
+`HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so a \
+container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check off.",
     sources: &[pages::ECS_DEPENDENCY, pages::ECS_HEALTH_CHECK],
     example: Some(Base::Plain.missing("containerDefinitions[cache].healthCheck")),
     ..Rule::of_task(Applies::EveryTask, check_dependency_health)
@@ -187,8 +186,8 @@ pub(super) static ECS_DEPENDENCY_UNKNOWN: Rule = Rule {
     summary: "containers wait only for containers of the same definition",
     effect: "ECS refuses to register the definition",
     explanation: "\
-`dependsOn` refers to containers of the same task definition by name. If there is no container of that name, it was \
-usually renamed or moved; ECS returns a `ClientException` at registration.",
+`dependsOn` refers to containers of the same task definition by name. If no container has the name, it was usually \
+renamed or moved. ECS returns a `ClientException` at registration.",
     sources: &[pages::ECS_DEPENDENCY],
     example: Some(Base::Plain.wrong("containerDefinitions[report].dependsOn[cache].containerName", r#""redis""#)),
     ..Rule::of_task(Applies::EveryTask, check_dependency_unknown)
@@ -227,12 +226,11 @@ const FARGATE_MINIMUM: u64 = 2;
 pub(super) static ECS_START_TIMEOUT_TOO_SHORT: Rule = Rule {
     id: "ecs-start-timeout-too-short",
     summary: "containers that others wait for have time to become healthy",
-    effect: "the containers that wait give up before the first health check runs, and the task stops; so does the next one",
+    effect: "the waiting containers give up before the first health check runs, and the task stops; so does its replacement",
     explanation: "\
-`startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health check \
-runs one `interval` after the container has started; newer container runtimes check every 5 seconds within a \
-`startPeriod`. If the timeout is shorter than that, no check can pass in time: the task stops, the service starts \
-another one, and that one stops as well.",
+`startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health \
+check runs one `interval` after the container has started; newer container runtimes check every 5 seconds within a \
+`startPeriod`. With a shorter timeout, no check can pass in time, and each task that the service starts stops again.",
     sources: &[
         pages::ECS_CONTAINER,
         pages::ECS_HEALTH_CHECK,
@@ -285,11 +283,11 @@ pub(super) static ECS_START_TIMEOUT_UNUSED: Rule = Rule {
     summary: "a start timeout is set on a container that others wait for",
     severity: Severity::Info,
     is_fixable: true,
-    effect: "the timeout has no effect: the container waits for its dependencies without a limit",
+    effect: "the timeout has no effect, and the container waits for its dependencies without a limit",
     explanation: "\
-`startTimeout` does not limit how long *this* container waits. It limits how long the containers that depend on this \
-one wait for it to stop or to become healthy. It has no effect if no container waits for this one with `COMPLETE`, \
-`SUCCESS` or `HEALTHY`. To limit how long a container waits, set the timeout on its dependency.",
+`startTimeout` does not limit how long *this* container waits. It limits how long others wait for this one to stop or \
+to become healthy, so it has no effect if no container waits for this one with `COMPLETE`, `SUCCESS` or `HEALTHY`. To \
+limit how long a container waits, set the timeout on its dependency.",
     sources: &[pages::ECS_CONTAINER],
     example: Some(
         Base::Plain
@@ -308,7 +306,7 @@ fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
         }
         let label = container.label();
         let message = format!(
-            "no container waits for {label} to stop or to become healthy, so that its startTimeout of {timeout} has no effect"
+            "the startTimeout of {label} ({timeout}) has no effect: no container waits until {label} stops or is healthy"
         );
         let draft = Draft::new(container.start_timeout.span(), message, "set it on the dependency");
         findings.add(draft.of(container).fix(Fix::remove(&container.start_timeout.place)));
@@ -333,10 +331,10 @@ pub(super) static ECS_TIMEOUT_RANGE: Rule = Rule {
     id: "ecs-timeout-range",
     summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
     is_fixable: true,
-    effect: "ECS refuses the definition, or an app that needs more than 120 seconds to stop is killed",
+    effect: "ECS refuses the definition, or kills an app that needs more than 120 seconds to stop",
     explanation: "\
-Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. A task on Fargate has at most 120 seconds \
-between TERM and KILL: an app that needs longer has to save its work, or run on EC2 instances, which allow more.",
+Fargate allows 2 to 120 seconds for `startTimeout` and `stopTimeout`, and at most 120 seconds between TERM and KILL. \
+An app that needs longer must save its work, or run on EC2 instances, which allow more.",
     sources: &[pages::ECS_CONTAINER],
     example: Some(Base::Plain.wrong("containerDefinitions[report].stopTimeout", "300")),
     ..Rule::of_task(Applies::EveryTask, check_timeout_range)

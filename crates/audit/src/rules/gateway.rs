@@ -13,8 +13,8 @@ pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses a definition without an essential container, or keeps a gateway running whose proxy is gone",
     explanation: "\
-In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS has \
-to stop and replace the task. In a service's task, the app's container is the essential one instead.",
+In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS \
+must replace the task. In a service's task, the app's container is the essential one.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
     example: Some(Base::ApiGateway.wrong("containerDefinitions[consul-dataplane].essential", "false")),
     ..Rule::of_task(Applies::ConsulGateway, check_gateway_proxy_essential)
@@ -37,8 +37,8 @@ pub(super) static CONSUL_GATEWAY_APP: Rule = Rule {
     effect: "the app is not registered in Consul and not reachable through the mesh, and the gateway stops when the app stops",
     explanation: "\
 A gateway's task registers the gateway and nothing else. An app in it has no service, no proxy and no upstreams. Move \
-it to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers that \
-listen on a port.",
+the app to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers \
+that listen on a port.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::MeshGateway.wrong("containerDefinitions[web].essential", "true").given(&[(
         "containerDefinitions[web]",
@@ -119,8 +119,8 @@ pub(super) static CONSUL_GATEWAY_WAN_ADDRESS: Rule = Rule {
     effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
     explanation: "\
 With WAN federation through mesh gateways, the servers of the other datacenters connect to the gateway's WAN address. \
-Without `gateway.wanAddress.address`, that is the address of the task: it works only if the networks are peered, and \
-it changes with every task. Use a load balancer for the gateway and set its address.",
+Without `gateway.wanAddress.address`, it is the address of the task, which works only if the networks are peered, and \
+changes with every task. Use a load balancer for the gateway and set its address.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_WAN_FEDERATION],
     example: Some(
         Base::MeshGateway
@@ -148,10 +148,10 @@ pub(super) static CONSUL_GATEWAY_FEDERATION_TLS: Rule = Rule {
     summary: "a gateway that federates datacenters connects to its servers with TLS",
     effect: "the servers refuse WAN federation through mesh gateways without TLS, and the datacenters do not find each other",
     explanation: "\
-WAN federation through mesh gateways routes by the server name in the TLS handshake, so that all connections need TLS. \
-The Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`; in the configuration, the first is \
-the entry `consul-wan-federation` in the gateway's meta, and the second `consulServers.defaults.tls`. Up to consul-ecs \
-0.6, the CA's certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
+WAN federation through mesh gateways routes by the server name in the TLS handshake, so all connections need TLS. The \
+entry `consul-wan-federation` in the gateway's meta enables it, and `consulServers.defaults.tls` enables TLS. The \
+Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`. Up to consul-ecs 0.6, the CA's \
+certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
     sources: &[pages::CONSUL_WAN_FEDERATION, pages::CONSUL_SERVER_JSON],
     example: Some(
         Base::MeshGateway
@@ -199,9 +199,9 @@ pub(super) static CONSUL_GATEWAY_NAMESPACE: Rule = Rule {
     is_fixable: true,
     effect: "Consul refuses the registration of the gateway, or its token does not fit",
     explanation: "\
-A gateway serves a complete admin partition, and Consul on ECS registers it in the namespace `default`. The roles that \
-the controller creates for the tokens of gateways are there as well. The Terraform module sets `default` if there is a \
-partition, and nothing otherwise.",
+A gateway serves a complete admin partition, and Consul on ECS registers it in the namespace `default`. The roles \
+that the controller creates for the tokens of gateways are there as well. The Terraform module sets `default` if \
+there is a partition, and nothing otherwise.",
     sources: &[
         pages::CONSUL_ECS_ENTERPRISE,
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",

@@ -10,9 +10,9 @@ pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
     effect: "the checks that mesh-init registers always stay critical, and the service gets no traffic",
     explanation: "\
 mesh-init registers a check for each container in `healthSyncContainers`, and every check starts as critical. \
-health-sync copies the health of these containers from ECS to Consul; nothing else makes the checks pass. In the \
-dataplane generation (consul-ecs 0.8 and newer), the proxy has a check too, so that health-sync is always needed, also \
-in gateways. It also logs the task out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
+health-sync copies the health of these containers from ECS to Consul; nothing else makes the checks pass. From \
+consul-ecs 0.8 on, the proxy has a check too, so every task needs health-sync, also gateways. It also logs the task \
+out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync]")),
     ..Rule::of_task(Applies::Consul, check_health_sync_missing)
@@ -51,10 +51,10 @@ pub(super) static CONSUL_HEALTH_SYNC_NEEDLESS: Rule = Rule {
     severity: Severity::Info,
     effect: "a container takes memory and starts with every task, and does nothing",
     explanation: "\
-With a client agent, health-sync has two purposes: to copy the health of the containers in `healthSyncContainers` from \
-ECS to Consul, and to log the task out of Consul when it stops, if it logged in with an auth method. With an empty \
-list and without a login, it only waits. That is the case if the service has Consul checks, or if no container has a \
-health check.",
+With a client agent, health-sync has two purposes: it copies the health of the containers in `healthSyncContainers` \
+from ECS to Consul, and it logs the task out of Consul when the task stops, if it logged in with an auth method. With \
+an empty list and without a login, it only waits: for example if the service has Consul checks, or if no container \
+has a health check.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Client.needless("containerDefinitions[consul-ecs-health-sync]", HEALTH_SYNC_CONTAINER).given(
         &[
@@ -127,8 +127,8 @@ pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule =
         is_fixable: true,
         effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
         explanation: "\
-mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. health-sync has \
-to start after mesh-init has succeeded; otherwise the result depends on which of the two is faster.",
+mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. So health-sync \
+must start after mesh-init has succeeded.",
         sources: &[pages::CONSUL_ARCHITECTURE],
         example: Some(Base::Client.wrong(
             "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
@@ -149,9 +149,9 @@ pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {
     summary: "health-sync has the same configuration as mesh-init",
     effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
     explanation: "\
-Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the addresses \
-of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting does not matter, \
-nor does the log level.",
+Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the \
+addresses of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting and the \
+log level may differ.",
     sources: &[pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(Base::Client.wrong("config@consul-ecs-health-sync.service.name", r#""shop""#)),
     ..Rule::once_per_task(Applies::Consul, check_health_sync_configuration)
@@ -215,9 +215,9 @@ pub(super) static CONSUL_HEALTH_SYNC_CONTAINERS: Rule = Rule {
     summary: "the containers whose health is synced exist and have an ECS health check",
     effect: "the container's check in Consul always stays critical, and the service gets no traffic",
     explanation: "\
-For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS reports the container \
-of that name as `HEALTHY`. ECS does so only for containers with a `healthCheck`, and a missing container counts as \
-critical. A health check that is only in the image's `HEALTHCHECK` does not count: ECS ignores those.",
+Each container in `healthSyncContainers` has a check in Consul, which passes only while ECS reports the container as \
+`HEALTHY`. ECS does so only for containers with a `healthCheck`: it ignores a `HEALTHCHECK` of the image. A missing \
+container counts as critical.",
     sources: &[
         pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",

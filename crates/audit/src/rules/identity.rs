@@ -17,11 +17,11 @@ pub(super) static CONSUL_SERVICE_NAME_TAG: Rule = Rule {
     id: "consul-service-name-tag",
     summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
     is_fixable: true,
-    effect: "the token is created for another service than the one that the task registers, and Consul refuses the registration",
+    effect: "the token is for another service than the one that the task registers, and Consul refuses the registration",
     explanation: "\
 mesh-init registers the service with the name in its configuration, or with the task's family in lower case. The \
 controllers read the name from the tag `consul.hashicorp.com/service-name`, or use the family as well. If the two \
-differ, the token has the service identity of another service, and the registered service is never removed.",
+differ, the token has the identity of another service, and the registered service stays in Consul.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION],
     example: Some(
         Base::Dataplane
@@ -91,11 +91,11 @@ pub(super) static CONSUL_SERVICE_NAME_CASE: Rule = Rule {
     id: "consul-service-name-case",
     summary: "the tag consul.hashicorp.com/service-name is in lower case, like the name in the configuration",
     is_fixable: true,
-    effect: "the token is created for another service, or not at all",
+    effect: "the token is for another service, or Consul creates none",
     explanation: "\
 Consul compares the names in a token's rules case-sensitively, and accepts service identities only for names in lower \
-case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` in \
-the configuration are two services.",
+case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` \
+in the configuration are two services.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_ECS_CHANGELOG],
     example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/service-name].value", r#""Web""#)),
     ..Rule::of_task(Applies::Consul, check_service_name_case)
@@ -115,9 +115,9 @@ pub(super) static CONSUL_TENANCY_TAGS: Rule = Rule {
     summary: "the tags name both a partition and a namespace, or neither",
     effect: "the controller reports an error and creates no token for the task",
     explanation: "\
-With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` contain the \
-partition and namespace of the service. The controllers require both or neither; without them, both are `default`. \
-They report an error if only one of them is set.",
+With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` name the \
+partition and the namespace of the service. The controllers require both or neither; without them, both are \
+`default`.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE],
     example: Some(Base::Dataplane.wrong(
         "tags[consul.hashicorp.com/partition]",
@@ -155,9 +155,9 @@ pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule = Rule {
     summary: "the tags name the partition and the namespace of the configuration",
     effect: "the controller looks for the service in another partition or namespace, and its token is invalid there",
     explanation: "\
-mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, \
-create its token and remove it in those of the task's tags, or in `default` if there are no such tags. Both have to be \
-equal.",
+mesh-init registers the service in the partition and namespace of its configuration. The controllers look for it, \
+create its token and remove it in the partition and namespace of the task's tags, or in `default` if there are no \
+such tags. Both must be equal.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/namespace].value", r#""team-b""#).given(TEAM_A)),
     ..Rule::of_task(Applies::Consul, check_tenancy_tags_match)
@@ -208,10 +208,10 @@ pub(super) static CONSUL_TASK_ROLE_SHARED: Rule = Rule {
     severity: Severity::Warning,
     effect: "tasks of one service can log in to Consul as the other, because Consul identifies them by the role",
     explanation: "\
-With the `aws-iam` auth method, a task is identified by its IAM role, and the role's tag \
-`consul.hashicorp.com.service-name` contains the name of its service. Two families with the same role have the same \
-tag: either the login of one of them is refused, or it registers as the other, with the other's intentions. Both also \
-have the same permissions in AWS. Only tasks that log in are compared, and only definitions of one run.",
+The auth method `aws-iam` identifies a task by its IAM role, and the role's tag `consul.hashicorp.com.service-name` \
+contains the name of its service. Two families with the same role have the same tag: Consul refuses the login of one \
+of them, or registers it as the other, with the other's intentions. Both also have the same permissions in AWS. The \
+rule compares only tasks that log in, and only definitions of one run.",
     sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
     // Only two definitions together violate the rule: see the tests below.
     example: None,

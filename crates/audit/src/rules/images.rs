@@ -9,7 +9,7 @@ pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
     id: "consul-ecs-image",
     summary: "the containers of consul-ecs have its image",
     severity: Severity::Warning,
-    effect: "the container fails at once: what waits for it never starts, the service's checks stay critical, or the controller never runs",
+    effect: "the container fails at once: the app never starts, the service's checks stay critical, or the controller never runs",
     explanation: "\
 `mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
 images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
@@ -38,7 +38,7 @@ pub(super) static CONSUL_CONTROLLER_COMMAND: Rule = Rule {
     id: "consul-controller-command",
     summary: "consul-ecs-controller runs controller",
     is_fixable: true,
-    effect: "the container ends, and nothing prepares Consul for the logins of tasks, or deletes the tokens of stopped ones",
+    effect: "the container ends, so no controller prepares Consul for the logins of tasks or deletes the tokens of stopped ones",
     explanation: "\
 The controller of consul-ecs is its subcommand `controller`, up to 0.6 `acl-controller` with flags. The rule looks at \
 containers named `consul-ecs-controller` or `consul-acl-controller`, as HashiCorp's Terraform modules name them, and at those \
@@ -78,11 +78,11 @@ pub(super) static CONSUL_MIXED_GENERATIONS: Rule = Rule {
     summary: "all of Consul's containers are of one generation",
     effect: "two proxies need the same ports, or two containers register the same service and overwrite each other's registration",
     explanation: "\
-There are three sets of containers, and a task has one of them. Up to consul-ecs 0.6: `consul-client`, \
-`consul-ecs-mesh-init` and `sidecar-proxy`. With 0.7: `consul-ecs-control-plane` and `consul-dataplane`. From 0.8 on: \
-`consul-ecs-mesh-init`, `consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets result from an \
-incomplete upgrade. Migrate a service with a new revision that has only the new set; both revisions run beside each \
-other while ECS replaces the tasks.",
+A task has one of three sets of containers. Up to consul-ecs 0.6: `consul-client`, `consul-ecs-mesh-init` and \
+`sidecar-proxy`. With 0.7: `consul-ecs-control-plane` and `consul-dataplane`. From 0.8 on: `consul-ecs-mesh-init`, \
+`consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets result from an incomplete upgrade. Migrate a \
+service with a new revision that has only the new set; both revisions run at the same time while ECS replaces the \
+tasks.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[sidecar-proxy]",
@@ -111,13 +111,13 @@ fn strangers<'d>(consul: &ConsulTask<'d>) -> Option<(&'d Container, &'d Containe
 pub(super) static CONSUL_IMAGE_GENERATION: Rule = Rule {
     id: "consul-image-generation",
     summary: "the version of consul-ecs belongs to the containers of the task",
-    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh, or never runs the controller",
+    effect: "consul-ecs does not know its command or connects to an agent that does not exist, and the task never joins the mesh, or the controller never runs",
     explanation: "\
-consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
-Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one container with the command \
-`control-plane`, and has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and `control-plane` is \
-gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An image of another \
-generation than the containers usually results from an upgrade of the images alone.",
+Up to 0.6, consul-ecs registers the service with the Consul client agent of the task and writes a configuration for \
+Envoy. 0.7 registers it with the Consul servers and writes a configuration for Consul Dataplane, in one container \
+with the command `control-plane`; it has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and \
+`control-plane` is gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An \
+image of another generation usually results from an upgrade of the images alone.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
     example: Some(
         Base::Client.wrong(
@@ -139,7 +139,7 @@ fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(container) = strangers.next() else { return };
     let image = container.image.known().map(Text::shown).unwrap_or_default();
     let releases = consul.generation.releases();
-    let message = format!("{image} does not fit these containers, which are those of consul-ecs {releases}");
+    let message = format!("{image} does not fit these containers, which belong to consul-ecs {releases}");
     let help = format!("use an image of consul-ecs {releases}, or the containers of the image's generation");
     let draft = Draft::new(container.image.span(), message, help).of(container);
     findings.add(strangers.fold(draft, |draft, other| draft.note(other.image.span(), "this image as well")));
@@ -159,10 +159,10 @@ pub(super) static CONSUL_IMAGE_VERSIONS: Rule = Rule {
     id: "consul-image-versions",
     summary: "all containers of consul-ecs have the same version",
     severity: Severity::Warning,
-    effect: "mesh-init and health-sync may use different names of checks and tokens, so that health is not synced",
+    effect: "mesh-init and health-sync may use different names of checks and tokens, and health is not synced",
     explanation: "\
-mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and deletes the \
-token at the end. They are parts of one program; different releases of it are not documented to be compatible.",
+mesh-init registers the service and its checks. health-sync updates these checks by their IDs, and deletes the token \
+at the end. They are parts of one program, and no documentation says that different releases of it are compatible.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-ecs-health-sync].image",

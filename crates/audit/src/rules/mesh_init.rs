@@ -11,10 +11,10 @@ pub(super) static CONSUL_VOLUMES: Rule = Rule {
     is_fixable: true,
     effect: "ECS refuses to register the definition",
     explanation: "\
-The containers of the mesh share files on two volumes of the task: `consul_data`, on which mesh-init writes the \
-program `consul-ecs` and the proxy's configuration, and `consul_binary`, on which a client agent writes the program \
-`consul`. A container can mount a volume only if it is in `volumes` of the definition. Both are volumes without a host \
-path, which exist as long as the task.",
+The containers of the mesh share files on two volumes of the task: `consul_data`, to which mesh-init writes the \
+program `consul-ecs` and the proxy's configuration, and `consul_binary`, to which a client agent writes the program \
+`consul`. A container can mount a volume only if it is in `volumes` of the definition. Both are volumes without a \
+host path, which exist as long as the task.",
     sources: &[
         pages::CONSUL_CLIENT_INSTALL,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
@@ -54,8 +54,8 @@ pub(super) static CONSUL_MESH_INIT_MISSING: Rule = Rule {
     effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
     explanation: "\
 `consul-ecs-mesh-init` prepares each task: it registers the service and its proxy in Consul, writes the proxy's \
-configuration to the shared volume, and copies the program `consul-ecs` there, which is the entry point and the health \
-check of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
+configuration to the shared volume, and copies the program `consul-ecs` there, the entry point and the health check \
+of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
 `consul-ecs-control-plane` instead.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init]")),
@@ -111,11 +111,10 @@ pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule = Rule {
     id: "consul-mesh-init-essential",
     summary: "consul-ecs-mesh-init is not essential",
     is_fixable: true,
-    effect: "ECS refuses to register the definition; if no container waits for mesh-init's success, every task stops as soon as mesh-init does",
+    effect: "ECS refuses the definition, or stops every task as soon as mesh-init does, if no container waits for its success",
     explanation: "\
-mesh-init does its work and stops. When an essential container stops, ECS stops the whole task. ECS therefore refuses \
-an essential container whose success others wait for. `essential` is true by default, so that it has to be set to \
-false.",
+mesh-init does its work and stops. When an essential container stops, ECS stops the whole task, so ECS refuses an \
+essential container whose success others wait for. The default of `essential` is true: set it to false.",
     sources: &[pages::ECS_DEPENDENCY, pages::CONSUL_CLIENT_INSTALL],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].essential")),
     ..Rule::once_per_task(Applies::Consul, check_mesh_init_essential)
@@ -143,9 +142,9 @@ pub(super) static CONSUL_MESH_INIT_MOUNTS: Rule = Rule {
     effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
     explanation: "\
 mesh-init writes the program `consul-ecs` and the proxy's configuration to the directory in `bootstrapDir`, usually \
-`/consul`. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also \
-runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
-so that both mount the volume `consul_binary` there.",
+`/consul`. Mount the volume `consul_data` there, and not read-only. With a client agent, mesh-init also runs the \
+program `consul` to generate Envoy's configuration. The agent's container copies it to `/bin/consul-inject`, where \
+both must mount the volume `consul_binary`.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
     example: Some(
         Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly", "true"),
@@ -202,9 +201,9 @@ pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule = Rule {
     is_fixable: true,
     effect: "the service is never registered, and Consul Dataplane never gets its configuration",
     explanation: "\
-In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-init` and `health-sync` do in the other releases: it \
-registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \
-in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
+In consul-ecs 0.7, one long-running command, `control-plane`, does the work of `mesh-init` and `health-sync`, which \
+do not exist in 0.7: it registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up \
+to date, and deregisters the service when the task stops.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE],
     example: Some(
         Base::ControlPlane.wrong("containerDefinitions[consul-ecs-control-plane].command", r#"["mesh-init"]"#),
@@ -222,9 +221,9 @@ pub(super) static CONSUL_CONTROL_PLANE_HEALTH_CHECK: Rule = Rule {
     severity: Severity::Warning,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
-The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when the proxy's configuration is \
-written. ECS starts `consul-dataplane` when the health check passes. The first Terraform module of 0.7 used `curl` \
-without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
+The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when it has written the proxy's \
+configuration. ECS starts `consul-dataplane` when the health check passes. `curl` without `-f`, as in the first \
+Terraform module of 0.7, also succeeds if the answer is an error; 0.7.1 fixed that.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::TERRAFORM_CHANGELOG],
     example: Some(Base::ControlPlane.wrong(
         "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
@@ -270,8 +269,8 @@ pub(super) static CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE: Rule = Rule {
     is_fixable: true,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
-The control plane of consul-ecs 0.7 copies the program `consul-ecs`, which is the proxy's entry point, and the proxy's \
-configuration to the shared volume, and keeps running. Its health check shows ECS when both are there: `SUCCESS` and \
+The control plane of consul-ecs 0.7 copies the proxy's entry point, the program `consul-ecs`, and the proxy's \
+configuration to the shared volume, and keeps running. Its health check passes when both are there. `SUCCESS` and \
 `COMPLETE` would wait until it stops, and `START` does not wait at all.",
     sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::ECS_DEPENDENCY],
     example: Some(Base::ControlPlane.missing("containerDefinitions[consul-dataplane].dependsOn")),

@@ -13,7 +13,7 @@ pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
     explanation: "\
 The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
 mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
-and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
+and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is impossible for a container that stops.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_DEPENDENCY],
     example: Some(Base::Client.wrong("containerDefinitions[sidecar-proxy].dependsOn", "[]")),
     ..Rule::once_per_task(Applies::Consul, check_proxy_order)
@@ -70,8 +70,8 @@ pub(super) static CONSUL_PROXY_MOUNT: Rule = Rule {
     is_fixable: true,
     effect: "the proxy's container finds neither its program nor its configuration, and fails to start",
     explanation: "\
-mesh-init (the control plane with consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, with \
-which the proxy's container starts, to the volume `consul_data`. The proxy has to mount the same volume at the same \
+mesh-init (the control plane in consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, the \
+entry point of the proxy's container, to the volume `consul_data`. The proxy must mount the same volume at the same \
 path, usually `/consul`.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints")),
@@ -119,9 +119,8 @@ pub(super) static CONSUL_PROXY_MOUNT_READ_ONLY: Rule = Rule {
     is_fixable: true,
     effect: "an attacker who controls the proxy can replace the program that the health checks and health-sync run",
     explanation: "\
-The proxy is the container that accepts connections from the network, and it only reads the files of mesh-init. A \
-writable mount works, but lets the proxy change files that other containers trust: the program `consul-ecs` and, with \
-a login, the tokens.",
+The proxy accepts connections from the network, and it only reads the files of mesh-init. A writable mount works, but \
+lets the proxy change files that other containers trust: the program `consul-ecs` and, with a login, the tokens.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly")),
     ..Rule::of_task(Applies::Consul, check_proxy_mount_read_only)
@@ -148,10 +147,10 @@ pub(super) static CONSUL_PROXY_OPEN_FILES: Rule = Rule {
     is_fixable: true,
     effect: "the proxy's container never starts",
     explanation: "\
-Envoy needs a file descriptor for each connection, so that the proxy's container sets the ulimit `nofile` to 1048576 \
-(2^20). ECS accepts higher values when the definition is registered; the container then fails with \
-`CannotStartContainerError` at run time, because Fargate grants no more. EC2 and external hosts with a raised \
-`fs.nr_open` do: a definition that certainly runs only on such hosts is not reported.",
+Envoy needs a file descriptor for each connection, so the proxy's container sets the ulimit `nofile` to 1048576 \
+(2^20). ECS registers definitions with higher values, but the container then fails with `CannotStartContainerError`, \
+because Fargate grants no more. EC2 and external hosts with a raised `fs.nr_open` do: a definition that certainly \
+runs only on such hosts is not reported.",
     sources: &["https://github.com/aws/containers-roadmap/issues/460", pages::ECS_ULIMIT],
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-dataplane].ulimits",
@@ -195,9 +194,9 @@ pub(super) static CONSUL_PROXY_OPEN_FILES_DEFAULT: Rule = Rule {
     is_fixable: true,
     effect: "Envoy has the default limit of open files, and refuses connections above it",
     explanation: "\
-Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a container \
-gets the default of Fargate or of its host, which is too low for a busy service. The proxy's container therefore sets \
-the ulimit `nofile` to 1048576 (2^20).",
+Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a \
+container gets the default of Fargate or of its host, which is too low for a busy service. Set the ulimit `nofile` of \
+the proxy's container to 1048576 (2^20).",
     sources: &[pages::ECS_ULIMIT, pages::ECS_CONTAINER],
     example: Some(Base::Dataplane.wrong("containerDefinitions[consul-dataplane].ulimits", "[]")),
     ..Rule::once_per_task(Applies::Consul, check_proxy_open_files_default)
@@ -221,15 +220,15 @@ pub(super) static CONSUL_HELPER_ESSENTIAL: Rule = Rule {
     severity: Severity::Info,
     effect: "if the helper stops, ECS stops the app's containers as well, and a service replaces the task",
     explanation: "\
-The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor that of ECS demands one \
-of them. Both have a price:\n\n\
+The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor ECS's demands one of \
+them. Both have a price:\n\n\
 - **Not essential**, as in the Terraform module: the app keeps running if a helper stops, for example because it needs too \
-much memory. Nothing starts the helper again, so that a task without a proxy is cut off from the mesh until somebody \
-deploys it again, and a task without health-sync keeps its last status in Consul.\n\
-- **Essential**: ECS replaces a task whose helper stops. A helper that stops in all tasks at once, such as a proxy that Consul \
-refuses, takes the app down with it.\n\n\
-`essential` is true by default; say what you want. A `restartPolicy` on health-sync restarts it without either price. In a \
-gateway, the proxy is the app and has to be essential, and mesh-init, which ends, must not be.",
+much memory. ECS does not start the helper again. A task without a proxy is cut off from the mesh until the next \
+deployment, and a task without health-sync keeps its last status in Consul.\n\
+- **Essential**: ECS replaces a task whose helper stops. A helper that stops in all tasks at once, such as a proxy that \
+Consul refuses, takes the app down with it.\n\n\
+`essential` is true by default; say what you want. A `restartPolicy` on health-sync restarts it without either price. In \
+a gateway, the proxy is the app and must be essential. mesh-init, which ends, must not be.",
     sources: &[
         pages::CONSUL_ARCHITECTURE,
         "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",

@@ -10,7 +10,7 @@ pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
     id: "consul-release-defect",
     summary: "the releases of the mesh's programs have no known defects",
     severity: Severity::Warning,
-    effect: "the task does not start, gets requests that it cannot answer, or burdens Consul, or the controller fails at its work; the finding says which",
+    effect: "the task does not start, gets requests too early, or burdens Consul, or the controller fails; the finding says which",
     explanation: "\
 Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
 lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
@@ -62,7 +62,7 @@ pub(super) static CONSUL_RELEASE_PAIR: Rule = Rule {
     id: "consul-release-pair",
     summary: "the releases of the mesh's programs go together",
     severity: Severity::Warning,
-    effect: "no release of Consul supports both, so that registration or the proxy's configuration may fail",
+    effect: "no release of Consul supports both, and registration or the proxy's configuration may fail",
     explanation: "\
 Each line of consul-ecs and each line of Consul Dataplane goes with some lines of Consul. If no line of Consul goes with \
 both, they are not tested together. With a client agent, consul-ecs and Envoy must go with the agent's Consul. \
@@ -98,7 +98,7 @@ fn of_consul_ecs(consul: &ConsulTask<'_>, partner: &Container, program: Program)
         return None;
     }
     let choices = lines_of(program).into_iter().filter(|line| fits(*line));
-    let message = format!("{program} {theirs} does not go together with consul-ecs {ours}");
+    let message = format!("{program} {theirs} does not go with consul-ecs {ours}");
     let draft = Draft::new(partner.image.span(), message, help(&program.to_string(), choices));
     Some(draft.of(partner).note(holder.image.span(), "consul-ecs"))
 }
@@ -113,7 +113,7 @@ fn of_envoy(consul: &ConsulTask<'_>) -> Option<Draft> {
         return None;
     }
     let row = table().consul.iter().find(|row| row.line == line)?;
-    let message = format!("Envoy {envoy} does not go together with Consul {line}");
+    let message = format!("Envoy {envoy} does not go with Consul {line}");
     let draft = Draft::new(proxy.image.span(), message, help("Envoy", row.envoy.iter().copied()));
     Some(draft.of(proxy).note(client.image.span(), "Consul"))
 }
@@ -127,12 +127,13 @@ pub(super) static CONSUL_END_OF_SUPPORT: Rule = Rule {
     id: "consul-end-of-support",
     summary: "the releases of the mesh's programs are supported",
     severity: Severity::Info,
-    effect: "defects and vulnerabilities of the release are no longer corrected",
+    effect: "HashiCorp no longer corrects defects and vulnerabilities of the release",
     explanation: "\
-HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, only \
-the newest. The support of consul-ecs and Consul Dataplane counts as ended if that of every Consul that they go with has \
-ended. The rule compares with the day of its table, which is in `docs/support.md`, not with the date of the check, so that the \
-result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says what blocks an update.",
+HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, \
+only the newest. The support of a line of consul-ecs or Consul Dataplane counts as ended if the support of every \
+Consul that goes with it has ended. The rule compares with the day of its table, which is in `docs/support.md`, not \
+with the date of the check: the result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says \
+what blocks an update.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/upgrade/lts",
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",

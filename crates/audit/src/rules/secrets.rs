@@ -9,10 +9,10 @@ pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {
     summary: "references to secrets have a form that ECS can resolve",
     effect: "ECS cannot fetch the secret, and the task stops with a ResourceInitializationError before a container starts",
     explanation: "\
-`valueFrom` is one of these: the ARN of a secret in Secrets Manager; that ARN followed by \
-`:json-key:version-stage:version-id`, of which each part may be empty, so that the key `token` is `:token::`; the ARN \
-of a parameter in the Parameter Store; or the name of such a parameter in the same region. If one or two of the colons \
-are missing, ECS looks for a secret of another name.",
+`valueFrom` is one of these: the ARN of a secret in Secrets Manager; this ARN followed by \
+`:json-key:version-stage:version-id`, each of which may be empty, so the key `token` is `:token::`; the ARN of a \
+parameter in the Parameter Store; or the name of a parameter in the same region. If one or two of the colons are \
+missing, ECS looks for a secret of another name.",
     sources: &[
         pages::ECS_SECRETS_MANAGER,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-ssm-paramstore.html",
@@ -63,7 +63,7 @@ fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
         // The name of a parameter may be followed by a colon and a version or label.
         [_, _, _, ..] if !reference.contains(HOLE) => Some((
             "has a JSON key, but is not an ARN",
-            "use the full ARN of the secret before the key: a plain name is that of a parameter",
+            "use the full ARN of the secret before the key: ECS takes a plain name for a parameter",
         )),
         _ => None,
     }
@@ -75,8 +75,8 @@ pub(super) static ECS_SECRETS_EXECUTION_ROLE: Rule = Rule {
     effect: "ECS has no permission to read the secrets, and the task never starts",
     explanation: "\
 ECS reads secrets before it starts a container, with the permissions of the task *execution* role. The task role is \
-for the containers themselves and is not used for secrets. The execution role needs `secretsmanager:GetSecretValue` or \
-`ssm:GetParameters` for the secrets or parameters, and `kms:Decrypt` if they are encrypted with a key of the account.",
+for the containers themselves. The execution role needs `secretsmanager:GetSecretValue` or `ssm:GetParameters` for \
+the secrets or parameters, and `kms:Decrypt` if a key of the account encrypts them.",
     sources: &[pages::ECS_EXECUTION_ROLE, pages::ECS_SECRETS_MANAGER],
     example: Some(Base::Plain.missing("executionRoleArn")),
     ..Rule::of_task(Applies::EveryTask, check_secrets_execution_role)
@@ -96,13 +96,13 @@ pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule = Rule {
     id: "consul-token-secret-key",
     summary: "token variables use the key token of the token secret",
     is_fixable: true,
-    effect: "the complete JSON of the secret is used as the token, and Consul answers every request with 403 ACL not found",
+    effect: "the container uses the secret's complete JSON as the token, and Consul answers every request with 403 ACL not found",
     explanation: "\
 The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
-`AGENT_TOKEN` of the client agent have to be the value of `token` alone: `valueFrom` is the secret's ARN followed by \
-`:token::`. Without a key, the variable contains the complete JSON, and with `accessor_id` the ID of the token instead \
-of the token. A secret whose name differs from the controller's, `<prefix>-<service>` or \
-`<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
+`AGENT_TOKEN` of the client agent need the value of `token` alone: `valueFrom` is the secret's ARN followed by \
+`:token::`. Without a key, the variable contains the complete JSON; with `accessor_id`, it contains the token's ID. A \
+secret whose name differs from the controller's, `<prefix>-<service>` or `<prefix>-consul-client-token`, may contain \
+the token as plain text, and is not reported.",
     sources: &[pages::ECS_SECRETS_MANAGER, pages::CONSUL_ON_ECS],
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
@@ -158,7 +158,7 @@ pub(super) static CONSUL_TOKEN_SECRET_VERSION: Rule = Rule {
     id: "consul-token-secret-version",
     summary: "token variables read the current version of the token secret",
     severity: Severity::Warning,
-    effect: "the task gets no token from the controller, or one that was revoked: then Consul answers every request with 403",
+    effect: "the task gets no token or a revoked one, and Consul answers every request with 403",
     explanation: "\
 `valueFrom` may name a version of a secret, by a stage such as `AWSPREVIOUS` or by an ID. The controller writes the \
 current version, `AWSCURRENT`, and empties it when it revokes the token: older versions still contain tokens that \

@@ -13,9 +13,9 @@ pub(super) static CONSUL_SERVICE_NAME: Rule = Rule {
     summary: "the service's or gateway's name is valid for a service identity",
     effect: "consul-ecs refuses the configuration, or Consul refuses the token's service identity",
     explanation: "\
-A task gets its token through a service identity, and Consul accepts those only for names of lower-case letters, \
-digits, `-` and `_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself \
-refuses any other name. Without a name in the configuration, it uses the task's family in lower case.",
+A task gets its token through a service identity. Consul accepts only names of lower-case letters, digits, `-` and \
+`_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself refuses any \
+other name. Without a name in the configuration, it uses the task's family in lower case.",
     sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/api-docs/acl/tokens"],
     example: Some(Base::Dataplane.wrong("config.service.name", r#""web.api""#)),
     ..Rule::once_per_task(Applies::Consul, check_service_name)
@@ -37,13 +37,13 @@ pub(super) static CONSUL_SERVICE_PORT: Rule = Rule {
     id: "consul-service-port",
     summary: "a service that listens has its port in the configuration",
     severity: Severity::Warning,
-    effect: "the proxy has no port for incoming requests: all of them fail",
+    effect: "the proxy has no port for incoming requests, and all of them fail",
     explanation: "\
 The proxy forwards requests to the app on `service.port`. Port 0 means that the app sends requests but gets none: the \
 Terraform module requires `outbound_only = true` for it, which is not visible in the task definition. If an app \
 container maps a port, it probably gets requests, and port 0 is probably an oversight. So is a port other than the \
-only one that the app maps. Helpers that monitor or collect do not count, nor do UDP ports, which the mesh does not \
-support.",
+only one that the app maps. Containers that monitor or collect do not count, nor do UDP ports, which the mesh does \
+not support.",
     sources: &[pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong("config.service.port", "0")),
     ..Rule::of_task(Applies::Consul, check_service_port)
@@ -97,10 +97,11 @@ fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
 pub(super) static CONSUL_TENANCY_PAIR: Rule = Rule {
     id: "consul-tenancy-pair",
     summary: "the configuration names both a partition and a namespace, or neither",
-    effect: "the task's token and its registration are in different namespaces or partitions, and the servers refuse the proxy",
+    effect: "the task's token and its registration are in different namespaces or partitions, and Consul refuses the proxy",
     explanation: "\
 With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
-tags, or use `default` for both if there are no such tags; they and the Terraform module report an error if only one of the two is set. The Community Edition has neither.",
+tags, or use `default` for both if there are no such tags. The controllers and the Terraform module report an error \
+if only one of the two is set. The Community Edition has neither.",
     sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
     example: Some(Base::Dataplane.wrong("config.service.partition", r#""blue""#)),
     ..Rule::once_per_task(Applies::Consul, check_tenancy_pair)
@@ -126,11 +127,10 @@ pub(super) static CONSUL_APP_PORT: Rule = Rule {
     summary: "no app listens on a port of the mesh's own containers",
     effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
     explanation: "\
-All containers of a task share one network interface, so that two of them cannot listen on the same port. The proxy \
-has its public listener (`proxy.publicListenerPort`, 20000 by default), Envoy's administration interface (19000) and, \
-with Consul Dataplane, its readiness check (`proxy.healthCheckPort`, 22000 by default). The control plane of \
-consul-ecs 0.7 answers health checks on 10000. The rule `consul-client-ports` checks the ports of a Consul client \
-agent.",
+All containers of a task share one network interface, so two of them cannot listen on the same port. The proxy has \
+its public listener (`proxy.publicListenerPort`, default: 20000), Envoy's administration interface (19000) and, with \
+Consul Dataplane, its readiness check (`proxy.healthCheckPort`, default: 22000). The control plane of consul-ecs 0.7 \
+answers health checks on 10000. `consul-client-ports` checks the ports of a Consul client agent.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
     example: Some(Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000").given(&[(
         "containerDefinitions[web].portMappings",
@@ -146,7 +146,7 @@ fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
         for mapping in &app.port_mappings.items {
             let Some(port) = mapping.tcp_port() else { continue };
             if let Some((_, user)) = own.iter().find(|(own, _)| *own == port) {
-                let message = format!("{} listens on port {port}, which is also used by {user}", app.label());
+                let message = format!("{} listens on port {port}, which {user} also uses", app.label());
                 let help =
                     "let the app listen on another port, or move the mesh's port where the configuration has one";
                 findings.add(Draft::new(mapping.container_port.span(), message, help).of(app));
@@ -161,9 +161,9 @@ pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
     effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
     explanation: "\
 The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
-network interface and one loopback interface, so that this port must differ from those of the other upstreams, of the \
-app's containers, of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's \
-administration interface (19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
+network interface, so this port must differ from the ports of the other upstreams, of the app's containers, of the \
+proxy's public listener (default: 20000) and readiness check (default: 22000), of Envoy's administration interface \
+(19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
     sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
     example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#).repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
     ..Rule::of_task(Applies::Consul, check_upstream_port)
@@ -188,7 +188,7 @@ fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
         if let Some(user) = clash {
             let name = upstream.get("destinationName").and_then(Node::text);
             let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
-            let message = format!("port {port} of {name} is also used by {user}");
+            let message = format!("{user} also uses port {port} of {name}");
             let draft = Draft::new(node.place.span, message, "give the upstream another port");
             findings.add(match earlier {
                 Some((first, ..)) => draft.note(first.place.span, "the other upstream"),

@@ -10,7 +10,7 @@ use mesh::consul_ecs::PROXY;
 pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {
     id: "consul-sidecar-proxy-missing",
     summary: "the task has a proxy",
-    effect: "the service is registered with a sidecar that does not run: it can neither get requests from the mesh nor send any",
+    effect: "the service is registered with a sidecar that does not run, and can neither get requests from the mesh nor send any",
     explanation: "\
 mesh-init registers two services, the app's and its proxy's, and writes the configuration of the proxy. The container \
 `sidecar-proxy` runs Envoy with it. Without this container, the registered address of the proxy and the ports of the \
@@ -37,7 +37,7 @@ pub(super) static CONSUL_SIDECAR_PROXY_IMAGE: Rule = Rule {
     id: "consul-sidecar-proxy-image",
     summary: "sidecar-proxy has the image of Envoy",
     severity: Severity::Warning,
-    effect: "the container finds no program called envoy and fails, so that the app never starts",
+    effect: "the container finds no program envoy and fails, and the app never starts",
     explanation: "\
 With a client agent, the proxy is Envoy, in a version that the agent's Consul supports. The images of Consul and \
 consul-ecs do not contain it. The image of Consul Dataplane does, but its program needs a configuration that mesh-init \
@@ -64,9 +64,9 @@ pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule {
     effect: "Envoy stops as soon as the task stops, and the last requests of the app fail",
     explanation: "\
 When a task stops, ECS sends TERM to its containers, and Envoy stops when it gets one. An app that did not wait for \
-the proxy is still running then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies \
-to the shared volume, starts Envoy, ignores TERM, and stops Envoy after the app's containers have stopped. A shell \
-script as entry point may do the same and is not reported, nor are gateways, which have no app, and consul-ecs before \
+the proxy is still running then, and loses its upstreams. `consul-ecs envoy-entrypoint`, which mesh-init copies to \
+the shared volume, starts Envoy, ignores TERM, and stops Envoy after the app's containers have stopped. A shell \
+script as entry point may do the same and is not reported. Nor are gateways, which have no app, and consul-ecs before \
 0.3, whose official definitions had no such entry point.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
     example: Some(Base::Client.missing("containerDefinitions[sidecar-proxy].entryPoint")),
@@ -118,7 +118,7 @@ pub(super) static CONSUL_SIDECAR_PROXY_COMMAND: Rule =
         explanation: "\
 mesh-init writes `envoy-bootstrap.json` into the directory in `bootstrapDir`, usually `/consul`. It contains Envoy's \
 identity and the address of the agent, from which Envoy gets the rest. Without `--config-path` (`-c`), Envoy uses the \
-demonstration configuration of its image. With `envoy-entrypoint` as entry point, the command also has to begin with \
+demonstration configuration of its image. With `envoy-entrypoint` as entry point, the command must begin with \
 `envoy`, the program to start.",
         sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://www.envoyproxy.io/docs/envoy/latest/operations/cli"],
         example: Some(Base::ClientGateway.wrong(
@@ -159,12 +159,12 @@ pub(super) static CONSUL_SIDECAR_PROXY_HEALTH_CHECK: Rule = Rule {
     id: "consul-sidecar-proxy-health-check",
     summary: "the health check of the sidecar proxy probes its public listener",
     is_fixable: true,
-    effect: "the proxy is never healthy, so that the app never starts; or it is healthy before it accepts traffic",
+    effect: "the proxy is never healthy and the app never starts, or the proxy is healthy before it accepts traffic",
     explanation: "\
 The app waits until the proxy is healthy, which means that Envoy has its configuration: only then does it open the \
-public listener. The listener's port is `proxy.publicListenerPort` of the configuration, 20000 if absent. A gateway \
-listens on the port of `gateway.lanAddress`, 8443 if absent. A check of another port always fails, or passes too \
-early, as with Envoy's admin port.",
+public listener, on `proxy.publicListenerPort` of the configuration (default: 20000; for a gateway the port of \
+`gateway.lanAddress`, default: 8443). A check of another port always fails, or passes too early, as with Envoy's \
+admin port.",
     sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(
         Base::ClientGateway

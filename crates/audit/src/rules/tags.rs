@@ -8,12 +8,12 @@ pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
     id: "consul-mesh-tag-missing",
     summary: "a task definition of the mesh has the tag consul.hashicorp.com/mesh",
     is_fixable: true,
-    effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
+    effect: "the controller ignores the tasks: they get no tokens, and stay in Consul after they stop",
     explanation: "\
 The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com/mesh` with the value `true`. Without \
 it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, its services, checks and tokens remain \
-in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`; a printed definition without any \
-tags is not checked.",
+in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`, so a printed definition without \
+any tags is not checked.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
     example: Some(Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]")),
     ..Rule::of_task(Applies::Consul, check_mesh_tag_missing)
@@ -41,11 +41,10 @@ pub(super) static CONSUL_MESH_TAG_VALUE: Rule = Rule {
     id: "consul-mesh-tag-value",
     summary: "the tag consul.hashicorp.com/mesh has the value true",
     is_fixable: true,
-    effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
+    effect: "the controller ignores the tasks: they get no tokens, and stay in Consul after they stop",
     explanation: "\
-The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, case-sensitively. With `True`, `TRUE`, \
-`yes` or `1`, the task is not one of the mesh. `false` is the documented value to exclude a task from the controller \
-on purpose, and is not reported.",
+The controllers compare the value with `true`, case-sensitively: `True`, `yes` or `1` do not count. `false` is the \
+documented value to exclude a task from the controller, and is not reported.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/mesh].value", r#""True""#)),
     ..Rule::of_task(Applies::Consul, check_mesh_tag_value)
@@ -69,11 +68,11 @@ pub(super) static CONSUL_MESH_TAG_ALONE: Rule = Rule {
     id: "consul-mesh-tag-alone",
     summary: "a task definition with the mesh's tag has the mesh's containers",
     severity: Severity::Warning,
-    effect: "the controller manages the tasks, but they register no service and are not reachable through the mesh",
+    effect: "the controller manages the tasks, but they register no service and are unreachable in the mesh",
     explanation: "\
-The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the containers of consul-ecs register the service \
-and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
-were removed. `ecs-mesh inject` adds the containers.",
+The tag alone has no effect on a task: the containers of consul-ecs register the service and run its proxy. A \
+definition with the tag and without the containers was probably copied, or only the containers were removed. \
+`ecs-mesh inject` adds the containers.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Plain.wrong("tags", r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#)),
     ..Rule::of_task(Applies::EveryTask, check_mesh_tag_alone)
@@ -100,10 +99,10 @@ pub(super) static CONSUL_TAGS_NOT_PROPAGATED: Rule = Rule {
     severity: Severity::Warning,
     effect: "HashiCorp's controller, which reads the tags of tasks, silently ignores the tasks of the service",
     explanation: "\
-ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`; by \
-default it copies none. HashiCorp's controller reads only the tags of tasks, so that such tasks get no token and are \
-not removed from Consul. The controller of this project reads the tags of the task definition if a task has none, and \
-works either way. Tags on tasks also show the mesh in the console, in cost reports and in other tools.",
+ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`. \
+HashiCorp's controller reads only the tags of tasks: without them, tasks get no token and stay in Consul. The \
+controller of this project also reads the tags of the task definition, and works either way. Tags on tasks also show \
+the mesh in the console and in cost reports.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html", pages::ECS_TAGS],
     // An example is one definition, but the rule needs a service too.
     example: None,
@@ -123,7 +122,7 @@ fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
         if propagate.text() == Some("SERVICE") && (has_them || !service.tags.is_complete) {
             continue;
         }
-        let message = format!("the service {} {what}, so that its tasks lack the mesh's tags", service.name);
+        let message = format!("the service {} {what}, and its tasks lack the mesh's tags", service.name);
         findings.add(Draft::new(propagate.span(), message, "set propagateTags to TASK_DEFINITION on the service"));
     }
 }
@@ -134,8 +133,8 @@ pub(super) static CONSUL_FAMILY_NAME: Rule = Rule {
     effect: "Consul makes no service identity for the name, and the task gets no token",
     explanation: "\
 Without a name in the configuration, consul-ecs registers the service with the name of the task's family, in lower \
-case from 0.5 on. A family may begin or end with `-` or `_`, a service's name may not. Set the name of the service in \
-the configuration and in the tag `consul.hashicorp.com/service-name`, or rename the family.",
+case from 0.5 on. A family may begin or end with `-` or `_`, a service's name may not. Set the name in the \
+configuration and in the tag `consul.hashicorp.com/service-name`, or rename the family.",
     sources: &[
         pages::CONSUL_CONFIGURATION,
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",

@@ -77,15 +77,15 @@ pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule = Rule {
     id: "consul-token-secret-managed",
     summary: "the task reads the tokens that the controller creates",
     severity: Severity::Warning,
-    effect: "the controller writes no token into the secret that the task reads, so that the task starts without a valid one",
+    effect: "the controller writes no token into the secret that the task reads, and the task starts without a valid one",
     explanation: "\
-The audit function of the controller knows its deployment, and reports what does not fit. With `TokenMode=auto` a task \
-gets a token if its definition reads one of the controller's secrets: `<prefix>-<service>`, in upper or lower case, or that \
-of the client agents, in the account and region of the deployment. A token of a service is never written into a secret of \
-another name, whatever the tags say: whoever may read that secret could act as the service. A secret of another prefix, \
-account or region stays as it is. With `TokenMode=secrets-manager` the tokens are made whether tasks read them or not, and with \
-`auth-method` none is made even if tasks read one. A secret that another tool fills is no defect: ignore the finding. \
-Checks of files do not know a deployment, and report nothing.",
+The audit function of the controller knows its deployment. With `TokenMode=auto`, a task gets a token if its \
+definition reads one of the controller's secrets: `<prefix>-<service>`, in upper or lower case, or the secret of the \
+client agents, in the account and region of the deployment. The controller never writes a service's token into a \
+secret of another name, whatever the tags say: every principal that may read the secret could act as the service. It \
+leaves secrets of another prefix, account or region unchanged. With `TokenMode=secrets-manager`, it creates the \
+tokens whether tasks read them or not; with `auth-method`, it creates none. A secret that another tool fills is no \
+defect: ignore the finding. Checks of files do not know a deployment, and report nothing.",
     sources: &[pages::ECS_SECRETS_MANAGER],
     // An example is one definition, but the rule needs a deployment too.
     example: None,
@@ -166,11 +166,12 @@ pub(super) static CONSUL_SERVICE_SECRET: Rule = Rule {
     effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
     explanation: "\
 The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
-`<prefix>-<service>-<namespace>-<partition>`, in upper or lower case. It writes no token of this service into a secret of another name, \
-whatever the tags say, and no secret is named by the family. The client agents' token is in `<prefix>-consul-client-token`. If both \
-secrets have the same prefix, the rest of the secret's name for `CONSUL_HTTP_TOKEN` has to begin with the name of this \
-task's service. The token of another service does not allow the registration of this one, and allows access that this \
-service should not have. Secrets with other names are not reported.",
+`<prefix>-<service>-<namespace>-<partition>`, in upper or lower case. It writes no token of this service into a \
+secret of another name, whatever the tags say, and names no secret by the family. The client agents' token is in \
+`<prefix>-consul-client-token`. If both secrets have the same prefix, the rest of the secret's name for \
+`CONSUL_HTTP_TOKEN` must begin with the name of this task's service. The token of another service does not allow the \
+registration of this one, and allows access that this service should not have. Secrets with other names are not \
+reported.",
     sources: &[pages::CONSUL_CLIENT_SECURITY],
     example: Some(Base::Client.wrong(
         "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",

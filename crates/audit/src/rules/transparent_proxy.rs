@@ -10,11 +10,11 @@ pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
     summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
     severity: Severity::Warning,
     is_fixable: true,
-    effect: "the proxy's own traffic is redirected to the proxy, in a loop",
+    effect: "the iptables rules redirect the proxy's own traffic to the proxy, in a loop",
     explanation: "\
-For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except for that of \
-two users: 5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. \
-Without transparent proxy, another user is harmless and not reported.",
+For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except the traffic \
+of two users: 5995, the proxy, and 5996, health-sync. Both IDs are fixed in consul-ecs from 0.8 on. Without \
+transparent proxy, another user is harmless and not reported.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::TERRAFORM_CHANGELOG],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].user").given(TRANSPARENT)),
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_users)
@@ -99,10 +99,11 @@ pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule {
     id: "consul-transparent-proxy-privileges",
     summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
     is_fixable: true,
-    effect: "mesh-init cannot write the iptables rules and fails, so that the task never starts",
+    effect: "mesh-init cannot write the iptables rules and fails, and the task never starts",
     explanation: "\
-For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. \
-The image's own user may do neither: the container has to run as user `0` with the capability `NET_ADMIN`.",
+For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its \
+`/etc/resolv.conf`. The image's own user may do neither: the container must run as user `0` with the capability \
+`NET_ADMIN`.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].user").given(&[
         ("requiresCompatibilities", r#"["EC2"]"#),
@@ -121,7 +122,7 @@ fn check_transparent_proxy_privileges(subject: &Subject<'_>, findings: &mut Find
     let user = &mesh_init.user;
     let is_root = user.text().map(|user| matches!(user.split(':').next(), Some("0" | "root")));
     if is_root == Some(false) || user.is_absent() {
-        let message = format!("{} has to be root for transparent proxy", mesh_init.label());
+        let message = format!("{} must run as root for transparent proxy", mesh_init.label());
         let draft = Draft::new(user.span(), message, "set its user to \"0\"");
         let fix = Fix::set(&user.place, "0").filter(|_| is_possible);
         findings.add(draft.of(mesh_init).fix(fix));
@@ -146,7 +147,7 @@ pub(super) static CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY: Rule = Rule {
     effect: "Consul DNS stays off, and the app cannot resolve the mesh's names",
     explanation: "\
 With `transparentProxy.consulDNS.enabled`, Consul Dataplane answers DNS requests in the task, and mesh-init redirects \
-them to it. Both require transparent proxy, which also makes the returned addresses reachable; without it, and in \
+them to it. Both require transparent proxy, which also makes the returned addresses reachable. Without it, and in \
 gateways, the setting has no effect. The Terraform module refuses it.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_TECH_SPECS],
     example: Some(Base::Dataplane.wrong("config.transparentProxy.consulDNS", r#"{ "enabled": true }"#)),
