@@ -9,7 +9,7 @@ use mesh::consul_ecs::CONFIG_VARIABLE;
 /// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
 #[derive(Debug)]
 pub struct Configuration {
-    /// The configuration, as far as it is known.
+    /// The configuration. Parts of it may be unknown.
     pub content: Maybe<Result<Node, ParseError>>,
     /// The place of the variable's value; of the container, if it has no such variable.
     pub place: Place,

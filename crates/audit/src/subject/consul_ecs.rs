@@ -1,14 +1,12 @@
-//! Where consul-ecs runs in a task: in the mesh's containers, or as the controller.
+//! Where consul-ecs runs in a task: the containers by role, the controllers, and their images.
 
-use super::{
-    ControllerKind, Release,
-    configuration::Configuration,
-    consul::ConsulTask,
-    controller::Controller,
-    image::{consul_ecs_version, release_of},
+use super::{ControllerKind, Generation, Release, Subcommand, configuration::Configuration, consul::ConsulTask};
+use crate::{finding::Draft, versions::Program};
+use audit_read::definition::{Container, Field, List, Maybe, TaskDefinition, Text};
+use mesh::{
+    consul_ecs::{self, CONFIG_VARIABLE, Role, Words, configures_controller},
+    release::{Image, Software},
 };
-use crate::finding::Draft;
-use audit_read::definition::Container;
 
 /// The containers of a task that run consul-ecs, and their configuration.
 #[derive(Debug)]
@@ -64,4 +62,178 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
             presumed: ControllerKind::Controller.releases().since,
         }
     }
+}
+
+/// The task of a controller of consul-ecs.
+#[derive(Debug)]
+pub struct Controller<'d> {
+    pub container: &'d Container,
+    /// Which controller it is, if its command says so.
+    pub kind: Option<ControllerKind>,
+    /// Its configuration. The ACL controller has flags instead.
+    pub configuration: Configuration,
+}
+
+impl<'d> Controller<'d> {
+    /// The controller in a definition that is not of the mesh.
+    pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
+        let mut containers = definition.containers.items.iter();
+        let container = containers.find(|container| role_of(definition, container) == Role::Controller)?;
+        Some(Self { container, kind: kind_of(container), configuration: Configuration::of(definition, container) })
+    }
+}
+
+/// The controller that the command of a container runs, if the command is known.
+fn kind_of(container: &Container) -> Option<ControllerKind> {
+    let Subcommand::Known(command) = subcommand(container) else { return None };
+    ControllerKind::ALL.into_iter().find(|kind| kind.command() == command)
+}
+
+#[derive(Default)]
+pub(super) struct Roles<'d> {
+    pub(super) mesh_init: Option<&'d Container>,
+    pub(super) control_plane: Option<&'d Container>,
+    pub(super) health_sync: Option<&'d Container>,
+    pub(super) client: Option<&'d Container>,
+    pub(super) sidecar_proxy: Option<&'d Container>,
+    pub(super) dataplane: Option<&'d Container>,
+    pub(super) apps: Vec<&'d Container>,
+    /// Whether a container that is none of these has a configuration.
+    has_configuration: bool,
+}
+
+impl<'d> Roles<'d> {
+    pub(super) fn take(&mut self, definition: &TaskDefinition, container: &'d Container) {
+        let role = role_of(definition, container);
+        let slot = match role {
+            Role::MeshInit => &mut self.mesh_init,
+            Role::ControlPlane => &mut self.control_plane,
+            Role::HealthSync => &mut self.health_sync,
+            Role::Client => &mut self.client,
+            Role::SidecarProxy => &mut self.sidecar_proxy,
+            Role::Dataplane => &mut self.dataplane,
+            Role::DiscoverServers => return,
+            Role::Controller | Role::App => {
+                // The controller has a configuration too, and a container with an unknown command may be one.
+                let is_controller = role == Role::Controller || may_be_controller(definition, container);
+                self.has_configuration |= has_configuration(container) && !is_controller;
+                return self.apps.push(container);
+            }
+        };
+        slot.get_or_insert(container);
+    }
+
+    /// A client agent alone is not a task of the mesh: other tasks have agents too.
+    pub(super) fn is_mesh(&self) -> bool {
+        let own = [self.mesh_init, self.control_plane, self.health_sync, self.dataplane];
+        self.has_configuration
+            || own.iter().any(Option::is_some)
+            || (self.sidecar_proxy.is_some() && self.client.is_some())
+    }
+
+    /// The version of consul-ecs, by the image of the first container that has one.
+    pub(super) fn version(&self) -> Option<Release> {
+        let holders = [self.control_plane, self.mesh_init, self.health_sync];
+        holders.into_iter().flatten().find_map(consul_ecs_version)
+    }
+
+    pub(super) fn generation(&self, configuration: &Configuration) -> Generation {
+        if self.control_plane.is_some() {
+            return Generation::ControlPlane;
+        }
+        if self.dataplane.is_some() {
+            return Generation::Dataplane;
+        }
+        if self.client.is_some() || self.sidecar_proxy.is_some() {
+            return Generation::Client;
+        }
+        // Both proxies are missing: the image or the configuration may show the generation.
+        match self.version() {
+            Some(version) if Generation::Client.fits(version) => Generation::Client,
+            None if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,
+            Some(_) | None => Generation::Dataplane,
+        }
+    }
+}
+
+/// The role of a container, as [`mesh::consul_ecs`] decides it.
+fn role_of(definition: &TaskDefinition, container: &Container) -> Role {
+    let configuration = Configuration::of(definition, container);
+    consul_ecs::Container {
+        configures_controller: configuration.json().is_some_and(configures_controller),
+        ..facts(container)
+    }
+    .role()
+}
+
+/// The subcommand of consul-ecs that a container runs.
+pub fn subcommand(container: &Container) -> Subcommand<'_> {
+    facts(container).subcommand()
+}
+
+fn facts(container: &Container) -> consul_ecs::Container<'_> {
+    consul_ecs::Container {
+        name: container.name.text(),
+        image: image_of(container),
+        entry_point: words(&container.entry_point),
+        command: words(&container.command),
+        has_configuration: has_configuration(container) || matches!(container.secret(CONFIG_VARIABLE), Maybe::Known(_)),
+        configures_controller: false,
+    }
+}
+
+fn words(list: &List<Field<Text>>) -> Words<'_> {
+    Words { known: list.items.iter().map(Field::text).collect(), is_complete: list.is_complete }
+}
+
+fn has_configuration(container: &Container) -> bool {
+    matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_))
+}
+
+/// Whether a container may run the controller, if parts of its command or its configuration are unknown.
+fn may_be_controller(definition: &TaskDefinition, container: &Container) -> bool {
+    let configuration = Configuration::of(definition, container);
+    let has = |section: &str| matches!(configuration.at(section), Maybe::Known(_));
+    let may_run_it = subcommand(container) == Subcommand::Unknown || kind_of(container).is_some();
+    may_run_it && !has("service") && !has("gateway")
+}
+
+/// A container's image, if enough of the reference is known for the name.
+pub fn image_of(container: &Container) -> Option<Image> {
+    let text = container.image.known()?;
+    let image = Image::parse(text.tail());
+    // After an unknown part, the rest may begin within a name, unless it contains a slash.
+    (text.whole().is_some() || text.tail().contains('/')).then_some(image)
+}
+
+/// Whether a container has the image of consul-ecs, by its name.
+pub fn is_consul_ecs(container: &Container) -> bool {
+    image_of(container).is_some_and(|image| image.is_consul_ecs())
+}
+
+/// The version of consul-ecs in the image of a container.
+pub fn consul_ecs_version(container: &Container) -> Option<Release> {
+    image_of(container)?.consul_ecs_version()
+}
+
+fn program_of(image: &Image) -> Option<Program> {
+    match image.software()? {
+        Software::ConsulEcs => Some(Program::ConsulEcs),
+        Software::Consul => Some(Program::Consul),
+        Software::Dataplane => Some(Program::Dataplane),
+        // The table has no releases of Envoy.
+        Software::Envoy => None,
+    }
+}
+
+/// The program of the mesh in the image of a container, and its release, if both are certain.
+pub fn release_of(container: &Container) -> Option<(Program, Release)> {
+    let image = image_of(container)?;
+    Some((program_of(&image)?, image.release()?))
+}
+
+/// The program of the mesh in the image of a container, and the line of its release, if both are certain.
+pub fn line_of(container: &Container) -> Option<(Program, Release)> {
+    let image = image_of(container)?;
+    Some((program_of(&image)?, image.version()?.in_line()))
 }

@@ -1,35 +1,138 @@
-//! A task definition and the roles of its containers in the mesh.
+//! A task definition and the roles of its containers in the meshes.
 
 mod agent_script;
 mod app_mesh;
+mod apps;
 mod configuration;
 mod consul;
 mod consul_ecs;
-mod controller;
 mod credential;
-mod entry_point;
-mod image;
-mod mount;
-mod observer;
-mod roles;
-mod settings;
-mod task;
+
+use serde_json::json;
 
 pub use self::{
     agent_script::{AgentScript, BINARY_DIRECTORY},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
+    apps::{EntryPoint, is_observer, workloads},
     configuration::Configuration,
     consul::ConsulTask,
-    consul_ecs::ConsulEcs,
-    controller::Controller,
+    consul_ecs::{ConsulEcs, Controller, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, subcommand},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
-    entry_point::EntryPoint,
-    image::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of},
-    observer::{is_observer, workloads},
-    roles::subcommand,
-    task::Subject,
 };
+use crate::{deployment::Deployment, finding::Fix};
+use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition, Text};
 pub use mesh::{
     consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names},
     release::{Image, Release, Software},
 };
+
+/// A task definition and what rules know about it.
+#[derive(Debug)]
+pub struct Subject<'d> {
+    pub definition: &'d TaskDefinition,
+    /// Its containers of Consul's mesh, if it is part of it.
+    pub consul: Option<ConsulTask<'d>>,
+    /// The controller of consul-ecs, if it is that and not part of the mesh.
+    pub controller: Option<Controller<'d>>,
+    /// Its containers of App Mesh, if it is part of it.
+    pub app_mesh: Option<AppMeshTask<'d>>,
+    /// The deployment of the controller that it belongs to, if it is known.
+    pub deployment: Option<&'d Deployment>,
+}
+
+impl<'d> Subject<'d> {
+    /// Analyses `definition`.
+    pub fn new(definition: &'d TaskDefinition) -> Self {
+        let consul = ConsulTask::of(definition);
+        Self {
+            definition,
+            controller: if consul.is_none() { Controller::of(definition) } else { None },
+            consul,
+            app_mesh: AppMeshTask::of(definition),
+            deployment: None,
+        }
+    }
+
+    /// The same in a deployment.
+    #[must_use]
+    pub fn in_deployment(self, deployment: Option<&'d Deployment>) -> Self {
+        Self { deployment, ..self }
+    }
+
+    /// App Mesh's Envoy.
+    pub fn envoy(&self) -> Option<&'d Container> {
+        self.app_mesh.as_ref()?.envoy
+    }
+
+    /// The proxy configuration, by which ECS redirects the traffic of the task to App Mesh's Envoy.
+    pub fn proxy_configuration(&self) -> Option<&'d ProxyConfiguration> {
+        self.app_mesh.as_ref()?.proxy
+    }
+
+    /// Where consul-ecs runs: in the mesh's containers, or as the controller.
+    pub fn consul_ecs(&self) -> Option<ConsulEcs<'_, 'd>> {
+        let controller = || self.controller.as_ref().map(ConsulEcs::of_controller);
+        self.consul.as_ref().map(ConsulEcs::of_mesh).or_else(controller)
+    }
+
+    /// The containers with programs of Consul, whose releases are judged: those of the mesh or of the controller, if
+    /// their images have their commands.
+    pub fn containers_of_consul(&self) -> Vec<&'d Container> {
+        match &self.consul {
+            Some(consul) if consul.has_images_of_its_generation() => consul.own_containers().collect(),
+            Some(_) => Vec::new(),
+            None => {
+                self.consul_ecs().filter(|program| program.fits).map_or_else(Vec::new, |program| program.containers)
+            }
+        }
+    }
+
+    /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.
+    pub fn is_of_the_mesh(&self, container: &Container) -> bool {
+        let consul = self.consul.as_ref().map(|consul| consul.own_containers().any(|own| std::ptr::eq(own, container)));
+        consul.unwrap_or(false) || self.envoy().is_some_and(|envoy| std::ptr::eq(envoy, container))
+    }
+
+    /// Whether the mesh requires a health check of this container. The rules of the mesh report if it is missing.
+    pub fn must_be_checked(&self, container: &Container) -> bool {
+        let consul = self.consul.as_ref();
+        let of_consul = consul.into_iter().flat_map(|consul| [consul.control_plane, consul.proxy()]);
+        let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
+        of_consul.chain([envoy]).flatten().any(|checked| std::ptr::eq(checked, container))
+    }
+
+    /// Whether it is mesh-init, which must not be essential, or App Mesh's Envoy, whose end no container may wait for.
+    /// The rules of the mesh report both.
+    pub fn has_own_end(&self, container: &Container) -> bool {
+        let mesh_init = self.consul.as_ref().and_then(|consul| consul.mesh_init);
+        let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
+        [mesh_init, envoy].into_iter().flatten().any(|own| std::ptr::eq(own, container))
+    }
+
+    /// Whether the mesh requires that `container` waits for `other`. The rules of the mesh report a wrong condition.
+    pub fn must_wait_for(&self, container: &Container, other: &Container) -> bool {
+        self.consul.as_ref().is_some_and(|consul| {
+            let is = |one: Option<&Container>, wanted: &Container| one.is_some_and(|one| std::ptr::eq(one, wanted));
+            let waits = is(consul.proxy(), container) || is(consul.health_sync, container);
+            waits && is(consul.first(), other)
+        })
+    }
+
+    /// Whether the mesh requires a container of this name that is missing. The rules of the mesh report that.
+    pub fn misses(&self, name: &str) -> bool {
+        let is_envoy = self.proxy_configuration().is_some_and(|proxy| proxy.container.text() == Some(name));
+        is_envoy || self.consul.as_ref().is_some_and(|consul| consul.misses(name))
+    }
+
+    /// The fix that mounts `volume` at `path`, and adds the volume if the definition lacks it; `None` if edits do not
+    /// reach the place.
+    pub fn mount(&self, container: &Container, volume: &str, path: &str, read_only: bool) -> Option<Fix> {
+        let mount = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });
+        let fix = Fix::append(&container.mount_points, mount)?;
+        let volumes = &self.definition.volumes;
+        if volumes.lacks(|defined| defined.known().and_then(Text::whole) == Some(volume)) {
+            return fix.and(Fix::append(volumes, json!({ "name": volume })));
+        }
+        Some(fix)
+    }
+}
