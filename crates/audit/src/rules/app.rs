@@ -263,21 +263,19 @@ mesh-init accepts only one of the two. Use the ECS checks if ECS should replace 
         "config.service.checks",
         r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
     )),
-    ..Rule::of_task(Applies::ConsulClient, check_health_native_and_synced)
+    ..Rule::once_per_task(Applies::ConsulClient, check_health_native_and_synced)
 };
 
-fn check_health_native_and_synced(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_health_native_and_synced(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let configuration = &consul.configuration;
     let has = |path: &str| configuration.list(path).is_some_and(|items| !items.is_empty());
-    if has("service.checks") && has("healthSyncContainers") {
-        findings.add(
-            Draft::new(
-                configuration.place_of("service.checks").span,
-                "both service.checks and healthSyncContainers are set",
-                "keep one of them, and empty the other",
-            )
-            .note(configuration.place_of("healthSyncContainers").span, "the containers whose health is synced"),
-        );
-    }
+    (has("service.checks") && has("healthSyncContainers")).then(|| {
+        Draft::new(
+            configuration.place_of("service.checks").span,
+            "both service.checks and healthSyncContainers are set",
+            "keep one of them, and empty the other",
+        )
+        .note(configuration.place_of("healthSyncContainers").span, "the containers whose health is synced")
+    })
 }

@@ -42,16 +42,16 @@ The container's script starts the program `consul`. The images of consul-ecs, of
 contain it. Images with unknown names count as mirrors of Consul's image.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul"],
     example: Some(Base::Client.wrong("containerDefinitions[consul-client].image", r#""hashicorp/consul-ecs:0.4.3""#)),
-    ..Rule::of_task(Applies::ConsulClient, check_client_image)
+    ..Rule::once_per_task(Applies::ConsulClient, check_client_image)
 };
 
-fn check_client_image(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(container) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
-    let Some(image) = image_of(container) else { return };
-    if image.software().is_some_and(|software| software != Software::Consul) {
+fn check_client_image(subject: &Subject<'_>) -> Option<Draft> {
+    let container = subject.consul.as_ref()?.client?;
+    let image = image_of(container)?;
+    (image.software().is_some_and(|software| software != Software::Consul)).then(|| {
         let message = format!("{} has the image {}", container.label(), image.name);
-        findings.add(Draft::new(container.image.span(), message, "use an image of Consul").of(container));
-    }
+        Draft::new(container.image.span(), message, "use an image of Consul").of(container)
+    })
 }
 
 pub(super) static CONSUL_CLIENT_MOUNTS: Rule = Rule {

@@ -222,13 +222,11 @@ on EC2, each container has its own loopback interface, and the app cannot reach 
 tasks on one instance need the same ports.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_NETWORKING],
     example: Some(Base::Dataplane.wrong("networkMode", r#""bridge""#)),
-    ..Rule::of_task(Applies::Consul, check_consul_network_mode)
+    ..Rule::once_per_task(Applies::Consul, check_consul_network_mode)
 };
 
-fn check_consul_network_mode(subject: &Subject<'_>, findings: &mut Findings) {
-    if let Some(draft) = other_network_mode(subject.definition) {
-        findings.add(draft);
-    }
+fn check_consul_network_mode(subject: &Subject<'_>) -> Option<Draft> {
+    other_network_mode(subject.definition)
 }
 
 pub(super) static APPMESH_NETWORK_MODE: Rule = Rule {
@@ -241,16 +239,11 @@ App Mesh redirects the traffic of a task in the network namespace that its conta
 a task have its own namespace and address. A virtual gateway redirects nothing and may run in other modes.",
     sources: &[pages::ECS_PROXY_CONFIGURATION, pages::ECS_NETWORKING],
     example: Some(Base::AppMesh.wrong("networkMode", r#""bridge""#)),
-    ..Rule::of_task(Applies::AppMesh, check_app_mesh_network_mode)
+    ..Rule::once_per_task(Applies::AppMesh, check_app_mesh_network_mode)
 };
 
-fn check_app_mesh_network_mode(subject: &Subject<'_>, findings: &mut Findings) {
-    if subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy).is_none() {
-        return;
-    }
-    if let Some(draft) = other_network_mode(subject.definition) {
-        findings.add(draft);
-    }
+fn check_app_mesh_network_mode(subject: &Subject<'_>) -> Option<Draft> {
+    subject.proxy_configuration().and_then(|_| other_network_mode(subject.definition))
 }
 
 pub(super) static ECS_HOST_PORT: Rule = Rule {

@@ -117,17 +117,17 @@ task role has no identity; on EC2, it may get the role of the instance, which do
 family needs its own role, because the role determines the service.",
     sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
     example: Some(Base::Dataplane.missing("taskRoleArn")),
-    ..Rule::of_task(Applies::Consul, check_task_role)
+    ..Rule::once_per_task(Applies::Consul, check_task_role)
 };
 
-fn check_task_role(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let role = &subject.definition.task_role;
-    if role.is_absent() && logs_in(consul) {
+    (role.is_absent() && logs_in(consul)).then(|| {
         let message = "the task logs in to Consul, but has no task role";
         let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
-        findings.add(Draft::new(role.span(), message, help));
-    }
+        Draft::new(role.span(), message, help)
+    })
 }
 
 fn logs_in(consul: &ConsulTask<'_>) -> bool {
@@ -151,19 +151,18 @@ client reads the variable, but it does not reach the proxy. Switch the login on,
             "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
             r#"{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-web-AbCdEf:token::" }"#,
         )])),
-    ..Rule::of_task(Applies::ConsulDataplane, check_login_off)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_login_off)
 };
 
-fn check_login_off(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Some(container) = consul.control_plane.or(consul.mesh_init) else { return };
+fn check_login_off(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let container = consul.control_plane.or(consul.mesh_init)?;
     let is_off = consul.configuration.flag("consulLogin.enabled", false) == Some(false);
-    if let Some(token) = token(container).filter(|_| is_off) {
-        let place = consul.configuration.place_of("consulLogin.enabled");
-        let message = format!("{} gets {TOKEN}, but consulLogin is off", container.label());
-        let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and remove the token");
-        findings.add(draft.of(container).note(token, "the token that the proxy does not get"));
-    }
+    let token = token(container).filter(|_| is_off)?;
+    let place = consul.configuration.place_of("consulLogin.enabled");
+    let message = format!("{} gets {TOKEN}, but consulLogin is off", container.label());
+    let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and remove the token");
+    Some(draft.of(container).note(token, "the token that the proxy does not get"))
 }
 
 fn token(container: &Container) -> Option<Span> {
@@ -210,7 +209,7 @@ fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(configuration), Some(given)) = (consul_ecs.configuration, given(&consul_ecs)) else { return };
     for &container in &consul_ecs.containers {
         for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(configuration)) {
-            if is_without(container, connection.variable) {
+            if matches!(container.environment_has(connection.variable), Maybe::Absent) {
                 let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
                 let help =
                     format!("add the secret {}, unless a public CA signed that certificate", connection.variable);
@@ -223,17 +222,12 @@ fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
 /// A certificate that some container has.
 fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
     let has = |container: &Container, connection: &Connection| {
-        matches!(container.secret(connection.variable), Maybe::Known(_))
-            || matches!(container.variable(connection.variable), Maybe::Known(_))
+        matches!(container.environment_has(connection.variable), Maybe::Known(()))
     };
     consul_ecs.containers.iter().find_map(|container| {
         let connection = CONNECTIONS.iter().find(|connection| has(container, connection))?;
         Some(format!("{} on {}", connection.variable, container.label()))
     })
-}
-
-fn is_without(container: &Container, variable: &str) -> bool {
-    matches!(container.secret(variable), Maybe::Absent) && matches!(container.variable(variable), Maybe::Absent)
 }
 
 impl Connection {

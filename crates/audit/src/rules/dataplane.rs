@@ -14,18 +14,18 @@ plane in 0.7) only writes its configuration to the shared volume. mesh-init and 
 task's metadata by its name, `consul-dataplane`.",
     sources: &[pages::CONSUL_ARCHITECTURE, "https://developer.hashicorp.com/consul/docs/connect/dataplane"],
     example: Some(Base::TerminatingGateway.missing("containerDefinitions[consul-dataplane]")),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_missing)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_missing)
 };
 
-fn check_dataplane_missing(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_dataplane_missing(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     // A proxy of the other generation is reported by the rule about mixed generations.
     let lacks_it = consul.is_complete && consul.dataplane.is_none() && consul.sidecar_proxy.is_none();
-    if lacks_it && is_certainly_of_the_dataplane(consul) {
+    (lacks_it && is_certainly_of_the_dataplane(consul)).then(|| {
         let message = "the container consul-dataplane is missing";
         let help = "add it: Consul Dataplane's image, started by /consul/consul-ecs envoy-entrypoint";
-        findings.add(Draft::new(subject.definition.span(), message, help));
-    }
+        Draft::new(subject.definition.span(), message, help)
+    })
 }
 
 /// A task without a proxy shows its generation by its other containers.

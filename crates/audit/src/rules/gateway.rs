@@ -17,17 +17,17 @@ In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to
 must replace the task. In a service's task, the app's container is the essential one.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
     example: Some(Base::ApiGateway.wrong("containerDefinitions[consul-dataplane].essential", "false")),
-    ..Rule::of_task(Applies::ConsulGateway, check_gateway_proxy_essential)
+    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_proxy_essential)
 };
 
-fn check_gateway_proxy_essential(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
-    if proxy.is_essential() == Some(false) {
+fn check_gateway_proxy_essential(subject: &Subject<'_>) -> Option<Draft> {
+    let proxy = subject.consul.as_ref().and_then(ConsulTask::proxy)?;
+    (proxy.is_essential() == Some(false)).then(|| {
         let essential = &proxy.essential;
         let message = format!("{} is not essential, but the task is a gateway", proxy.label());
         let draft = Draft::new(essential.span(), message, "set essential to true");
-        findings.add(draft.of(proxy).fix(Fix::set(&essential.place, true)));
-    }
+        draft.of(proxy).fix(Fix::set(&essential.place, true))
+    })
 }
 
 pub(super) static CONSUL_GATEWAY_APP: Rule = Rule {
@@ -82,26 +82,26 @@ gateways; a mapping of another port usually remains from an earlier LAN port.",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
     ],
     example: Some(Base::ClientGateway.missing("containerDefinitions[sidecar-proxy].portMappings")),
-    ..Rule::of_task(Applies::ConsulGateway, check_gateway_lan_port)
+    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_lan_port)
 };
 
-fn check_gateway_lan_port(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_gateway_lan_port(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     // Only services of the mesh call a terminating gateway.
     if !matches!(consul.gateway, Some(GatewayKind::MeshGateway | GatewayKind::ApiGateway)) {
-        return;
+        return None;
     }
-    let (Some(proxy), Some(port)) = (consul.proxy(), consul.public_port()) else { return };
+    let (Some(proxy), Some(port)) = (consul.proxy(), consul.public_port()) else { return None };
     // An unknown port may be the right one.
     let may_map_it = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| *mapped == port);
     let mapped = proxy.port_mappings.find(may_map_it);
-    if matches!(mapped, Maybe::Absent) {
+    matches!(mapped, Maybe::Absent).then(|| {
         let message = format!("{} does not map the gateway's LAN port {port}", proxy.label());
         let help = format!("map the container port {port}, TCP");
         let fix = Fix::append(&proxy.port_mappings, json!({ "containerPort": port, "protocol": "tcp" }));
         let fix = fix.filter(|_| proxy.port_mappings.items.is_empty());
-        findings.add(Draft::new(proxy.port_mappings.place.span, message, help).of(proxy).fix(fix));
-    }
+        Draft::new(proxy.port_mappings.place.span, message, help).of(proxy).fix(fix)
+    })
 }
 
 /// The meta entry of a mesh gateway through which datacenters federate.
@@ -127,20 +127,19 @@ changes with every task. Use a load balancer for the gateway and set its address
             .missing("config.gateway.wanAddress.address")
             .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
     ),
-    ..Rule::of_task(Applies::ConsulGateway, check_gateway_wan_address)
+    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_wan_address)
 };
 
-fn check_gateway_wan_address(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway)) else {
-        return;
-    };
-    let configuration = &consul.configuration;
+fn check_gateway_wan_address(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway))?;
+    let configuration = Some(&consul.configuration).filter(|configuration| federates(configuration))?;
     let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Maybe::Absent);
-    if has_none && federates(configuration) && !matches!(configuration.at("gateway.wanAddress"), Maybe::Unknown) {
+    let is_certain = !matches!(configuration.at("gateway.wanAddress"), Maybe::Unknown);
+    (has_none && is_certain).then(|| {
         let place = configuration.place_of("gateway.wanAddress.address");
         let message = "the mesh gateway federates datacenters, but has no WAN address";
-        findings.add(Draft::new(place.span, message, "set gateway.wanAddress.address and .port"));
-    }
+        Draft::new(place.span, message, "set gateway.wanAddress.address and .port")
+    })
 }
 
 pub(super) static CONSUL_GATEWAY_FEDERATION_TLS: Rule = Rule {
@@ -158,23 +157,19 @@ certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
             .wrong("config.consulServers.defaults.tls", "false")
             .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
     ),
-    ..Rule::of_task(Applies::ConsulGateway, check_gateway_federation_tls)
+    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_federation_tls)
 };
 
-fn check_gateway_federation_tls(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| federates(&consul.configuration)) else { return };
-    if is_without_tls(consul) {
+fn check_gateway_federation_tls(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref().filter(|consul| federates(&consul.configuration))?;
+    is_without_tls(consul).then(|| {
         let span = match consul.generation {
             Generation::Client => consul.configuration.place_of(FEDERATION).span,
             _ => consul.configuration.place_of("consulServers.defaults.tls").span,
         };
         let message = "the gateway federates datacenters without TLS";
-        findings.add(Draft::new(
-            span,
-            message,
-            "switch TLS on, or remove consul-wan-federation from the gateway's meta",
-        ));
-    }
+        Draft::new(span, message, "switch TLS on, or remove consul-wan-federation from the gateway's meta")
+    })
 }
 
 fn is_without_tls(consul: &ConsulTask<'_>) -> bool {
@@ -212,7 +207,7 @@ there is a partition, and nothing otherwise.",
         ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
         ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#),
     ])),
-    ..Rule::of_task(Applies::ConsulGateway, check_gateway_namespace)
+    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_namespace)
 };
 
 /// Whether a gateway must not have this namespace.
@@ -220,16 +215,16 @@ pub(super) fn is_wrong_namespace(namespace: &str) -> bool {
     namespace != "default"
 }
 
-fn check_gateway_namespace(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_gateway_namespace(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let configuration = &consul.configuration;
-    let Maybe::Known(namespace) = configuration.name_at(NAMESPACE_PATH) else { return };
-    if is_wrong_namespace(namespace) {
+    let Maybe::Known(namespace) = configuration.name_at(NAMESPACE_PATH) else { return None };
+    is_wrong_namespace(namespace).then(|| {
         let place = configuration.place_of(NAMESPACE_PATH);
         let message = format!("the gateway's namespace is {namespace}");
         let fix = consul.configure(subject.definition, NAMESPACE_PATH, "default");
-        findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
-    }
+        Draft::new(place.span, message, "set it to default").fix(fix)
+    })
 }
 
 #[cfg(test)]

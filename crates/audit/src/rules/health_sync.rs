@@ -15,23 +15,22 @@ consul-ecs 0.8 on, the proxy has a check too, so every task needs health-sync, a
 out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync]")),
-    ..Rule::of_task(Applies::Consul, check_health_sync_missing)
+    ..Rule::once_per_task(Applies::Consul, check_health_sync_missing)
 };
 
-fn check_health_sync_missing(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_health_sync_missing(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     if consul.health_sync.is_some() || !consul.is_complete {
-        return;
+        return None;
     }
-    let Some(mesh_init) = consul.mesh_init else { return };
-    if let Some(message) = need(consul) {
-        let help = format!(
-            "add the container {} with the image and configuration of {} and the command [\"health-sync\"]",
-            names::HEALTH_SYNC,
-            mesh_init.label()
-        );
-        findings.add(Draft::new(mesh_init.span(), message, help));
-    }
+    let mesh_init = consul.mesh_init?;
+    let message = need(consul)?;
+    let help = format!(
+        "add the container {} with the image and configuration of {} and the command [\"health-sync\"]",
+        names::HEALTH_SYNC,
+        mesh_init.label()
+    );
+    Some(Draft::new(mesh_init.span(), message, help))
 }
 
 /// The reason for health-sync, if there is one.
@@ -65,7 +64,7 @@ has a health check.",
             ("config.healthSyncContainers", "[]"),
         ],
     )),
-    ..Rule::of_task(Applies::ConsulClient, check_health_sync_needless)
+    ..Rule::once_per_task(Applies::ConsulClient, check_health_sync_needless)
 };
 
 const HEALTH_SYNC_CONTAINER: &str = r#"{
@@ -80,25 +79,23 @@ const HEALTH_SYNC_CONTAINER: &str = r#"{
     "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
 }"#;
 
-fn check_health_sync_needless(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Some(health_sync) = consul.health_sync else { return };
+fn check_health_sync_needless(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let health_sync = consul.health_sync?;
     let configuration = &consul.configuration;
     let has_nothing_to_sync = configuration.list("healthSyncContainers").is_some_and(<[_]>::is_empty);
     // If a container is missing in the list, another rule reports that.
     let could_sync = consul.apps.iter().any(|app| app.is_essential() != Some(false) && !app.health_check.is_absent());
     let has_native_checks = configuration.list("service.checks").is_some_and(|checks| !checks.is_empty());
     let has_nothing_to_do = has_nothing_to_sync && (has_native_checks || !could_sync);
-    if has_nothing_to_do && configuration.flag("consulLogin.enabled", false) == Some(false) {
-        findings.add(
-            Draft::new(
-                health_sync.span(),
-                format!("{} has no container to sync and no login to end", health_sync.label()),
-                "remove it, or add containers to healthSyncContainers",
-            )
-            .of(health_sync),
-        );
-    }
+    (has_nothing_to_do && configuration.flag("consulLogin.enabled", false) == Some(false)).then(|| {
+        Draft::new(
+            health_sync.span(),
+            format!("{} has no container to sync and no login to end", health_sync.label()),
+            "remove it, or add containers to healthSyncContainers",
+        )
+        .of(health_sync)
+    })
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_COMMAND: Rule = Rule {

@@ -98,16 +98,16 @@ case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag a
 in the configuration are two services.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_ECS_CHANGELOG],
     example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/service-name].value", r#""Web""#)),
-    ..Rule::of_task(Applies::Consul, check_service_name_case)
+    ..Rule::once_per_task(Applies::Consul, check_service_name_case)
 };
 
-fn check_service_name_case(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return };
-    if configured != tagged && configured.eq_ignore_ascii_case(&tagged) {
+fn check_service_name_case(subject: &Subject<'_>) -> Option<Draft> {
+    let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return None };
+    (configured != tagged && configured.eq_ignore_ascii_case(&tagged)).then(|| {
         let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
         let fix = Fix::set(&tag.value.place, configured.as_str());
-        findings.add(Draft::new(tag.value.span(), message, format!("write {configured} in the tag")).fix(fix));
-    }
+        Draft::new(tag.value.span(), message, format!("write {configured} in the tag")).fix(fix)
+    })
 }
 
 pub(super) static CONSUL_TENANCY_TAGS: Rule = Rule {

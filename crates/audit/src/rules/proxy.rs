@@ -123,19 +123,19 @@ The proxy accepts connections from the network, and it only reads the files of m
 lets the proxy change files that other containers trust: the program `consul-ecs` and, with a login, the tokens.",
     sources: &[pages::CONSUL_CLIENT_INSTALL],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly")),
-    ..Rule::of_task(Applies::Consul, check_proxy_mount_read_only)
+    ..Rule::once_per_task(Applies::Consul, check_proxy_mount_read_only)
 };
 
-fn check_proxy_mount_read_only(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
-    let Maybe::Known(mount) = proxy.mount_at(directory) else { return };
-    if mount.read_only.or(false) == Some(false) {
+fn check_proxy_mount_read_only(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return None };
+    let Maybe::Known(mount) = proxy.mount_at(directory) else { return None };
+    (mount.read_only.or(false) == Some(false)).then(|| {
         let place = &mount.read_only.place;
         let message = format!("{} can write to {directory}", proxy.label());
         let fix = Fix::set(place, true);
-        findings.add(Draft::new(place.span, message, "set readOnly to true").of(proxy).fix(fix));
-    }
+        Draft::new(place.span, message, "set readOnly to true").of(proxy).fix(fix)
+    })
 }
 
 /// 2^20: the maximum on Fargate, and on hosts with the default `fs.nr_open`.

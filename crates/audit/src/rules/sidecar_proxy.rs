@@ -44,16 +44,16 @@ consul-ecs do not contain it. The image of Consul Dataplane does, but its progra
 does not write in this generation. Images with unknown names count as mirrors of Envoy's image.",
     sources: &["https://developer.hashicorp.com/consul/docs/connect/proxies/envoy"],
     example: Some(Base::Client.wrong("containerDefinitions[sidecar-proxy].image", r#""hashicorp/consul:1.11.11""#)),
-    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_image)
+    ..Rule::once_per_task(Applies::ConsulClient, check_sidecar_proxy_image)
 };
 
-fn check_sidecar_proxy_image(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(container) = subject.consul.as_ref().and_then(|consul| consul.sidecar_proxy) else { return };
-    let Some(image) = image_of(container) else { return };
-    if image.software().is_some_and(|software| software != Software::Envoy) {
+fn check_sidecar_proxy_image(subject: &Subject<'_>) -> Option<Draft> {
+    let container = subject.consul.as_ref()?.sidecar_proxy?;
+    let image = image_of(container)?;
+    (image.software().is_some_and(|software| software != Software::Envoy)).then(|| {
         let message = format!("{} has the image {}", container.label(), image.name);
-        findings.add(Draft::new(container.image.span(), message, "use an image of Envoy").of(container));
-    }
+        Draft::new(container.image.span(), message, "use an image of Envoy").of(container)
+    })
 }
 
 pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule {

@@ -16,18 +16,18 @@ in Consul. `aws ecs describe-task-definition` prints tags only with `--include T
 any tags is not checked.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
     example: Some(Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]")),
-    ..Rule::of_task(Applies::Consul, check_mesh_tag_missing)
+    ..Rule::once_per_task(Applies::Consul, check_mesh_tag_missing)
 };
 
-fn check_mesh_tag_missing(subject: &Subject<'_>, findings: &mut Findings) {
+fn check_mesh_tag_missing(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
-    if matches!(definition.tag(MESH_TAG), Maybe::Absent) && !may_be_printed_without_tags(definition) {
+    (matches!(definition.tag(MESH_TAG), Maybe::Absent) && !may_be_printed_without_tags(definition)).then(|| {
         let message = format!("the tag {MESH_TAG} is missing");
         let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
         // CloudFormation and Terraform spell tags differently.
         let fix = Fix::append(&definition.tags, tag).filter(|_| definition.tags.is_present);
-        findings.add(Draft::new(definition.tags.place.span, message, "add it with the value true").fix(fix));
-    }
+        Draft::new(definition.tags.place.span, message, "add it with the value true").fix(fix)
+    })
 }
 
 /// The printed definition of a registered one may lack its tags.
@@ -75,17 +75,17 @@ definition with the tag and without the containers was probably copied, or only 
 `ecs-mesh inject` adds the containers.",
     sources: &[pages::CONSUL_ARCHITECTURE],
     example: Some(Base::Plain.wrong("tags", r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#)),
-    ..Rule::of_task(Applies::EveryTask, check_mesh_tag_alone)
+    ..Rule::once_per_task(Applies::EveryTask, check_mesh_tag_alone)
 };
 
-fn check_mesh_tag_alone(subject: &Subject<'_>, findings: &mut Findings) {
+fn check_mesh_tag_alone(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
-    let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return };
-    if tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition) {
+    let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return None };
+    (tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition)).then(|| {
         let message = format!("the tag {MESH_TAG} is true, but the task has no containers of the mesh");
         let help = "add the containers (ecs-mesh inject), or remove the tag";
-        findings.add(Draft::new(tag.key.span(), message, help));
-    }
+        Draft::new(tag.key.span(), message, help)
+    })
 }
 
 fn knows_all_containers(definition: &TaskDefinition) -> bool {

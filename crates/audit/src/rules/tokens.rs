@@ -30,25 +30,23 @@ ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which
 configuration.",
     sources: &[pages::CONSUL_CLIENT_SECURITY, pages::CONSUL_CONFIGURATION_REFERENCE],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].secrets")),
-    ..Rule::of_task(Applies::ConsulClient, check_service_token)
+    ..Rule::once_per_task(Applies::ConsulClient, check_service_token)
 };
 
-fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let Some(mesh_init) = consul.mesh_init else { return };
+fn check_service_token(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let mesh_init = consul.mesh_init?;
     if !agent_has_token(consul) || !matches!(mesh_init.environment_has(SERVICE_TOKEN), Maybe::Absent) {
-        return;
+        return None;
     }
-    if logs_in(&consul.configuration) == Some(false) {
-        findings.add(
-            Draft::new(
-                place(mesh_init),
-                format!("the client agent uses ACLs, but {} has no token and no login", mesh_init.label()),
-                format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled"),
-            )
-            .of(mesh_init),
-        );
-    }
+    (logs_in(&consul.configuration) == Some(false)).then(|| {
+        Draft::new(
+            place(mesh_init),
+            format!("the client agent uses ACLs, but {} has no token and no login", mesh_init.label()),
+            format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled"),
+        )
+        .of(mesh_init)
+    })
 }
 
 fn place(mesh_init: &Container) -> audit_read::document::Span {
@@ -177,28 +175,28 @@ reported.",
         "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
         r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#,
     )),
-    ..Rule::of_task(Applies::ConsulClient, check_service_secret)
+    ..Rule::once_per_task(Applies::ConsulClient, check_service_secret)
 };
 
-fn check_service_secret(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
-    let (Some(mesh_init), Some(client)) = (consul.mesh_init, consul.client) else { return };
-    let Some(service) = consul.service_name(subject.definition) else { return };
+fn check_service_secret(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (Some(mesh_init), Some(client)) = (consul.mesh_init, consul.client) else { return None };
+    let service = consul.service_name(subject.definition)?;
     // Another rule reports an invalid name, and gateways have no secret of this kind.
     if consul.is_gateway || service.parse::<ServiceName>().is_err() {
-        return;
+        return None;
     }
-    let (Some(secret), Some(prefix)) = (secret(mesh_init, SERVICE_TOKEN), prefix(client)) else { return };
-    let Some(holder) = secret_name(secret).and_then(|name| name.strip_prefix(prefix)) else { return };
+    let (Some(secret), Some(prefix)) = (secret(mesh_init, SERVICE_TOKEN), prefix(client)) else { return None };
+    let holder = secret_name(secret).and_then(|name| name.strip_prefix(prefix))?;
     // The service's name may be followed by a namespace, a partition and the six characters of the ARN.
     let rest = holder.to_ascii_lowercase();
     let is_own = rest.strip_prefix(service.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    if !is_own {
+    (!is_own).then(|| {
         let shown = secret.text().map_or("", |text| text.trim_end_matches(':'));
         let message = format!("{SERVICE_TOKEN} of the service {service} comes from the secret {shown}");
         let help = format!("use the secret {prefix}{service} or its ARN, or correct the service's name");
-        findings.add(Draft::new(secret.span(), message, help).of(mesh_init));
-    }
+        Draft::new(secret.span(), message, help).of(mesh_init)
+    })
 }
 
 fn secret<'d>(container: &'d Container, variable: &str) -> Option<&'d Field<Text>> {

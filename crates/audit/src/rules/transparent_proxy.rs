@@ -151,19 +151,19 @@ them to it. Both require transparent proxy, which also makes the returned addres
 gateways, the setting has no effect. The Terraform module refuses it.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_TECH_SPECS],
     example: Some(Base::Dataplane.wrong("config.transparentProxy.consulDNS", r#"{ "enabled": true }"#)),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dns_without_transparent_proxy)
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_dns_without_transparent_proxy)
 };
 
 const DNS_SETTING: &str = "transparentProxy.consulDNS.enabled";
 
-fn check_dns_without_transparent_proxy(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = &subject.consul else { return };
+fn check_dns_without_transparent_proxy(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
     let configuration = &consul.configuration;
-    if configuration.flag(DNS_SETTING, false) == Some(true) && is_off(consul) {
+    (configuration.flag(DNS_SETTING, false) == Some(true) && is_off(consul)).then(|| {
         let message = "Consul DNS is on, but transparent proxy is off";
         let help = "switch transparent proxy on (on EC2 only), or Consul DNS off";
-        findings.add(Draft::new(configuration.place_of(DNS_SETTING).span, message, help));
-    }
+        Draft::new(configuration.place_of(DNS_SETTING).span, message, help)
+    })
 }
 
 /// In gateways, both settings are without effect.
