@@ -2,11 +2,14 @@
 
 use serde_json::json;
 
-use super::prelude::*;
+use super::{
+    prelude::*,
+    service::{has_known_ports, tcp_ports},
+};
 use crate::subject::{AppMeshTask, is_observer, is_xray_daemon, workloads};
 use audit_read::{
     app_mesh::ResourceKind,
-    definition::{PortMapping, ProxyConfiguration, Tag, TaskDefinition},
+    definition::{ProxyConfiguration, Tag, TaskDefinition},
 };
 
 pub(super) static APPMESH_APP_PORTS: Rule = Rule {
@@ -412,7 +415,9 @@ fn check_app_port_mapping(subject: &Subject<'_>) -> Option<Draft> {
         return None;
     }
     let all_mapped: Vec<u64> = mesh.apps.iter().flat_map(|app| tcp_ports(app)).collect();
-    let are_ports_known = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| has_known_ports(app));
+    // An app without port mappings may listen on any port.
+    let is_known = |app: &&Container| has_known_ports(app) && !app.port_mappings.items.is_empty();
+    let are_ports_known = subject.definition.containers.is_complete && mesh.apps.iter().all(is_known);
     let join = |ports: Vec<&u64>| ports.into_iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let lacks = join(mapped.iter().filter(|port| !listed.contains(port)).collect());
     let has = join(listed.iter().filter(|port| are_ports_known && !all_mapped.contains(port)).collect());
@@ -425,15 +430,4 @@ fn check_app_port_mapping(subject: &Subject<'_>) -> Option<Draft> {
     let ports: Vec<String> = mapped.iter().map(u64::to_string).collect();
     let help = format!("set AppPorts to {}, or correct the portMappings", ports.join(","));
     Some(Draft::new(property.value.span(), message, help))
-}
-
-fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
-    app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
-}
-
-/// Whether all ports of a container are known. A container without port mappings may listen on any port.
-fn has_known_ports(app: &Container) -> bool {
-    let mappings = &app.port_mappings;
-    let is_known = |it: &PortMapping| it.container_port.known().is_some() && !it.protocol.is_unknown();
-    mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_known)
 }

@@ -76,16 +76,20 @@ fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
+/// The TCP ports that a container certainly maps.
+pub(super) fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
     app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
 }
 
-/// Whether all ports of the apps are known.
-fn are_ports_known(consul: &ConsulTask<'_>) -> bool {
+/// Whether all port mappings of a container are known.
+pub(super) fn has_known_ports(app: &Container) -> bool {
+    let mappings = &app.port_mappings;
     let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
-    let has_known_ports =
-        |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
-    consul.is_complete && consul.apps.iter().all(has_known_ports)
+    mappings.is_complete && mappings.items.iter().all(is_known)
+}
+
+fn are_ports_known(consul: &ConsulTask<'_>) -> bool {
+    consul.is_complete && consul.apps.iter().all(|app| has_known_ports(app))
 }
 
 /// Whether it is a valid port, and not one of the mesh's containers.
