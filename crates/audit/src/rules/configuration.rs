@@ -1,11 +1,9 @@
-//! The configuration of consul-ecs as a whole.
+//! The configuration of consul-ecs, compared with the fields of its releases.
 
-use super::{
-    prelude::*,
-    schema::{problems, span_of},
-};
-use crate::subject::{Configuration, Feature, consul_ecs_version};
-use mesh::consul_ecs::{CONFIG_VARIABLE, Fault};
+use super::prelude::*;
+use crate::subject::{Configuration, ConsulEcs, Feature, consul_ecs_version};
+use audit_read::document::{Node, Span};
+use mesh::consul_ecs::{CONFIG_VARIABLE, Check, Fault, Problem, ROOT, Releases};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
     id: "consul-config-missing",
@@ -71,6 +69,21 @@ fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
         let span = if error.span.start < error.span.end { error.span } else { whole };
         findings.add(Draft::new(span, message, "fix the JSON, or generate it with a tool").of(container));
     }
+}
+
+/// The defects of a task's configuration, in the order of the file.
+pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<Problem<'c, Node>> {
+    let Some(json) = consul_ecs.configuration.and_then(Configuration::json) else { return Vec::new() };
+    // A tag such as 0.9 moves to the newest release of its line.
+    let image = consul_ecs.version.filter(|_| consul_ecs.fits);
+    let image = image.map(|version| consul_ecs.release.unwrap_or(version.in_line()));
+    Check::run(json, &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
+}
+
+/// The bytes of a defect: the key, if the key is wrong.
+fn span_of(problem: &Problem<'_, Node>) -> Span {
+    let entry = problem.key.and_then(|key| problem.value.entries().iter().find(|entry| entry.key == key));
+    entry.map_or(problem.value.place.span, |entry| entry.key_span)
 }
 
 pub(super) static CONSUL_CONFIG_SCHEMA: Rule = Rule {

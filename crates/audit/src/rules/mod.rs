@@ -21,7 +21,6 @@ mod pages;
 mod prelude;
 mod proxy;
 mod releases;
-mod schema;
 mod secrets;
 mod service;
 mod sidecar_proxy;

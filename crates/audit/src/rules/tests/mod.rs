@@ -3,6 +3,7 @@
 mod examples;
 mod fixes;
 mod releases;
+mod schema;
 mod secrecy;
 
 /// A value that looks like a secret.

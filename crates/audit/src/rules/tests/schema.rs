@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use mesh::consul_ecs::Fault;
 
-use super::problems;
-use crate::subject::Subject;
+use crate::{rules::configuration::problems, subject::Subject};
 use audit_read::{
     document::{Route, parse_json},
     input::ecs_definition,
