@@ -29,10 +29,12 @@ pub fn run(data: &[u8]) {
     read_in_full(text);
     let definition = TaskDefinition {
         task_role: None,
+        is_in_app_mesh: false,
+        registered_at: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
         tags: Tags::from_iter([(MESH_TAG, "true")]),
         config_json: Some(text.to_owned()),
-        containers: vec!["app".to_owned()],
+        containers: Vec::new(),
         secrets: Vec::new(),
         programs: Programs::default(),
     };

@@ -8,6 +8,7 @@ use mesh::{
     consul_ecs::{
         CONFIG_VARIABLE, MeshConfig, Programs, Registrar, RegistrarContainer, Registration, TaskPlace, registrations,
     },
+    definition::ContainerDefinition,
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
     tenancy::Tenancy,
 };
@@ -17,7 +18,7 @@ use super::{
     admission::{HOST, login_config},
     ecs::Task,
     task_lifecycle::TaskStatus,
-    world::{World, note, service_name, time_at},
+    world::{World, note, service_name},
 };
 
 pub(crate) const APP: &str = "app";
@@ -71,9 +72,10 @@ pub(crate) fn config_json(service: usize, tenancy: &Tenancy, hosts: &str) -> Str
 }
 
 /// The names of the containers of a definition, one of them with a client agent.
-pub(crate) fn names(agent: Option<&'static str>) -> Vec<String> {
+pub(crate) fn names(agent: Option<&'static str>) -> Vec<ContainerDefinition> {
     let own = if agent.is_some() { &[APP, DATAPLANE][..] } else { &[APP, DATAPLANE, HEALTH_SYNC, MESH_INIT] };
-    own.iter().copied().chain(agent).map(str::to_owned).collect()
+    let names = own.iter().copied().chain(agent).map(str::to_owned);
+    names.map(|name| ContainerDefinition { name, ..ContainerDefinition::default() }).collect()
 }
 
 impl Task {
@@ -237,15 +239,10 @@ pub(crate) fn reports_lost_proxy(event: &Value) -> bool {
     containers.filter_map(|container| container["name"].as_str()).any(|name| name == DATAPLANE)
 }
 
-/// Where a task runs, as ECS shows it with this status.
-pub(crate) fn placement(index: usize, task: &Task, status: TaskStatus, tenancy: &Tenancy) -> Placement {
-    let mut placement = Placement {
-        is_running: status.last() == "RUNNING",
-        address: Some(address(index)),
-        created_at: task.created().map(time_at),
-        role: task.standing.own_role(),
-        ..Placement::default()
-    };
+/// Where a task runs, as ECS shows it.
+pub(crate) fn placement(index: usize, task: &Task, tenancy: &Tenancy) -> Placement {
+    let mut placement =
+        Placement { address: Some(address(index)), role: task.standing.own_role(), ..Placement::default() };
     if task.standing.hosts() != HOST {
         let config = config_json(task.service, tenancy, task.standing.hosts());
         let own = [(CONFIG_VARIABLE.to_owned(), config)];

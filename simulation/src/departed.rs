@@ -4,7 +4,7 @@
 use mesh::{
     arn::{ClusterArn, TaskArn},
     consul_ecs::SERVICE_METHOD,
-    task::{DescribedTask, Placement, TaskPhase},
+    task::{DescribedTask, Placement, TaskEnd, TaskPhase},
 };
 use serde_json::json;
 
@@ -67,11 +67,13 @@ impl World {
             arn: arn.clone(),
             definition: definition_arn(0, Kind::Plain, false),
             phase: TaskPhase::Stopped,
-            is_counted: false,
+            last_status: "STOPPED".to_owned(),
             tags: mesh::definition::Tags::default(),
-            stopped_at: None,
             containers: Vec::new(),
             placement: Placement::default(),
+            pull_started_at: None,
+            stopping_at: None,
+            end: TaskEnd::default(),
         })
     }
 

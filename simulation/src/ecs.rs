@@ -10,7 +10,7 @@ use mesh::{
     consul_ecs::{MESH_TAG, Programs, SERVICE_NAME_TAG},
     definition::{Tags, TaskDefinition},
     secret_reference::SecretReference,
-    task::{DescribedTask, TaskPhase},
+    task::{DescribedTask, TaskEnd, TaskPhase},
 };
 
 use super::{
@@ -224,6 +224,8 @@ impl World {
             containers: names(agent),
             secrets: Vec::new(),
             task_role: Some(role_of(number)),
+            is_in_app_mesh: false,
+            registered_at: None,
         };
         Some((number, definition))
     }
@@ -343,14 +345,20 @@ impl World {
             let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
             let stopped_at = (status.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
             described.push(DescribedTask {
-                is_counted: status.is_counted(),
+                last_status: status.last().to_owned(),
                 arn: arn.clone(),
                 definition: task.definition.clone(),
                 phase: status.phase(),
                 tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
-                stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
                 containers: self.shown_containers(index, at),
-                placement: placement(index, task, status, &self.tenancy),
+                placement: placement(index, task, &self.tenancy),
+                pull_started_at: None,
+                stopping_at: None,
+                end: TaskEnd {
+                    created_at: task.created().map(time_at),
+                    stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
+                    ..TaskEnd::default()
+                },
             });
         }
         described

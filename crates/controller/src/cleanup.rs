@@ -49,7 +49,6 @@ pub struct CleanupReport {
     pub problems: Vec<report::Problem>,
 }
 
-/// Removes the objects that the controller owns.
 pub(crate) struct Cleanup {
     pub(crate) tasks: TaskReader,
     pub(crate) surveyor: Arc<Surveyor>,

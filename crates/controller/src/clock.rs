@@ -14,13 +14,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::ControllerError;
 
-/// A clock.
 pub trait Clock: Send + Sync {
-    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The system clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 
@@ -72,22 +69,18 @@ const LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero
 pub(crate) struct TimestampCache<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
 
 impl<K: Hash + Eq> TimestampCache<K> {
-    /// An empty cache.
     pub(crate) fn new() -> Self {
         Self(Mutex::new(LruCache::new(LIMIT)))
     }
 
-    /// The timestamp of `key`.
     pub(crate) fn get(&self, key: &K) -> Option<Timestamp> {
         self.lock().get(key).copied()
     }
 
-    /// Sets the timestamp of `key`.
     pub(crate) fn insert(&self, key: K, at: Timestamp) {
         self.lock().put(key, at);
     }
 
-    /// Removes `key`.
     pub(crate) fn remove(&self, key: &K) {
         self.lock().pop(key);
     }

@@ -35,31 +35,21 @@ pub trait Secrets: SecretStore + OwnSecrets {}
 
 impl<T: SecretStore + OwnSecrets> Secrets for T {}
 
-/// The function's own queue.
 pub trait Queue: MessageSender + MessageVisibility {}
 
 impl<T: MessageSender + MessageVisibility> Queue for T {}
 
-/// The external services, behind traits.
 #[derive(Clone)]
 pub struct Edges {
-    /// Consul.
     pub consul: Arc<dyn Consul>,
     /// Consul, for the bootstrap and the checks before it.
     pub bootstrap: Arc<dyn Setup>,
-    /// ECS.
     pub ecs: Arc<dyn Ecs>,
-    /// IAM.
     pub iam: Arc<dyn IamRoles>,
-    /// Secrets Manager.
     pub secrets: Arc<dyn Secrets>,
-    /// The function's own queue.
     pub queue: Arc<dyn Queue>,
-    /// The event bus.
     pub events: Arc<dyn EventPublisher>,
-    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
     pub entropy: Arc<dyn Entropy>,
 }
 

@@ -26,19 +26,14 @@ pub enum ControllerError {
     /// The message or a task's tags are invalid: a retry does not help.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// A call to Consul failed.
     #[error(transparent)]
     Consul(#[from] ConsulError),
-    /// A call to ECS failed.
     #[error(transparent)]
     Ecs(#[from] EcsError),
-    /// A call to IAM failed.
     #[error(transparent)]
     Iam(#[from] IamError),
-    /// A call to Secrets Manager failed.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
-    /// A call to SQS failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
     /// ECS sent an event of the task, but does not describe it yet: its answers lag behind its events.

@@ -177,7 +177,6 @@ fn parse_second_look(detail: &Value) -> Result<SecondLook, InvalidField> {
 /// A received message.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The message's ID.
     pub id: String,
     /// The receipt handle in SQS; `None` for an event without a queue.
     pub receipt: Option<String>,

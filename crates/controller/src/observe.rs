@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
-    definition::{MeshService, Tags},
+    definition::{Classification, MeshService, Tags},
     plan::{NeededTokens, Observed},
     task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
@@ -24,11 +24,10 @@ use crate::{
     edges::Consul,
     error::{ControllerError, Failures, fail_all},
     outcome::{CONCURRENCY, concurrently_in_order},
-    tasks::{Classification, Definitions, TaskReader},
+    tasks::{Definitions, TaskReader},
     tokens::Tokens,
 };
 
-/// Observes single tasks.
 pub(crate) struct Observer {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,
@@ -73,29 +72,27 @@ impl Observer {
             losses,
         };
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
+        let is_stopped = change.phase == TaskPhase::Stopped;
         match definitions.classify(&change.definition, tags, default_tenancy) {
-            Classification::Member(identity) => {
+            Ok(Classification::Member(identity)) => {
                 self.tasks.log_contradiction(&change.definition, definitions, &identity);
                 Ok(Some(task(&identity.service.tenancy.clone(), Some(identity))))
             }
             // Its entries in Consul are found by its ID.
-            Classification::TagsUnknown | Classification::DefinitionDeleted(_)
-                if change.phase == TaskPhase::Stopped =>
-            {
-                Ok(Some(task(default_tenancy, None)))
-            }
-            Classification::TagsUnknown if self.tasks.scope.bounds.may_lag(change.time, self.tasks.clock.now()) => {
+            Ok(Classification::TagsUnknown) if is_stopped => Ok(Some(task(default_tenancy, None))),
+            Err(error) if is_stopped && error.is_unknown_definition() => Ok(Some(task(default_tenancy, None))),
+            Ok(Classification::TagsUnknown) if self.tasks.scope.bounds.may_lag(change.time, self.tasks.clock.now()) => {
                 Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
             }
-            Classification::Outside | Classification::TagsUnknown => Ok(None),
-            Classification::Invalid(reason) => {
+            Ok(Classification::Outside | Classification::TagsUnknown) => Ok(None),
+            Ok(Classification::Invalid(reason)) => {
                 self.tasks.ecs.forget(&change.definition);
                 if change.phase == TaskPhase::Active {
                     return Err(Arc::new(reason.into()));
                 }
                 Ok(Some(task(default_tenancy, None)))
             }
-            Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => Err(error),
+            Err(error) => Err(error),
         }
     }
 

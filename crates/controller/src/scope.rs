@@ -24,17 +24,14 @@ use crate::bootstrap::{BootstrapExtent, BootstrapScope};
 /// The clusters that the controller manages, and the settings for them.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// The clusters.
     pub clusters: ClusterSelection,
     /// Whether anything outside of the stack is changed.
     pub mode: Mode,
     /// How tasks get their tokens.
     pub token_mode: TokenMode,
-    /// How secrets are named.
     pub names: SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
-    /// The time bounds.
     pub bounds: Bounds,
     /// How long a pre-provisioned token waits for the first task of its service.
     pub unused_for: Duration,
@@ -44,7 +41,6 @@ pub struct Scope {
     pub default_tenancy: Tenancy,
     /// The same for clusters with their own partitions. Of several partitions of a cluster, it is the first one.
     pub cluster_partitions: Vec<(ClusterPattern, Tenancy)>,
-    /// The settings of the bootstrap.
     pub bootstrap: BootstrapScope,
     /// The hosts of Consul, in lower case; none if they are ECS tasks.
     pub consul_hosts: BTreeSet<String>,

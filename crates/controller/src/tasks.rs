@@ -9,9 +9,8 @@ use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Losses, MeshIdentity, Tags, TaskDefinition},
+    definition::{Classification, Losses, MeshIdentity, Tags, TaskDefinition},
     idleness::{ServiceTask, TaskListing},
-    names::InvalidField,
     secret_reference::SecretReference,
     settings::TokenMode,
     task::{DescribedTask, TaskChange, TaskPhase},
@@ -38,7 +37,6 @@ pub(crate) struct ClusterTasks {
     pub(crate) tasks: Vec<DescribedTask>,
 }
 
-/// Reads tasks, their definitions and their clusters.
 #[derive(Clone)]
 pub(crate) struct TaskReader {
     pub(crate) scope: Arc<Scope>,
@@ -201,16 +199,15 @@ impl TaskReader {
         definitions: &Definitions,
     ) -> Result<ServiceTask, Arc<ControllerError>> {
         let tenancy = self.scope.tenancy_of(cluster);
-        let identities = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+        let identities = match definitions.possible_identities(&task.definition, &task.tags, tenancy) {
             // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
-            Classification::DefinitionDeleted(_) if !task.phase.is_living() => Vec::new(),
-            Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => return Err(error),
-            _ => definitions.possible_identities(&task.definition, &task.tags, tenancy),
+            Err(error) if error.is_unknown_definition() && !task.phase.is_living() => Vec::new(),
+            identities => identities?,
         };
         Ok(ServiceTask {
             arn: task.arn.clone(),
             phase: task.phase,
-            stopped_at: task.stopped_at,
+            stopped_at: task.end.stopped_at,
             required: identities.iter().flat_map(|identity| self.scope.tokens().required(identity)).collect(),
             services: identities.into_iter().map(|identity| identity.service).collect(),
             secrets: definitions.secrets(&task.definition),
@@ -248,22 +245,6 @@ impl TaskReader {
 /// A task definition, or why it could not be read.
 type ReadDefinition = Result<Arc<TaskDefinition>, Arc<ControllerError>>;
 
-/// The classification of a task.
-pub(crate) enum Classification {
-    /// It is in the mesh.
-    Member(MeshIdentity),
-    /// It is not in the mesh.
-    Outside,
-    /// Its own tags decide, but ECS does not describe the task.
-    TagsUnknown,
-    /// It is in the mesh, but its tags or its configuration are invalid.
-    Invalid(InvalidField),
-    /// ECS has deleted its definition.
-    DefinitionDeleted(Arc<ControllerError>),
-    /// Its definition could not be read.
-    DefinitionUnread(Arc<ControllerError>),
-}
-
 /// The definitions of some tasks.
 pub(crate) struct Definitions {
     scope: Arc<Scope>,
@@ -282,27 +263,21 @@ impl Definitions {
 
     /// The classification of a task of the definition with `tags`; `None`: ECS does not describe the task. Without
     /// Enterprise tags its tenancy is `default_tenancy`.
+    ///
+    /// # Errors
+    /// The definition could not be read, or ECS has deleted it.
     pub(crate) fn classify(
         &self,
         arn: &TaskDefinitionArn,
         tags: Option<&Tags>,
         default_tenancy: &Tenancy,
-    ) -> Classification {
+    ) -> Result<Classification, Arc<ControllerError>> {
         match self.read.get(arn) {
-            Some(Ok(_)) if tags.is_none() && self.needs_task_tags(arn, default_tenancy) => Classification::TagsUnknown,
-            Some(Ok(definition)) => {
-                let tags = tags.cloned().unwrap_or_default();
-                match definition.identify(&tags, default_tenancy, self.scope.tokens()) {
-                    Ok(Some(identity)) => Classification::Member(identity),
-                    Ok(None) => Classification::Outside,
-                    Err(reason) => Classification::Invalid(reason),
-                }
-            }
-            Some(Err(error)) if error.is_unknown_definition() => Classification::DefinitionDeleted(Arc::clone(error)),
-            Some(Err(error)) => Classification::DefinitionUnread(Arc::clone(error)),
+            Some(Ok(definition)) => Ok(definition.classify(tags, default_tenancy, self.scope.tokens())),
+            Some(Err(error)) => Err(Arc::clone(error)),
             None => {
                 let (subject, reason) = (format!("task definition {arn}"), "it was not read".to_owned());
-                Classification::DefinitionUnread(Arc::new(EcsError::Failed { subject, reason }.into()))
+                Err(Arc::new(EcsError::Failed { subject, reason }.into()))
             }
         }
     }
@@ -319,13 +294,14 @@ impl Definitions {
         arn: &TaskDefinitionArn,
         tags: &Tags,
         default_tenancy: &Tenancy,
-    ) -> Vec<MeshIdentity> {
-        let identities = [tags, &Tags::default()].map(|tags| self.classify(arn, Some(tags), default_tenancy));
-        let members = identities.into_iter().filter_map(|identity| match identity {
-            Classification::Member(identity) => Some(identity),
-            _ => None,
-        });
-        members.collect()
+    ) -> Result<Vec<MeshIdentity>, Arc<ControllerError>> {
+        let mut identities = Vec::new();
+        for tags in [tags, &Tags::default()] {
+            if let Classification::Member(identity) = self.classify(arn, Some(tags), default_tenancy)? {
+                identities.push(identity);
+            }
+        }
+        Ok(identities)
     }
 
     /// The secrets that the containers of the definition's tasks read.

@@ -53,13 +53,11 @@ impl UnusedSecretsReport {
     }
 }
 
-/// Finds and deletes unused secrets.
 pub(crate) struct UnusedSecrets {
     pub(crate) tasks: TaskReader,
     pub(crate) secrets: Arc<dyn Secrets>,
 }
 
-/// An empty secret.
 struct EmptySecret {
     name: String,
     version: String,

@@ -1,27 +1,27 @@
 //! Examples for the tests: what is read of a service with two tasks, both of which are healthy.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use aws::ecs::{DefinitionState, ServiceState, TaskHistory, TaskState};
+use aws::ecs::ServiceState;
 use jiff::{SignedDuration, Timestamp};
 use mesh::{
     admission::TokenFacts,
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
+    cluster_selection::ClusterSelection,
     consul_ecs::{Programs, Registrar, RegistrarContainer},
-    definition::{MeshService, Tags, TaskDefinition},
+    definition::{ContainerDefinition, MeshIdentity, MeshService, Tags, TaskDefinition},
     mark::LoginMark,
     repair::NodeReading,
-    task::{ContainerHealth, DescribedTask, Placement, TaskContainer, TaskPhase},
+    secret_name::SecretNames,
+    secret_reference::SecretReference,
+    task::{ContainerHealth, DescribedTask, MemberTask, Placement, TaskContainer, TaskEnd, TaskPhase},
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
 use uuid::Uuid;
 
-use crate::{CatalogReading, Member, MemberService, ObservedCluster, Outside, TokenSource, Tokens};
+use crate::{CatalogReading, MemberService, ObservedCluster, TokenSource, Tokens};
 
 const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
@@ -47,7 +47,7 @@ pub(crate) fn web() -> MeshService {
     MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() }
 }
 
-pub(crate) fn definition() -> Arc<DefinitionState> {
+pub(crate) fn definition() -> Arc<TaskDefinition> {
     let registrar = RegistrarContainer {
         name: INIT.to_owned(),
         registrar: Registrar::MeshInit,
@@ -55,22 +55,39 @@ pub(crate) fn definition() -> Arc<DefinitionState> {
         region: None,
         reads_more: false,
     };
-    let images = [(INIT, "hashicorp/consul-ecs:0.9.0"), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
-    Arc::new(DefinitionState {
-        definition: Arc::new(TaskDefinition {
-            task_role: None,
-            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
-            tags: Tags::default(),
-            config_json: Some(CONFIG.to_owned()),
-            containers: Vec::new(),
-            secrets: Vec::new(),
-            programs: Programs { registrar: Some(registrar), ..Programs::default() },
-        }),
-        images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),
+    let images = [
+        ("app", "example/app:1"),
+        (INIT, "hashicorp/consul-ecs:0.9.0"),
+        ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2"),
+    ];
+    let container = |(name, image): (&str, &str)| ContainerDefinition {
+        name: name.to_owned(),
+        image: Some(image.to_owned()),
+        log: None,
+    };
+    Arc::new(TaskDefinition {
+        task_role: None,
+        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
+        tags: Tags::default(),
+        config_json: Some(CONFIG.to_owned()),
+        containers: images.map(container).into(),
+        secrets: Vec::new(),
+        programs: Programs { registrar: Some(registrar), ..Programs::default() },
         is_in_app_mesh: false,
         registered_at: None,
-        logs: BTreeMap::new(),
     })
+}
+
+/// The revision of a task, to be changed.
+pub(crate) fn revision(member: &mut MemberTask) -> &mut TaskDefinition {
+    Arc::make_mut(&mut member.definition)
+}
+
+/// The task reads its token from the secret `consul-ecs-web`.
+pub(crate) fn read_token(member: &mut MemberTask) {
+    let secret = SecretReference::parse("consul-ecs-web").unwrap();
+    revision(member).secrets.push(secret.clone());
+    member.identity.secrets.push(secret);
 }
 
 pub(crate) fn container(name: &str, health: ContainerHealth) -> TaskContainer {
@@ -78,39 +95,32 @@ pub(crate) fn container(name: &str, health: ContainerHealth) -> TaskContainer {
 }
 
 /// A task that has run for an hour, and is healthy.
-pub(crate) fn task(number: u8) -> Member {
+pub(crate) fn task(number: u8) -> MemberTask {
     let task = DescribedTask {
-        is_counted: true,
         arn: TaskArn::in_cluster(&cluster(), &id(number)),
-        definition: definition().definition.arn.clone(),
+        definition: definition().arn.clone(),
         phase: TaskPhase::Active,
+        last_status: "RUNNING".to_owned(),
         tags: Tags::default(),
-        stopped_at: None,
         containers: vec![
             TaskContainer { is_stopped: true, exit_code: Some(0), ..container(INIT, ContainerHealth::Unknown) },
             container("app", ContainerHealth::Healthy),
             container("consul-dataplane", ContainerHealth::Healthy),
         ],
         placement: Placement {
-            is_running: true,
             address: Some("10.0.0.7".parse().unwrap()),
             service: Some("web".to_owned()),
-            created_at: Some(minutes_ago(60)),
-            started_at: Some(minutes_ago(59)),
             ..Placement::default()
         },
+        pull_started_at: None,
+        stopping_at: None,
+        end: TaskEnd { created_at: Some(minutes_ago(60)), started_at: Some(minutes_ago(59)), ..TaskEnd::default() },
     };
-    Member {
-        state: TaskState {
-            task,
-            last_status: "RUNNING".to_owned(),
-            failure: None,
-            runs_on: None,
-            history: TaskHistory::default(),
-        },
-        service: web(),
+    MemberTask {
+        cluster: cluster(),
+        task,
         definition: definition(),
-        token: TokenSource::AuthMethod { method: None },
+        identity: MeshIdentity { service: web(), gateway: None, secrets: Vec::new() },
         is_enterprise: false,
     }
 }
@@ -170,7 +180,7 @@ pub(crate) fn healthy() -> ObservedCluster {
     }
     let state = ServiceState {
         name: "web".to_owned(),
-        definition: Some(definition().definition.arn.clone()),
+        definition: Some(definition().arn.clone()),
         desired: 2,
         deployed_at: Some(minutes_ago(61)),
         trouble: None,
@@ -180,13 +190,17 @@ pub(crate) fn healthy() -> ObservedCluster {
     };
     let token = TokenSource::AuthMethod { method: None };
     ObservedCluster {
-        arn: cluster(),
-        services: vec![MemberService { state, service: web(), definition: Some(definition()), token }],
+        services: vec![MemberService { state, service: web(), token }],
         tasks: vec![task(1), task(2)],
-        others: BTreeSet::new(),
-        unsorted: BTreeSet::new(),
-        outside: Outside::default(),
-        controllers: Vec::new(),
         catalog: Some(catalog),
+        ..empty_cluster([definition()])
     }
+}
+
+/// A cluster of which these definitions could be read.
+pub(crate) fn empty_cluster(definitions: impl IntoIterator<Item = Arc<TaskDefinition>>) -> ObservedCluster {
+    let home = ClusterSelection::parse(cluster().as_str(), None).unwrap();
+    let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &home);
+    let definitions = definitions.into_iter().map(|definition| (definition.arn.clone(), definition));
+    ObservedCluster::new(cluster(), names, definitions.collect())
 }

@@ -32,10 +32,7 @@ pub use self::{
     doctor::summarize_message,
     history::{History, Wanted},
     inventory::{Generation, Images, InventoryReport, InventoryRow, Versions, inventory, rows_of_files},
-    observed::{
-        CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
-        OutsideTask, RunsAs,
-    },
+    observed::{CatalogReading, MemberService, Observed, ObservedCluster, OtherController, Outside, RunsAs},
     reader::{Reader, Scope, of_consul as consul_problem, select_clusters},
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     tokens::{TokenSource, Tokens},

@@ -6,18 +6,20 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::{DefinitionState, ServiceState, TaskState};
+use aws::ecs::ServiceState;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
-    definition::{MeshIdentity, MeshService, Tags},
+    definition::{Classification, MeshService, Tags, TaskDefinition},
+    names::InvalidField,
     repair::NodeReading,
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
-    task::TaskPhase,
+    task::{DescribedTask, MemberTask, TaskPhase},
+    tenancy::Tenancy,
 };
 
-use crate::{reader::Scope, tokens::TokenSource};
+use crate::tokens::TokenSource;
 
 /// Some clusters, as they were read.
 #[derive(Debug, Clone, Default)]
@@ -28,15 +30,17 @@ pub struct Observed {
     pub problems: Vec<String>,
 }
 
-/// A cluster.
 #[derive(Debug, Clone)]
 pub struct ObservedCluster {
-    /// The cluster.
     pub arn: ClusterArn,
+    /// How the secrets of its tokens are named.
+    pub names: SecretNames,
+    /// The definitions that could be read.
+    pub definitions: BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>,
     /// The ECS services of the mesh.
     pub services: Vec<MemberService>,
     /// The tasks of the mesh, those included that have stopped within about an hour.
-    pub tasks: Vec<Member>,
+    pub tasks: Vec<MemberTask>,
     /// The other tasks: outside the mesh, or of a definition that could not be read.
     pub others: BTreeSet<TaskId>,
     /// The services and tasks that are not in the mesh.
@@ -52,28 +56,8 @@ pub struct ObservedCluster {
 /// The services and tasks of a cluster that are not in the mesh.
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
-    /// The services.
-    pub services: Vec<OutsideService>,
-    /// The tasks.
-    pub tasks: Vec<OutsideTask>,
-}
-
-/// An ECS service whose tasks are not in the mesh.
-#[derive(Debug, Clone)]
-pub struct OutsideService {
-    /// What it wants.
-    pub state: ServiceState,
-    /// The revision of its tasks; `None` if it could not be read.
-    pub definition: Option<Arc<DefinitionState>>,
-}
-
-/// A task that is not in the mesh.
-#[derive(Debug, Clone)]
-pub struct OutsideTask {
-    /// The task.
-    pub state: TaskState,
-    /// Its revision; `None` if it could not be read.
-    pub definition: Option<Arc<DefinitionState>>,
+    pub services: Vec<ServiceState>,
+    pub tasks: Vec<DescribedTask>,
 }
 
 /// A controller of consul-ecs, that runs as an ECS service or as a task.
@@ -81,7 +65,6 @@ pub struct OutsideTask {
 pub struct OtherController {
     /// Its ECS service, or its task.
     pub runs_as: RunsAs,
-    /// Its image.
     pub image: String,
 }
 
@@ -101,25 +84,8 @@ pub struct MemberService {
     pub state: ServiceState,
     /// Its service in Consul.
     pub service: MeshService,
-    /// The revision of its tasks; `None` with an external deployment controller.
-    pub definition: Option<Arc<DefinitionState>>,
     /// How its tasks get their tokens.
     pub token: TokenSource,
-}
-
-/// A task of the mesh.
-#[derive(Debug, Clone)]
-pub struct Member {
-    /// The task.
-    pub state: TaskState,
-    /// Its service in Consul.
-    pub service: MeshService,
-    /// Its revision.
-    pub definition: Arc<DefinitionState>,
-    /// How it gets its token.
-    pub token: TokenSource,
-    /// Whether Consul is Enterprise.
-    pub is_enterprise: bool,
 }
 
 /// What Consul has registered for the tasks of a cluster.
@@ -129,7 +95,6 @@ pub struct CatalogReading {
     pub nodes: Vec<NodeReading>,
     /// The instances of services, sidecar proxies and gateways.
     pub instances: Vec<ServiceInstance>,
-    /// Their checks.
     pub checks: Vec<HealthCheck>,
 }
 
@@ -149,101 +114,133 @@ impl CatalogReading {
     }
 }
 
-/// Where a task or an ECS service belongs.
-pub(crate) enum Sorted<M, O> {
-    /// It is in the mesh.
-    InMesh(M),
-    /// It is not.
-    Outside(O),
-    /// It is not known: its definition could not be read, or is not valid. The reason is among the problems.
-    Unknown(O),
-}
-
-/// Sorts tasks and ECS services into those of the mesh and others.
-pub(crate) struct Sorter<'a> {
-    pub(crate) scope: &'a Scope,
-    /// The names of secrets beside the cluster.
-    pub(crate) names: Option<&'a SecretNames>,
-    /// The definitions that could be read.
-    pub(crate) definitions: BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
-    /// Gets what is wrong with definitions.
-    pub(crate) problems: &'a mut Vec<String>,
-}
-
-/// It is not known whether something is in the mesh. The reason is among the problems.
-struct Unidentified;
-
-impl Sorter<'_> {
-    /// A task of the mesh, or one outside of it.
-    pub(crate) fn task(&mut self, state: TaskState) -> Sorted<Member, OutsideTask> {
-        let definition = self.definitions.get(&state.task.definition).cloned();
-        let Some(definition) = definition else { return Sorted::Unknown(OutsideTask { state, definition: None }) };
-        let is_enterprise = self.scope.default_tenancy.partition().is_some();
-        match self.identify(&definition, &state.task.tags) {
-            Ok(Some((identity, token))) => {
-                Sorted::InMesh(Member { state, service: identity.service, definition, token, is_enterprise })
-            }
-            Ok(None) => Sorted::Outside(OutsideTask { state, definition: Some(definition) }),
-            Err(Unidentified) => Sorted::Unknown(OutsideTask { state, definition: Some(definition) }),
+impl ObservedCluster {
+    /// A cluster of which nothing was sorted yet. `names` are the names of the secrets of its tokens.
+    pub(crate) fn new(
+        arn: ClusterArn,
+        names: SecretNames,
+        definitions: BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>,
+    ) -> Self {
+        Self {
+            arn,
+            names,
+            definitions,
+            services: Vec::new(),
+            tasks: Vec::new(),
+            others: BTreeSet::new(),
+            outside: Outside::default(),
+            controllers: Vec::new(),
+            unsorted: BTreeSet::new(),
+            catalog: None,
         }
     }
 
-    /// An ECS service is in the mesh if its tasks are, or if its definition is.
-    pub(crate) fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Sorted<MemberService, OutsideService> {
-        let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
-        let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
-        if let Some(member) = tasks.iter().find(is_its) {
-            let (service, token) = (member.service.clone(), member.token.clone());
-            return Sorted::InMesh(MemberService { state, service, definition, token });
-        }
-        match definition.as_ref().map(|definition| self.identify(definition, &Tags::default())) {
-            Some(Ok(Some((identity, token)))) => {
-                Sorted::InMesh(MemberService { state, service: identity.service, definition, token })
-            }
-            Some(Ok(None)) => Sorted::Outside(OutsideService { state, definition }),
-            Some(Err(Unidentified)) | None => Sorted::Unknown(OutsideService { state, definition }),
-        }
+    fn rules(&self) -> TokenSettings<'_> {
+        TokenSettings { mode: TokenMode::Auto, names: &self.names }
     }
 
-    fn identify(
+    pub(crate) fn token_source(&self, member: &MemberTask) -> TokenSource {
+        TokenSource::of(&member.definition, &member.identity, self.rules())
+    }
+
+    /// Sorts tasks and ECS services into those of the mesh and others. Definitions that are not valid are added to `problems`.
+    pub(crate) fn sort(
         &mut self,
-        state: &DefinitionState,
-        tags: &Tags,
-    ) -> Result<Option<(MeshIdentity, TokenSource)>, Unidentified> {
-        let rules = TokenSettings { mode: TokenMode::Auto, names: self.names.ok_or(Unidentified)? };
-        match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
-            Ok(identity) => Ok(identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules)))),
-            Err(invalid) => {
-                let problem = format!("task definition {}: {invalid}", state.definition.arn);
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
+        tasks: Vec<DescribedTask>,
+        services: Vec<ServiceState>,
+        default_tenancy: &Tenancy,
+        problems: &mut Vec<String>,
+    ) {
+        self.controllers = controllers(&tasks, &services, &self.definitions);
+        for task in tasks {
+            let definition = self.definitions.get(&task.definition).cloned();
+            match definition.as_ref().map(|it| it.classify(Some(&task.tags), default_tenancy, self.rules())) {
+                Some(Classification::Member(identity)) => self.tasks.extend(definition.map(|definition| MemberTask {
+                    cluster: self.arn.clone(),
+                    task,
+                    definition,
+                    identity,
+                    is_enterprise: default_tenancy.partition().is_some(),
+                })),
+                classification => {
+                    let id = task.arn.id().clone();
+                    if !matches!(classification, Some(Classification::Outside)) {
+                        self.unsorted.insert(id.clone());
+                    }
+                    if let Some(Classification::Invalid(invalid)) = classification {
+                        add_invalid(&task.definition, &invalid, problems);
+                    }
+                    self.others.insert(id);
+                    self.outside.tasks.push(task);
                 }
-                Err(Unidentified)
             }
         }
+        for state in services {
+            match self.service(&state, default_tenancy, problems) {
+                Some((service, token)) => self.services.push(MemberService { state, service, token }),
+                None => self.outside.services.push(state),
+            }
+        }
+    }
+
+    /// The service in Consul of an ECS service, and how its tasks get their tokens. It is in the mesh if its tasks are, or if its
+    /// definition is.
+    fn service(
+        &self,
+        state: &ServiceState,
+        default_tenancy: &Tenancy,
+        problems: &mut Vec<String>,
+    ) -> Option<(MeshService, TokenSource)> {
+        if let Some(member) = self.tasks.iter().find(|it| it.task.placement.service.as_ref() == Some(&state.name)) {
+            return Some((member.identity.service.clone(), self.token_source(member)));
+        }
+        let definition = self.definition_of(state)?;
+        match definition.classify(Some(&Tags::default()), default_tenancy, self.rules()) {
+            Classification::Member(identity) => {
+                let token = TokenSource::of(definition, &identity, self.rules());
+                Some((identity.service, token))
+            }
+            Classification::Invalid(invalid) => {
+                add_invalid(&definition.arn, &invalid, problems);
+                None
+            }
+            Classification::Outside | Classification::TagsUnknown => None,
+        }
+    }
+
+    /// The revision of the tasks of a service; `None` if it could not be read, or with an external deployment controller.
+    pub(crate) fn definition_of(&self, state: &ServiceState) -> Option<&Arc<TaskDefinition>> {
+        self.definitions.get(state.definition.as_ref()?)
+    }
+}
+
+fn add_invalid(definition: &TaskDefinitionArn, invalid: &InvalidField, problems: &mut Vec<String>) {
+    let problem = format!("task definition {definition}: {invalid}");
+    if !problems.contains(&problem) {
+        problems.push(problem);
     }
 }
 
 /// The controllers of consul-ecs that run, or that a service wants to run.
-pub(crate) fn controllers(
-    tasks: &[TaskState],
+fn controllers(
+    tasks: &[DescribedTask],
     services: &[ServiceState],
-    definitions: &BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
+    definitions: &BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>,
 ) -> Vec<OtherController> {
     let image = |definition: &TaskDefinitionArn| {
-        let state = definitions.get(definition)?;
-        state.images.get(state.definition.programs.controller.as_ref()?).cloned()
+        let definition = definitions.get(definition)?;
+        definition.image_of(definition.programs.controller.as_ref()?).map(str::to_owned)
     };
     let wanted = services.iter().filter(|service| service.desired > 0).filter_map(|service| {
         let image = image(service.definition.as_ref()?)?;
         Some(OtherController { runs_as: RunsAs::Service(service.name.clone()), image })
     });
-    let running = tasks.iter().filter(|state| state.task.phase == TaskPhase::Active).filter_map(|state| {
-        let runs_as = match &state.task.placement.service {
+    let running = tasks.iter().filter(|task| task.phase == TaskPhase::Active).filter_map(|task| {
+        let runs_as = match &task.placement.service {
             Some(service) => RunsAs::Service(service.clone()),
-            None => RunsAs::Task(state.task.arn.id().clone()),
+            None => RunsAs::Task(task.arn.id().clone()),
         };
-        Some(OtherController { runs_as, image: image(&state.task.definition)? })
+        Some(OtherController { runs_as, image: image(&task.definition)? })
     });
     // A service may run several tasks, of several images during a deployment.
     let mut found: Vec<OtherController> = wanted.chain(running).collect();

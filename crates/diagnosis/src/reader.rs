@@ -3,10 +3,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
-use aws::ecs::{AwsEcs, Clusters as _, DefinitionState, EcsError, Tasks as _};
+use aws::ecs::{AwsEcs, Clusters as _, EcsError, TaskDefinitions as _, Tasks as _};
 use consul::{Acl as _, Catalog as _, ConsulError, HttpConsul, Logins as _, Permissions as _};
 use futures::{StreamExt, stream};
 use mesh::{
@@ -14,7 +14,7 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
-    definition::MeshService,
+    definition::{MeshService, TaskDefinition},
     mark::HolderMark,
     permissions::{Permission, Segment},
     repair::NodeReading,
@@ -24,25 +24,23 @@ use mesh::{
 };
 
 use crate::{
-    observed::{CatalogReading, Observed, ObservedCluster, Outside, Sorted, Sorter, controllers},
+    observed::{CatalogReading, Observed, ObservedCluster},
     tokens::Tokens,
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
-/// Reads clusters. It keeps task definitions, which never change, for further readings.
+/// Reads clusters.
 pub struct Reader<'a> {
     ecs: &'a AwsEcs,
     consul: &'a HttpConsul,
     scope: Scope,
-    definitions: Mutex<BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>>,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of these.
     pub fn new(ecs: &'a AwsEcs, consul: &'a HttpConsul, scope: Scope) -> Self {
-        Self { ecs, consul, scope, definitions: Mutex::default() }
+        Self { ecs, consul, scope }
     }
 
     /// Reads clusters. `progress` is called with what is read next.
@@ -184,11 +182,10 @@ impl<'a> Reader<'a> {
     ) -> Result<CatalogReading, ConsulError> {
         let (Some(catalog), Some(tenancies)) = (catalog, tenancies) else { return Ok(CatalogReading::default()) };
         let known: BTreeSet<&TaskId> = catalog.instances.iter().map(|instance| &instance.task).collect();
-        let running = read.tasks.iter().filter(|member| {
-            member.state.task.placement.is_running && !member.definition.definition.runs_client_agent()
-        });
+        let running =
+            read.tasks.iter().filter(|member| member.task.is_running() && !member.definition.runs_client_agent());
         let absent: BTreeSet<&TaskId> =
-            running.map(|member| member.state.task.arn.id()).filter(|task| !known.contains(task)).collect();
+            running.map(|member| member.task.arn.id()).filter(|task| !known.contains(task)).collect();
         if absent.is_empty() {
             return Ok(CatalogReading::default());
         }
@@ -198,10 +195,10 @@ impl<'a> Reader<'a> {
     /// Adds the instances on client agents (consul-ecs up to 0.6).
     async fn on_agents(&self, read: &ObservedCluster, catalog: &mut Option<CatalogReading>) -> Result<(), ConsulError> {
         let Some(catalog) = catalog else { return Ok(()) };
-        let on_agents = read.tasks.iter().filter(|member| member.definition.definition.runs_client_agent());
-        let services: BTreeSet<&MeshService> = on_agents.map(|member| &member.service).collect();
+        let on_agents = read.tasks.iter().filter(|member| member.definition.runs_client_agent());
+        let services: BTreeSet<&MeshService> = on_agents.map(|member| &member.identity.service).collect();
         for service in services {
-            let tasks = read.tasks.iter().map(|member| member.state.task.arn.id());
+            let tasks = read.tasks.iter().map(|member| member.task.arn.id());
             let tasks: BTreeSet<_> = tasks.collect();
             for (instance, checks) in self.consul.service_health(&service.name, &service.tenancy).await? {
                 if instance.node != read.arn.as_str() && tasks.contains(&instance.task) {
@@ -217,41 +214,17 @@ impl<'a> Reader<'a> {
     async fn cluster(&self, arn: &ClusterArn, problems: &mut Vec<String>) -> Result<ObservedCluster, EcsError> {
         let listed = self.ecs.list_tasks(arn).await?;
         let all: BTreeSet<TaskArn> = listed.running.into_iter().chain(listed.stopped).collect();
-        let all: Vec<TaskArn> = all.into_iter().collect();
-        let states = self.ecs.task_states(arn, &all).await?;
+        let tasks = self.ecs.describe_tasks(arn, &Vec::from_iter(all)).await?;
         let services = self.ecs.service_states(arn).await?;
-        let used = states.iter().map(|state| state.task.definition.clone());
-        let wanted = services.iter().filter_map(|service| service.definition.clone());
-        let definitions = self.definitions(used.chain(wanted).collect(), problems).await;
-        let names = self.names(arn);
-        let mut sorter = Sorter { scope: &self.scope, names: names.as_ref(), definitions, problems };
-        let mut read = ObservedCluster {
-            arn: arn.clone(),
-            services: Vec::new(),
-            tasks: Vec::new(),
-            others: BTreeSet::new(),
-            outside: Outside::default(),
-            controllers: controllers(&states, &services, &sorter.definitions),
-            unsorted: BTreeSet::new(),
-            catalog: None,
-        };
-        for state in states {
-            match sorter.task(state) {
-                Sorted::InMesh(member) => read.tasks.push(member),
-                Sorted::Outside(task) => read.outside.tasks.push(task),
-                Sorted::Unknown(task) => {
-                    read.unsorted.insert(task.state.task.arn.id().clone());
-                    read.outside.tasks.push(task);
-                }
-            }
-        }
-        read.others = read.outside.tasks.iter().map(|task| task.state.task.arn.id().clone()).collect();
-        for state in services {
-            match sorter.service(state, &read.tasks) {
-                Sorted::InMesh(member) => read.services.push(member),
-                Sorted::Outside(outside) | Sorted::Unknown(outside) => read.outside.services.push(outside),
-            }
-        }
+        let used = tasks.iter().map(|task| &task.definition);
+        let wanted = services.iter().filter_map(|service| service.definition.as_ref());
+        let definitions = self.definitions(used.chain(wanted).cloned().collect(), problems).await;
+        let malformed = |source| EcsError::Malformed { subject: format!("cluster {arn}"), source };
+        let home = ClusterSelection::parse(arn.as_str(), None).map_err(malformed)?;
+        let Scope { secret_prefix, default_tenancy, .. } = &self.scope;
+        let names = SecretNames::new(secret_prefix.clone(), None, default_tenancy.clone(), &home);
+        let mut read = ObservedCluster::new(arn.clone(), names, definitions);
+        read.sort(tasks, services, default_tenancy, problems);
         Ok(read)
     }
 
@@ -259,26 +232,17 @@ impl<'a> Reader<'a> {
         &self,
         wanted: BTreeSet<TaskDefinitionArn>,
         problems: &mut Vec<String>,
-    ) -> BTreeMap<TaskDefinitionArn, Arc<DefinitionState>> {
-        let mut found = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let missing = wanted.into_iter().filter(|arn| !found.contains_key(arn));
-        let missing: Vec<TaskDefinitionArn> = missing.collect();
-        let reads = missing.into_iter().map(|arn| async move { (self.ecs.definition_state(&arn).await, arn) });
+    ) -> BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>> {
+        let reads = wanted.into_iter().map(|arn| async move { (self.ecs.task_definition(&arn).await, arn) });
         let mut reads = stream::iter(reads).buffered(CONCURRENCY);
+        let mut found = BTreeMap::new();
         while let Some((answer, arn)) = reads.next().await {
             match answer {
-                Ok(state) => drop(found.insert(arn, Arc::new(state))),
+                Ok(definition) => drop(found.insert(arn, definition)),
                 Err(error) => problems.push(of_ecs(&error)),
             }
         }
-        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
         found
-    }
-
-    /// The names of secrets beside a cluster.
-    fn names(&self, cluster: &ClusterArn) -> Option<SecretNames> {
-        let home = ClusterSelection::parse(cluster.as_str(), None).ok()?;
-        Some(SecretNames::new(self.scope.secret_prefix.clone(), None, self.scope.default_tenancy.clone(), &home))
     }
 }
 
@@ -296,15 +260,12 @@ fn without_repetitions(mut problems: Vec<String>) -> Vec<String> {
 /// Why the clusters are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
-    /// ECS could not list its clusters.
     #[error(transparent)]
     Ecs(#[from] EcsError),
-    /// There is no cluster of this name.
     #[error("there is no cluster {name:?} in this account and region; there is {}", list(.known))]
     Unknown {
         /// The name.
         name: String,
-        /// The names of all clusters.
         known: Vec<String>,
     },
 }

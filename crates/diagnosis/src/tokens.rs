@@ -3,14 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use aws::ecs::DefinitionState;
 use mesh::{
     admission::{Claim, TokenFacts, TokenGap},
     broken::LoginTokens,
-    definition::MeshIdentity,
-    repair::TaskFacts,
+    definition::{MeshIdentity, TaskDefinition},
     settings::TokenSettings,
-    task::TaskPhase,
+    task::{MemberTask, TaskPhase},
     token::ListedToken,
 };
 use serde::{Deserialize, Serialize};
@@ -32,16 +30,15 @@ pub struct Tokens {
 impl Tokens {
     /// Why no login token proves that Consul has admitted a task as what it claims to be; `None` if one does, if nothing has to be
     /// proven, or if it is not known.
-    pub(crate) fn gap(&self, task: &TaskFacts<'_>, claim: &Claim<'_>) -> Option<TokenGap> {
+    pub(crate) fn gap(&self, task: &MemberTask, claim: &Claim<'_>) -> Option<TokenGap> {
         let facts = self.facts.as_ref().ok()?.as_ref()?;
         let login = task.config().ok().and_then(|config| config.login().cloned());
         let uses_this_consul = login.is_some_and(|login| login.uses(&self.consul_hosts));
         claim.proven_by_token(&self.listed, facts, uses_this_consul).err()
     }
 
-    /// The tokens, with the login tokens of the tasks of a cluster.
     pub(crate) fn of_cluster<'a>(&'a self, cluster: &'a ObservedCluster) -> ClusterTokens<'a> {
-        let tasks = cluster.tasks.iter().map(|member| &member.state.task);
+        let tasks = cluster.tasks.iter().map(|member| &member.task);
         let running = tasks.filter(|task| task.phase == TaskPhase::Active).map(|task| (&cluster.arn, task.arn.id()));
         ClusterTokens { all: self, logins: LoginTokens::new(&self.listed, running) }
     }
@@ -91,12 +88,12 @@ struct Login {
 impl TokenSource {
     /// How the tasks of a definition get their tokens. A secret that is read counts even if the task is configured to log
     /// in: consul-ecs skips the login then.
-    pub(crate) fn of(state: &DefinitionState, identity: &MeshIdentity, rules: TokenSettings<'_>) -> Self {
+    pub(crate) fn of(definition: &TaskDefinition, identity: &MeshIdentity, rules: TokenSettings<'_>) -> Self {
         let read = rules.read(identity);
         if !read.is_empty() {
             return Self::SecretsManager { secrets: read.iter().map(|holder| rules.names.of(holder)).collect() };
         }
-        let config = state.definition.config_json.as_deref().and_then(|json| serde_json::from_str::<Config>(json).ok());
+        let config = definition.config_json.as_deref().and_then(|json| serde_json::from_str::<Config>(json).ok());
         match config.map(|config| config.consul_login) {
             Some(Some(login)) if login.enabled => Self::AuthMethod { method: login.method },
             Some(_) => Self::None,

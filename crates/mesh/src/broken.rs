@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use crate::{
     arn::{ClusterArn, TaskId},
     consul_ecs::{Registrar, names::DATAPLANE},
-    repair::TaskFacts,
-    task::{ContainerHealth, TaskContainer},
+    task::{ContainerHealth, MemberTask, TaskContainer},
     time::elapsed,
     token::ListedToken,
 };
@@ -79,12 +78,12 @@ impl<'a> LoginTokens<'a> {
     }
 }
 
-impl TaskFacts<'_> {
+impl MemberTask {
     /// Why the task is broken, if it is. Consul has `tokens` of its login tokens; `None` if that is not known. Nothing is
     /// said of a task that ECS has lost contact with.
     pub fn broken(&self, tokens: Option<usize>, now: Timestamp) -> Option<Broken> {
-        let (task, definition) = (self.task, self.definition);
-        if !task.placement.is_running || task.placement.is_disconnected || definition.runs_client_agent() {
+        let (task, definition) = (&self.task, &self.definition);
+        if !task.is_running() || task.placement.is_disconnected || definition.runs_client_agent() {
             return None;
         }
         if task.losses(definition).proxy {
@@ -94,7 +93,7 @@ impl TaskFacts<'_> {
         if definition.programs.sets_token || !logs_in {
             return None;
         }
-        let have_all_logged_in = task.placement.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
+        let have_all_logged_in = task.end.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
         let is_healthy = |it: &TaskContainer| !it.is_stopped && it.health == ContainerHealth::Healthy;
         let has_logged_in = have_all_logged_in || task.container(DATAPLANE).is_some_and(is_healthy);
         // The dataplane holds one. health-sync logs in for another one; control-plane of 0.7 holds that of the dataplane.
@@ -109,7 +108,7 @@ impl TaskFacts<'_> {
 
     /// How to replace the task, with the command.
     pub fn replacement(&self) -> String {
-        let (cluster, id) = (self.cluster, self.task.arn.id());
+        let (cluster, id) = (&self.cluster, self.task.arn.id());
         let command =
             format!("aws ecs stop-task --region {} --cluster {} --task {id}", cluster.region(), cluster.name());
         match self.task.placement.service {
@@ -123,57 +122,28 @@ impl TaskFacts<'_> {
 mod tests {
     use super::*;
     use crate::{
-        arn::TaskArn,
-        consul_ecs::{Programs, RegistrarContainer},
-        definition::{Tags, TaskDefinition},
-        examples::{cluster, login_token, task_id},
-        task::{DescribedTask, Placement, TaskPhase},
+        definition::TaskDefinition,
+        examples::{self, cluster, login_token, member, running_task, task_id},
+        task::DescribedTask,
         time::later,
     };
 
     fn definition(registrar: Registrar) -> TaskDefinition {
         let config = r#"{"service":{"port":80},"proxy":{},"consulLogin":{"enabled":true}}"#;
-        let container = RegistrarContainer {
-            name: "registrar".to_owned(),
-            registrar,
-            config_json: Some(config.to_owned()),
-            region: None,
-            reads_more: false,
-        };
-        let health_sync = (registrar == Registrar::MeshInit).then(|| "health-sync".to_owned());
-        TaskDefinition {
-            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
-            tags: Tags::default(),
-            config_json: Some(config.to_owned()),
-            containers: Vec::new(),
-            secrets: Vec::new(),
-            task_role: None,
-            programs: Programs { registrar: Some(container), health_sync, ..Programs::default() },
-        }
+        let mut definition = examples::definition("registrar", registrar, config);
+        definition.programs.health_sync = (registrar == Registrar::MeshInit).then(|| "health-sync".to_owned());
+        definition
     }
 
     /// A running task whose containers started at the epoch.
     fn task() -> DescribedTask {
-        DescribedTask {
-            is_counted: true,
-            arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
-            definition: definition(Registrar::MeshInit).arn,
-            phase: TaskPhase::Active,
-            tags: Tags::default(),
-            stopped_at: None,
-            containers: Vec::new(),
-            placement: Placement {
-                is_running: true,
-                started_at: Some(Timestamp::UNIX_EPOCH),
-                service: Some("web".to_owned()),
-                ..Placement::default()
-            },
-        }
+        let mut task = running_task(Vec::new());
+        (task.end.started_at, task.placement.service) = (Some(Timestamp::UNIX_EPOCH), Some("web".to_owned()));
+        task
     }
 
     fn broken(task: &DescribedTask, definition: &TaskDefinition, tokens: Option<usize>) -> Option<Broken> {
-        let facts = TaskFacts { cluster: &cluster("prod"), task, definition, is_enterprise: false };
-        facts.broken(tokens, later(Timestamp::UNIX_EPOCH, LOGIN_TIME))
+        member(task, definition).broken(tokens, later(Timestamp::UNIX_EPOCH, LOGIN_TIME))
     }
 
     #[test]
@@ -215,15 +185,13 @@ mod tests {
     fn task_with_a_healthy_proxy_has_logged_in() {
         let definition = definition(Registrar::MeshInit);
         let mut young = task();
-        let facts = |task: &DescribedTask, tokens| {
-            let facts = TaskFacts { cluster: &cluster("prod"), task, definition: &definition, is_enterprise: false };
-            facts.broken(Some(tokens), Timestamp::UNIX_EPOCH)
-        };
-        assert_eq!(facts(&young, 0), None, "it may still log in");
+        let broken =
+            |task: &DescribedTask, tokens| member(task, &definition).broken(Some(tokens), Timestamp::UNIX_EPOCH);
+        assert_eq!(broken(&young, 0), None, "it may still log in");
         let (name, health) = (DATAPLANE.to_owned(), ContainerHealth::Healthy);
         young.containers.push(TaskContainer { name, health, is_stopped: false, exit_code: None });
-        assert_eq!(facts(&young, 0), Some(Broken::NoTokens));
-        assert_eq!(facts(&young, 1), None, "its health-sync may still log in");
+        assert_eq!(broken(&young, 0), Some(Broken::NoTokens));
+        assert_eq!(broken(&young, 1), None, "its health-sync may still log in");
     }
 
     #[test]
@@ -244,11 +212,9 @@ mod tests {
     #[test]
     fn replacement_names_the_command() {
         let (mut task, definition) = (task(), definition(Registrar::MeshInit));
-        let cluster = cluster("prod");
-        let replacement = |task: &DescribedTask| {
-            TaskFacts { cluster: &cluster, task, definition: &definition, is_enterprise: false }.replacement()
-        };
-        let command = format!("aws ecs stop-task --region {} --cluster prod --task {}", cluster.region(), task_id(1));
+        let replacement = |task: &DescribedTask| member(task, &definition).replacement();
+        let command =
+            format!("aws ecs stop-task --region {} --cluster prod --task {}", cluster("prod").region(), task_id(1));
         assert_eq!(replacement(&task), format!("replace it with: {command}"));
         task.placement.service = None;
         assert!(replacement(&task).starts_with("no ECS service replaces it") && replacement(&task).ends_with(&command));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use crate::{
     arn::TaskDefinitionArn,
     consul_ecs::{CONFIG_VARIABLE, EcsConfig, GatewayKind, MESH_TAG, Programs, SERVICE_NAME_TAG, names},
@@ -69,14 +71,33 @@ pub struct TaskDefinition {
     pub tags: Tags,
     /// The value of `CONSUL_ECS_CONFIG_JSON` of the container that has it.
     pub config_json: Option<String>,
-    /// The names of its containers.
-    pub containers: Vec<String>,
+    pub containers: Vec<ContainerDefinition>,
     /// The secrets in Secrets Manager that they read.
     pub secrets: Vec<SecretReference>,
     /// The programs of consul-ecs that they run.
     pub programs: Programs,
     /// The IAM role of the tasks.
     pub task_role: Option<String>,
+    /// Whether its proxy is configured for AWS App Mesh.
+    pub is_in_app_mesh: bool,
+    pub registered_at: Option<Timestamp>,
+}
+
+/// A container of a task definition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContainerDefinition {
+    pub name: String,
+    pub image: Option<String>,
+    /// Where it writes its log, if that is CloudWatch Logs.
+    pub log: Option<ContainerLog>,
+}
+
+/// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerLog {
+    pub group: String,
+    /// The prefix of the names of its streams; without one, their names are not known.
+    pub stream_prefix: Option<String>,
 }
 
 /// The programs of the mesh that have stopped in a task that runs, where they do not start again.
@@ -88,7 +109,30 @@ pub struct Losses {
     pub health_sync: bool,
 }
 
+/// Whether a task is in the mesh, and as what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Classification {
+    Member(MeshIdentity),
+    Outside,
+    /// Its own tags decide, but ECS does not describe the task.
+    TagsUnknown,
+    /// It is in the mesh, but its tags or its configuration are invalid.
+    Invalid(InvalidField),
+}
+
 impl TaskDefinition {
+    pub fn container(&self, name: &str) -> Option<&ContainerDefinition> {
+        self.containers.iter().find(|container| container.name == name)
+    }
+
+    pub fn image_of(&self, container: &str) -> Option<&str> {
+        self.container(container)?.image.as_deref()
+    }
+
+    pub fn images(&self) -> impl Iterator<Item = &str> {
+        self.containers.iter().filter_map(|container| container.image.as_deref())
+    }
+
     /// Whether the tags of the task decide: the definition has Consul's configuration, but no mesh tag, and reads no token
     /// of the controller.
     pub fn needs_task_tags(&self, default_tenancy: &Tenancy, settings: TokenSettings<'_>) -> bool {
@@ -98,7 +142,7 @@ impl TaskDefinition {
 
     /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
     pub fn runs_client_agent(&self) -> bool {
-        self.containers.iter().any(|name| name == names::CLIENT)
+        self.container(names::CLIENT).is_some()
     }
 
     /// What a task has lost, if these of its containers have stopped: nothing beside a client agent, which deregisters its
@@ -111,6 +155,23 @@ impl TaskDefinition {
         Losses {
             proxy: has_stopped(names::DATAPLANE),
             health_sync: self.programs.health_reporter().is_some_and(has_stopped),
+        }
+    }
+
+    /// The classification of a task of this definition with `task_tags`; `None`: ECS does not describe the task.
+    pub fn classify(
+        &self,
+        task_tags: Option<&Tags>,
+        default_tenancy: &Tenancy,
+        rules: TokenSettings<'_>,
+    ) -> Classification {
+        if task_tags.is_none() && self.needs_task_tags(default_tenancy, rules) {
+            return Classification::TagsUnknown;
+        }
+        match self.identify(task_tags.unwrap_or(&Tags::default()), default_tenancy, rules) {
+            Ok(Some(identity)) => Classification::Member(identity),
+            Ok(None) => Classification::Outside,
+            Err(invalid) => Classification::Invalid(invalid),
         }
     }
 
@@ -196,7 +257,13 @@ mod tests {
             secrets: Vec::new(),
             programs: Programs::default(),
             task_role: None,
+            is_in_app_mesh: false,
+            registered_at: None,
         }
+    }
+
+    fn client_agent() -> ContainerDefinition {
+        ContainerDefinition { name: names::CLIENT.to_owned(), ..ContainerDefinition::default() }
     }
 
     #[test]
@@ -204,7 +271,7 @@ mod tests {
         let mut definition = definition(&[], None);
         let stopped = ["consul-dataplane".to_owned()];
         assert!(definition.losses(&stopped).proxy && !definition.losses(&["app".to_owned()]).proxy);
-        definition.containers = vec!["consul-client".to_owned()];
+        definition.containers = vec![client_agent()];
         assert!(!definition.losses(&stopped).proxy);
     }
 
@@ -212,7 +279,7 @@ mod tests {
     fn client_agent_is_recognised_by_its_container() {
         let mut definition = definition(&[], None);
         assert!(!definition.runs_client_agent());
-        definition.containers = vec!["consul-client".to_owned()];
+        definition.containers = vec![client_agent()];
         assert!(definition.runs_client_agent());
     }
 

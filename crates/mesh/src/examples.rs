@@ -1,11 +1,15 @@
 //! Builders for the examples in tests.
 
+use std::sync::Arc;
+
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     cluster_selection::ClusterSelection,
-    definition::MeshService,
+    consul_ecs::{Programs, Registrar, RegistrarContainer},
+    definition::{MeshIdentity, MeshService, Tags, TaskDefinition},
     mark::LoginMark,
+    task::{DescribedTask, MemberTask, Placement, TaskContainer, TaskEnd, TaskPhase},
     tenancy::Tenancy,
     token::{Grants, ListedToken},
 };
@@ -25,6 +29,54 @@ pub(crate) fn task_id(number: u8) -> TaskId {
 
 pub(crate) fn service(name: &str) -> MeshService {
     MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
+}
+
+/// A definition whose container `name` registers its tasks.
+pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> TaskDefinition {
+    let registrar = RegistrarContainer {
+        name: name.to_owned(),
+        registrar,
+        config_json: Some(config.to_owned()),
+        region: None,
+        reads_more: false,
+    };
+    TaskDefinition {
+        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
+        tags: Tags::default(),
+        config_json: Some(config.to_owned()),
+        containers: Vec::new(),
+        secrets: Vec::new(),
+        programs: Programs { registrar: Some(registrar), ..Programs::default() },
+        task_role: None,
+        is_in_app_mesh: false,
+        registered_at: None,
+    }
+}
+
+/// A running task of the cluster `prod`.
+pub(crate) fn running_task(containers: Vec<TaskContainer>) -> DescribedTask {
+    DescribedTask {
+        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
+        definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
+        phase: TaskPhase::Active,
+        last_status: "RUNNING".to_owned(),
+        tags: Tags::default(),
+        containers,
+        placement: Placement { address: Some("10.0.0.7".parse().unwrap()), ..Placement::default() },
+        pull_started_at: None,
+        stopping_at: None,
+        end: TaskEnd::default(),
+    }
+}
+
+pub(crate) fn member(task: &DescribedTask, definition: &TaskDefinition) -> MemberTask {
+    MemberTask {
+        cluster: cluster("prod"),
+        task: task.clone(),
+        definition: Arc::new(definition.clone()),
+        identity: MeshIdentity { service: service("web"), gateway: None, secrets: Vec::new() },
+        is_enterprise: false,
+    }
 }
 
 /// The mark of a task that named its cluster by `cluster_mark`.

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::{self, Write as _},
     net::Ipv4Addr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -87,16 +88,38 @@ pub struct DescribedTask {
     pub arn: TaskArn,
     pub definition: TaskDefinitionArn,
     pub phase: TaskPhase,
-    /// Whether `DescribeClusters` counts it: `lastStatus` is `RUNNING` or `PENDING`.
-    pub is_counted: bool,
+    /// Its `lastStatus`, for example `RUNNING`.
+    pub last_status: String,
     pub tags: Tags,
-    pub stopped_at: Option<Timestamp>,
     pub containers: Vec<TaskContainer>,
     /// Where and how it runs.
     pub placement: Placement,
+    /// When the pull of its images began.
+    pub pull_started_at: Option<Timestamp>,
+    /// When ECS or a caller began to stop it.
+    pub stopping_at: Option<Timestamp>,
+    /// Its creation, its start and its end; the reasons of its containers also while it runs.
+    pub end: TaskEnd,
 }
 
+/// How long after the creation of a task its images are pulled, and it is registered.
+const TIME_TO_REGISTER: Duration = Duration::from_mins(15);
+
 impl DescribedTask {
+    pub fn is_running(&self) -> bool {
+        self.last_status == "RUNNING"
+    }
+
+    /// Whether `DescribeClusters` counts it.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.last_status.as_str(), "RUNNING" | "PENDING")
+    }
+
+    /// Whether ECS created it 15 minutes before `now` or earlier: by then it is registered.
+    pub fn has_had_time_to_register(&self, now: Timestamp) -> bool {
+        self.end.created_at.is_some_and(|at| elapsed(at, now) >= TIME_TO_REGISTER)
+    }
+
     pub fn container(&self, name: &str) -> Option<&TaskContainer> {
         self.containers.iter().find(|container| container.name == name)
     }
@@ -113,8 +136,6 @@ impl DescribedTask {
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Whether `lastStatus` is `RUNNING`.
-    pub is_running: bool,
     /// Whether ECS has lost contact with the agent of its container instance: what it reports of the task is old.
     pub is_disconnected: bool,
     /// The IPv4 address of its network interface; `None` without one (other network modes than `awsvpc`, IPv6 only).
@@ -124,25 +145,14 @@ pub struct Placement {
     pub is_on_fargate: bool,
     /// The ECS service that started it.
     pub service: Option<String>,
-    pub created_at: Option<Timestamp>,
-    /// When its containers had started.
-    pub started_at: Option<Timestamp>,
+    /// Its capacity provider, or its launch type.
+    pub runs_on: Option<String>,
     /// The IAM role of its containers, if it replaces that of the definition.
     pub role: Option<String>,
     /// Its own values of environment variables, by container and name: they replace those of the definition.
     pub overrides: BTreeMap<String, BTreeMap<String, String>>,
     /// The containers whose command or environment files it replaces.
     pub rewritten: BTreeSet<String>,
-}
-
-/// How long after the creation of a task its images are pulled, and it is registered.
-const TIME_TO_REGISTER: Duration = Duration::from_mins(15);
-
-impl Placement {
-    /// Whether ECS created the task 15 minutes before `now` or earlier: by then it is registered.
-    pub fn has_had_time_to_register(&self, now: Timestamp) -> bool {
-        self.created_at.is_some_and(|at| elapsed(at, now) >= TIME_TO_REGISTER)
-    }
 }
 
 /// A container of a task as ECS describes it now.
@@ -167,6 +177,18 @@ words! {
     }
 }
 
+/// A task of the mesh as ECS describes it now, with the revision that it runs.
+#[derive(Debug, Clone)]
+pub struct MemberTask {
+    pub cluster: ClusterArn,
+    pub task: DescribedTask,
+    pub definition: Arc<TaskDefinition>,
+    pub identity: MeshIdentity,
+    /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
+    pub is_enterprise: bool,
+}
+
+/// A task of the mesh, as a plan sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshTask {
     pub arn: TaskArn,
@@ -235,6 +257,19 @@ impl fmt::Display for ContainerEnd {
     }
 }
 
+impl TaskEnd {
+    /// Why the task has stopped, if no caller stopped it:
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html>
+    pub fn failure(&self) -> Option<String> {
+        let code =
+            self.code.as_deref().filter(|code| ["EssentialContainerExited", "TaskFailedToStart"].contains(code))?;
+        let has_failed = |end: &&ContainerEnd| end.exit_code.is_some_and(|code| code != 0) || end.reason.is_some();
+        let ends = self.containers.iter().filter(has_failed).map(ToString::to_string);
+        let reason = self.reason.as_deref().unwrap_or(code).to_owned();
+        Some([reason].into_iter().chain(ends).collect::<Vec<String>>().join("; "))
+    }
+}
+
 impl ContainerEnd {
     /// Containers in one line, which [`Self::in_line`] reads.
     pub fn line(containers: &[Self]) -> String {
@@ -294,13 +329,24 @@ mod tests {
         assert_eq!(TaskPhase::from_statuses("RUNNING", "").unwrap_err().field(), "desiredStatus");
     }
 
+    fn container(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> ContainerEnd {
+        ContainerEnd { name: name.to_owned(), exit_code, reason: reason.map(str::to_owned) }
+    }
+
+    #[test]
+    fn only_a_task_that_no_caller_stopped_has_failed() {
+        let failure = |code: &str| {
+            let containers = vec![container("app", Some(1), None), container("consul-ecs-mesh-init", Some(0), None)];
+            let (code, reason) = (Some(code.to_owned()), Some("Essential container in task exited".to_owned()));
+            TaskEnd { code, reason, containers, ..TaskEnd::default() }.failure()
+        };
+        let expected = "Essential container in task exited; app exited with 1";
+        assert_eq!(failure("EssentialContainerExited").as_deref(), Some(expected));
+        assert_eq!(failure("ServiceSchedulerInitiated"), None);
+    }
+
     #[test]
     fn line_is_read_as_it_was_written() {
-        let container = |name: &str, exit_code, reason: Option<&str>| ContainerEnd {
-            name: name.to_owned(),
-            exit_code,
-            reason: reason.map(str::to_owned),
-        };
         let containers = vec![
             container("consul-ecs-mesh-init", Some(0), None),
             container("app", Some(137), Some("OutOfMemoryError: Container killed due to memory usage")),

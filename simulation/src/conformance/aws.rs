@@ -125,7 +125,7 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
             .map(|task| {
                 let of_definition = task.definition == *definition;
                 let place = place(std::slice::from_ref(&task.arn));
-                format!("{place:?} {:?} {of_definition} {:?} {}", task.phase, task.tags, task.stopped_at.is_some())
+                format!("{place:?} {:?} {of_definition} {:?} {}", task.phase, task.tags, task.end.stopped_at.is_some())
             })
             .collect();
         lines.sort();

@@ -44,6 +44,8 @@ const HOSTILE: [&str; 16] = [
 fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, String> {
     let definition = TaskDefinition {
         task_role: None,
+        is_in_app_mesh: false,
+        registered_at: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:7".parse().unwrap(),
         tags: tags.iter().copied().chain([(MESH_TAG, "true")]).collect(),
         config_json: config,

@@ -1,7 +1,7 @@
 //! Task definitions.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Arc, MutexGuard, PoisonError},
 };
 
@@ -10,18 +10,17 @@ use aws_sdk_ecs::{
     error::SdkError,
     operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{
-        ContainerDefinition, LogDriver, ProxyConfiguration, ProxyConfigurationType, Secret,
+        ContainerDefinition as EcsContainer, LogDriver, ProxyConfiguration, ProxyConfigurationType, Secret,
         TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus,
     },
 };
-use jiff::Timestamp;
 use lru::LruCache;
 use mesh::{
     arn::TaskDefinitionArn,
     consul_ecs::{
         CONFIG_VARIABLE, Programs, REGION_VARIABLE, Registrar, RegistrarContainer, Role, configures_controller,
     },
-    definition::TaskDefinition,
+    definition::{ContainerDefinition, ContainerLog, TaskDefinition},
     release::Image,
     secret_reference::SecretReference,
 };
@@ -42,28 +41,6 @@ pub trait TaskDefinitions: Send + Sync {
 
     /// Removes a revision from the cache: its tags are invalid and may be corrected.
     fn forget(&self, arn: &TaskDefinitionArn);
-}
-
-/// A revision of a task definition, as `ecs-mesh` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DefinitionState {
-    pub definition: Arc<TaskDefinition>,
-    /// The image of each container.
-    pub images: BTreeMap<String, String>,
-    /// Whether its proxy is configured for AWS App Mesh.
-    pub is_in_app_mesh: bool,
-    pub registered_at: Option<Timestamp>,
-    /// Where each container writes its log, if that is CloudWatch Logs.
-    pub logs: BTreeMap<String, ContainerLog>,
-}
-
-/// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainerLog {
-    /// The log group.
-    pub group: String,
-    /// The prefix of the names of its streams; without one, their names are not known.
-    pub stream_prefix: Option<String>,
 }
 
 #[async_trait]
@@ -92,23 +69,6 @@ impl TaskDefinitions for AwsEcs {
 }
 
 impl AwsEcs {
-    /// A revision of a task definition, with what only people ask for.
-    pub async fn definition_state(&self, arn: &TaskDefinitionArn) -> Result<DefinitionState, EcsError> {
-        let answer = self.fetch_definition(arn).await?;
-        let definition = answer.task_definition();
-        let containers = definition.map(EcsTaskDefinition::container_definitions).unwrap_or_default();
-        let image =
-            |container: &ContainerDefinition| Some((container.name()?.to_owned(), container.image()?.to_owned()));
-        let proxy = definition.and_then(EcsTaskDefinition::proxy_configuration);
-        Ok(DefinitionState {
-            images: containers.iter().filter_map(image).collect(),
-            is_in_app_mesh: proxy.and_then(ProxyConfiguration::r#type) == Some(&ProxyConfigurationType::Appmesh),
-            registered_at: definition.and_then(EcsTaskDefinition::registered_at).and_then(timestamp),
-            logs: containers.iter().filter_map(read_log).collect(),
-            definition: Arc::new(read_definition(arn, &answer)),
-        })
-    }
-
     fn cache(&self) -> MutexGuard<'_, LruCache<TaskDefinitionArn, Arc<TaskDefinition>>> {
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,22 +84,26 @@ impl AwsEcs {
 }
 
 fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutput) -> TaskDefinition {
-    let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions).unwrap_or_default();
-    let mut variables = containers.iter().flat_map(ContainerDefinition::environment);
+    let definition = answer.task_definition();
+    let containers = definition.map(EcsTaskDefinition::container_definitions).unwrap_or_default();
+    let proxy = definition.and_then(EcsTaskDefinition::proxy_configuration);
+    let mut variables = containers.iter().flat_map(EcsContainer::environment);
     let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
     TaskDefinition {
         arn: arn.clone(),
         tags: tags(answer.tags()),
         config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
-        containers: containers.iter().filter_map(|container| container.name().map(str::to_owned)).collect(),
+        containers: containers.iter().filter_map(read_container).collect(),
         secrets: secrets_of(containers),
         programs: read_programs(containers),
-        task_role: answer.task_definition().and_then(EcsTaskDefinition::task_role_arn).map(str::to_owned),
+        task_role: definition.and_then(EcsTaskDefinition::task_role_arn).map(str::to_owned),
+        is_in_app_mesh: proxy.and_then(ProxyConfiguration::r#type) == Some(&ProxyConfigurationType::Appmesh),
+        registered_at: definition.and_then(EcsTaskDefinition::registered_at).and_then(timestamp),
     }
 }
 
 /// The programs of consul-ecs that the containers run.
-fn read_programs(containers: &[ContainerDefinition]) -> Programs {
+fn read_programs(containers: &[EcsContainer]) -> Programs {
     let mut programs = Programs::default();
     for container in containers {
         let name = || container.name().unwrap_or_default().to_owned();
@@ -165,7 +129,7 @@ fn read_programs(containers: &[ContainerDefinition]) -> Programs {
     programs
 }
 
-fn role_of(container: &ContainerDefinition) -> Option<Role> {
+fn role_of(container: &EcsContainer) -> Option<Role> {
     let configuration = variable(container, CONFIG_VARIABLE);
     let json = configuration.and_then(|json| serde_json::from_str::<serde_json::Value>(json).ok());
     let facts = mesh::consul_ecs::Container {
@@ -181,19 +145,19 @@ fn role_of(container: &ContainerDefinition) -> Option<Role> {
     facts.running()
 }
 
-fn variable<'c>(container: &'c ContainerDefinition, name: &str) -> Option<&'c str> {
+fn variable<'c>(container: &'c EcsContainer, name: &str) -> Option<&'c str> {
     container.environment().iter().find(|variable| variable.name() == Some(name))?.value()
 }
 
 /// Whether the container gets a Consul token from its definition, or may get one: an environment file, which is not read, may
 /// set any variable.
-fn sets_token(container: &ContainerDefinition) -> bool {
+fn sets_token(container: &EcsContainer) -> bool {
     !container.environment_files().is_empty()
         || container.environment().iter().any(|variable| variable.name() == Some(TOKEN_VARIABLE))
         || container.secrets().iter().any(|secret| secret.name() == TOKEN_VARIABLE)
 }
 
-fn read_registrar(container: &ContainerDefinition, registrar: Registrar) -> RegistrarContainer {
+fn read_registrar(container: &EcsContainer, registrar: Registrar) -> RegistrarContainer {
     let value = |name: &str| variable(container, name).map(str::to_owned);
     let is_secret = |secret: &Secret| [CONFIG_VARIABLE, REGION_VARIABLE].contains(&secret.name());
     RegistrarContainer {
@@ -205,16 +169,20 @@ fn read_registrar(container: &ContainerDefinition, registrar: Registrar) -> Regi
     }
 }
 
-fn read_log(container: &ContainerDefinition) -> Option<(String, ContainerLog)> {
+fn read_container(container: &EcsContainer) -> Option<ContainerDefinition> {
+    let (name, image) = (container.name()?.to_owned(), container.image().map(str::to_owned));
+    Some(ContainerDefinition { name, image, log: read_log(container) })
+}
+
+fn read_log(container: &EcsContainer) -> Option<ContainerLog> {
     let configuration = container.log_configuration().filter(|it| *it.log_driver() == LogDriver::Awslogs)?;
     let option = |name: &str| configuration.options()?.get(name).cloned();
-    let log = ContainerLog { group: option("awslogs-group")?, stream_prefix: option("awslogs-stream-prefix") };
-    Some((container.name()?.to_owned(), log))
+    Some(ContainerLog { group: option("awslogs-group")?, stream_prefix: option("awslogs-stream-prefix") })
 }
 
 /// The secrets in Secrets Manager that the containers read, each once.
-fn secrets_of(containers: &[ContainerDefinition]) -> Vec<SecretReference> {
-    let secrets = containers.iter().flat_map(ContainerDefinition::secrets);
+fn secrets_of(containers: &[EcsContainer]) -> Vec<SecretReference> {
+    let secrets = containers.iter().flat_map(EcsContainer::secrets);
     let secrets: BTreeSet<_> = secrets.filter_map(|secret| SecretReference::parse(secret.value_from())).collect();
     secrets.into_iter().collect()
 }
@@ -231,7 +199,7 @@ mod tests {
     fn last_container_that_registers_the_task_counts() {
         let container = |name: &str, image: &str| {
             let variable = KeyValuePair::builder().name(CONFIG_VARIABLE).value("{}").build();
-            let container = ContainerDefinition::builder().name(name).image(image).command("mesh-init");
+            let container = EcsContainer::builder().name(name).image(image).command("mesh-init");
             container.environment(variable).build()
         };
         let of = |image: &str| read_programs(&[container("a", "consul-ecs:0.8.1"), container("b", image)]);
@@ -245,11 +213,11 @@ mod tests {
 
     #[test]
     fn container_that_may_get_a_token_of_its_own_is_told_by_its_definition() {
-        let sets = |container: ContainerDefinition| read_programs(&[container]).sets_token;
+        let sets = |container: EcsContainer| read_programs(&[container]).sets_token;
         let variable = |name: &str| KeyValuePair::builder().name(name).value("x").build();
         let secret = |name: &str| Secret::builder().name(name).value_from("mesh-web").build().unwrap();
         let file = EnvironmentFile::builder().r#type(EnvironmentFileType::S3).value("arn:aws:s3:::b/e.env").build();
-        let container = ContainerDefinition::builder;
+        let container = EcsContainer::builder;
         assert!(sets(container().environment(variable(TOKEN_VARIABLE)).build()));
         assert!(sets(container().secrets(secret(TOKEN_VARIABLE)).build()));
         assert!(sets(container().environment_files(file.unwrap()).build()), "a file may set any variable");

@@ -29,11 +29,11 @@ use mesh::{
 };
 
 pub use self::{
-    definitions::{ContainerLog, DefinitionState, TaskDefinitions},
+    definitions::TaskDefinitions,
     events::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
     inventory::{Inventory, RunningService},
     services::{ClusterStatus, Clusters, EcsService, EcsServices, ServiceDeployment, ServiceMessage, ServiceState},
-    tasks::{TaskHistory, TaskList, TaskState, Tasks},
+    tasks::{TaskList, Tasks},
 };
 use crate::sdk::describe;
 

@@ -10,10 +10,9 @@ use aws_sdk_ecs::{
     operation::list_tasks::{ListTasksError, builders::ListTasksFluentBuilder},
     types::{
         Attachment, Connectivity, Container, ContainerOverride, DesiredStatus, Failure, HealthStatus, KeyValuePair,
-        LaunchType, NetworkInterface, Task, TaskField, TaskOverride, TaskStopCode,
+        LaunchType, NetworkInterface, Task, TaskField, TaskOverride,
     },
 };
-use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     consul_ecs::{CONFIG_VARIABLE, REGION_VARIABLE},
@@ -49,30 +48,6 @@ pub trait Tasks: Send + Sync {
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
 }
 
-/// A task, as `ecs-mesh` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskState {
-    pub task: DescribedTask,
-    /// Its last status, as in the API of ECS.
-    pub last_status: String,
-    /// Why it has stopped, if no caller stopped it.
-    pub failure: Option<String>,
-    /// Its capacity provider, or its launch type.
-    pub runs_on: Option<String>,
-    pub history: TaskHistory,
-}
-
-/// When a task changed, where ECS says so.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TaskHistory {
-    /// When the pull of its images began.
-    pub pull_started_at: Option<Timestamp>,
-    /// When ECS or a caller began to stop it.
-    pub stopping_at: Option<Timestamp>,
-    /// Its creation, its start and its end; the reasons of its containers also while it runs.
-    pub end: TaskEnd,
-}
-
 #[async_trait]
 impl Tasks for AwsEcs {
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
@@ -83,16 +58,24 @@ impl Tasks for AwsEcs {
     }
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
-        self.describe(cluster, tasks, read_task).await
+        let subject = format!("{} tasks of cluster {cluster}", tasks.len());
+        let mut described = Vec::new();
+        for chunk in tasks.chunks(DESCRIBE_LIMIT) {
+            let call = self.client.describe_tasks().cluster(cluster.as_str()).include(TaskField::Tags);
+            let arns = chunk.iter().map(|task| task.as_str().to_owned()).collect();
+            let answer = call.set_tasks(Some(arns)).send().await;
+            let answer = answer.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
+            check_coverage(chunk, answer.tasks(), answer.failures())
+                .map_err(|reason| EcsError::Failed { subject: subject.clone(), reason })?;
+            for task in answer.tasks() {
+                described.push(read_task(task).map_err(EcsError::malformed(&subject))?);
+            }
+        }
+        Ok(described)
     }
 }
 
 impl AwsEcs {
-    /// Describes tasks of one cluster, as [`Tasks::describe_tasks`].
-    pub async fn task_states(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<TaskState>, EcsError> {
-        self.describe(cluster, tasks, read_state).await
-    }
-
     /// The private addresses of the running tasks of a family or, if none of them has one, of a service: for each task
     /// one address, IPv6 only if it has no IPv4 address. Tasks without an address are left out if another one has one.
     ///
@@ -147,29 +130,6 @@ impl AwsEcs {
         Ok((addresses, without_address))
     }
 
-    /// Describes tasks of one cluster, and reads each answer by `read`.
-    async fn describe<T>(
-        &self,
-        cluster: &ClusterArn,
-        tasks: &[TaskArn],
-        read: fn(&Task) -> Result<T, InvalidField>,
-    ) -> Result<Vec<T>, EcsError> {
-        let subject = format!("{} tasks of cluster {cluster}", tasks.len());
-        let mut described = Vec::new();
-        for chunk in tasks.chunks(DESCRIBE_LIMIT) {
-            let call = self.client.describe_tasks().cluster(cluster.as_str()).include(TaskField::Tags);
-            let arns = chunk.iter().map(|task| task.as_str().to_owned()).collect();
-            let answer = call.set_tasks(Some(arns)).send().await;
-            let answer = answer.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-            check_coverage(chunk, answer.tasks(), answer.failures())
-                .map_err(|reason| EcsError::Failed { subject: subject.clone(), reason })?;
-            for task in answer.tasks() {
-                described.push(read(task).map_err(EcsError::malformed(&subject))?);
-            }
-        }
-        Ok(described)
-    }
-
     async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
         let subject = format!("tasks of cluster {cluster}");
         let call = self.client.list_tasks().cluster(cluster.as_str()).desired_status(status);
@@ -203,11 +163,20 @@ fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
             task.last_status().unwrap_or_default(),
             task.desired_status().unwrap_or_default(),
         )?,
-        is_counted: matches!(task.last_status(), Some("RUNNING" | "PENDING")),
+        last_status: task.last_status().unwrap_or_default().to_owned(),
         tags: tags(task.tags()),
-        stopped_at: task.stopped_at().and_then(timestamp),
         containers: task.containers().iter().filter_map(read_container).collect(),
         placement: read_placement(task),
+        pull_started_at: task.pull_started_at().and_then(timestamp),
+        stopping_at: task.stopping_at().and_then(timestamp),
+        end: TaskEnd {
+            code: task.stop_code().map(|code| code.as_str().to_owned()),
+            reason: task.stopped_reason().map(str::to_owned),
+            containers: task.containers().iter().filter_map(read_container_end).collect(),
+            created_at: task.created_at().and_then(timestamp),
+            started_at: task.started_at().and_then(timestamp),
+            stopped_at: task.stopped_at().and_then(timestamp),
+        },
     })
 }
 
@@ -228,14 +197,12 @@ fn read_placement(task: &Task) -> Placement {
         |container: &&ContainerOverride| !container.command().is_empty() || !container.environment_files().is_empty();
     let rewritten = overrides.iter().filter(is_rewritten).filter_map(|container| container.name().map(str::to_owned));
     Placement {
-        is_running: task.last_status() == Some("RUNNING"),
         is_disconnected: task.connectivity() == Some(&Connectivity::Disconnected),
         address: ipv4_of(task),
         zone: task.availability_zone().map(str::to_owned),
         is_on_fargate: task.launch_type() == Some(&LaunchType::Fargate),
         service: task.group().and_then(|group| group.strip_prefix("service:")).map(str::to_owned),
-        created_at: task.created_at().and_then(timestamp),
-        started_at: task.started_at().and_then(timestamp),
+        runs_on: task.capacity_provider_name().or(task.launch_type().map(LaunchType::as_str)).map(str::to_owned),
         role: task.overrides().and_then(TaskOverride::task_role_arn).map(str::to_owned),
         overrides: overrides.iter().filter_map(of).filter(|(_, variables)| !variables.is_empty()).collect(),
         rewritten: rewritten.collect(),
@@ -265,43 +232,9 @@ fn address_text(task: &Task) -> Option<(&'static str, &str)> {
     attached.or_else(|| Some(("privateIpv4Address", ipv4()?))).or_else(|| Some(("ipv6Address", ipv6()?)))
 }
 
-fn read_state(task: &Task) -> Result<TaskState, InvalidField> {
-    let containers: Vec<ContainerEnd> = task.containers().iter().filter_map(read_container_end).collect();
-    Ok(TaskState {
-        task: read_task(task)?,
-        last_status: task.last_status().unwrap_or_default().to_owned(),
-        failure: failure(task, &containers),
-        runs_on: task.capacity_provider_name().or(task.launch_type().map(LaunchType::as_str)).map(str::to_owned),
-        history: TaskHistory {
-            pull_started_at: task.pull_started_at().and_then(timestamp),
-            stopping_at: task.stopping_at().and_then(timestamp),
-            end: TaskEnd {
-                code: task.stop_code().map(|code| code.as_str().to_owned()),
-                reason: task.stopped_reason().map(str::to_owned),
-                containers,
-                created_at: task.created_at().and_then(timestamp),
-                started_at: task.started_at().and_then(timestamp),
-                stopped_at: task.stopped_at().and_then(timestamp),
-            },
-        },
-    })
-}
-
 fn read_container_end(container: &Container) -> Option<ContainerEnd> {
     let (exit_code, reason) = (container.exit_code().map(i64::from), container.reason().map(str::to_owned));
     Some(ContainerEnd { name: container.name()?.to_owned(), exit_code, reason })
-}
-
-/// Why a task has stopped, if no caller stopped it: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html>
-fn failure(task: &Task, containers: &[ContainerEnd]) -> Option<String> {
-    let code = task.stop_code()?;
-    if ![TaskStopCode::EssentialContainerExited, TaskStopCode::TaskFailedToStart].contains(code) {
-        return None;
-    }
-    let has_failed = |end: &&ContainerEnd| end.exit_code.is_some_and(|code| code != 0) || end.reason.is_some();
-    let ends = containers.iter().filter(has_failed).map(ToString::to_string);
-    let reason = task.stopped_reason().unwrap_or(code.as_str()).to_owned();
-    Some([reason].into_iter().chain(ends).collect::<Vec<String>>().join("; "))
 }
 
 #[cfg(test)]
@@ -350,20 +283,5 @@ mod tests {
     #[test]
     fn other_failures_are_errors() {
         assert_eq!(check_coverage(&requested(&[1]), &[], &[failed(1, "ACCESS")]), Err("ACCESS".to_owned()));
-    }
-
-    #[test]
-    fn only_a_task_that_no_caller_stopped_has_failed() {
-        let failure = |code| {
-            let exited = Container::builder().name("app").exit_code(1).build();
-            let init = Container::builder().name("consul-ecs-mesh-init").exit_code(0).build();
-            let task = Task::builder().stop_code(code).stopped_reason("Essential container in task exited");
-            let task = task.containers(exited).containers(init).build();
-            let ends: Vec<ContainerEnd> = task.containers().iter().filter_map(read_container_end).collect();
-            failure(&task, &ends)
-        };
-        let expected = "Essential container in task exited; app exited with 1";
-        assert_eq!(failure(TaskStopCode::EssentialContainerExited).as_deref(), Some(expected));
-        assert_eq!(failure(TaskStopCode::ServiceSchedulerInitiated), None);
     }
 }

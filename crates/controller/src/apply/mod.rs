@@ -37,7 +37,6 @@ use crate::{
 /// The longest delay of a message in SQS. If the grace period is longer, the sweep finds the idle service.
 const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 
-/// Applies plans.
 pub(crate) struct Applier {
     scope: Arc<Scope>,
     tokens: Arc<Tokens>,

@@ -52,7 +52,6 @@ struct LastRun {
     clusters: BTreeSet<ClusterArn>,
 }
 
-/// Runs the bootstrap.
 pub(crate) struct Bootstrap {
     tasks: TaskReader,
     consul: Arc<dyn ConsulBootstrap>,
@@ -319,7 +318,6 @@ pub enum BootstrapExtent {
     None,
 }
 
-/// The settings of the bootstrap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BootstrapScope {
     /// Which objects it creates.

@@ -150,9 +150,7 @@ pub enum Upsert {
      if it is not in use, or set BOOTSTRAP=none and set Consul up manually"
 )]
 pub struct OtherType {
-    /// The auth method's name.
     pub method: String,
-    /// The existing type.
     pub found: String,
 }
 
@@ -238,30 +236,16 @@ pub enum BootstrapError {
         "{method}: this Consul has no auth methods of type aws-iam: TokenMode auth-method needs Consul 1.12 or newer; \
          upgrade Consul, or set TokenMode to auto or secrets-manager"
     )]
-    NeedsNewerConsul {
-        /// The auth method.
-        method: String,
-    },
+    NeedsNewerConsul { method: String },
     /// Consul does not support partitions.
     #[error("partition {name}: this Consul has no partitions; leave CONSUL_PARTITION empty, or use Consul Enterprise")]
-    NeedsEnterprise {
-        /// The partition's name.
-        name: String,
-    },
+    NeedsEnterprise { name: String },
     /// An object that it refers to could not be created.
     #[error("{object}: not attempted, because {missing} failed")]
-    NotAttempted {
-        /// The object.
-        object: String,
-        /// What it refers to.
-        missing: String,
-    },
+    NotAttempted { object: String, missing: String },
     /// Another writer keeps replacing it.
     #[error("{object}: another tool keeps writing it; find out which other tool sets Consul up, and try again")]
-    Overwritten {
-        /// The object.
-        object: String,
-    },
+    Overwritten { object: String },
     /// A call failed, or time ran out.
     #[error(transparent)]
     Controller(#[from] ControllerError),
@@ -282,18 +266,14 @@ impl BootstrapError {
 /// An object that could not be created or updated.
 #[derive(Debug)]
 pub struct BootstrapFailure {
-    /// The object.
     pub object: String,
-    /// The cause.
     pub error: BootstrapError,
 }
 
 /// The result of the bootstrap, by object.
 #[derive(Debug, Default)]
 pub struct BootstrapReport {
-    /// The created objects.
     pub created: Vec<String>,
-    /// The extended objects.
     pub updated: Vec<String>,
     /// The objects that needed no change.
     pub unchanged: Vec<String>,

@@ -51,9 +51,7 @@ const TIME_TO_HAND_BACK: Duration = Duration::from_secs(2);
 /// A message whose work failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// The message's ID.
     pub id: String,
-    /// The error.
     pub error: Arc<ControllerError>,
 }
 
@@ -71,7 +69,6 @@ pub struct BatchReport {
     pub failures: Vec<Failure>,
 }
 
-/// Processes batches of messages.
 pub(crate) struct TaskEvents {
     scope: Arc<Scope>,
     observer: Observer,

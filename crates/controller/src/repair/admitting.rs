@@ -19,7 +19,7 @@ use report::Blocked;
 
 use super::{
     Repairs,
-    found::{Found, RepairReport, facts},
+    found::{Found, RepairReport},
 };
 use crate::{
     clock::Deadline,
@@ -38,21 +38,14 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(found: Found, is_enterprise: bool) -> Self {
-        let facts = facts(&found.running, is_enterprise);
-        let login = facts.config().ok().and_then(|config| config.login().cloned());
-        Self { login, role: facts.role(), found }
+    fn new(found: Found) -> Self {
+        let login = found.running.config().ok().and_then(|config| config.login().cloned());
+        Self { login, role: found.running.role(), found }
     }
 
     /// The claim of the missing instances: that of the service, or of the gateway. A sidecar proxy comes with its service.
     fn claim(&self) -> Option<Claim<'_>> {
-        let first = self.found.expected.first()?;
-        Some(Claim {
-            cluster: &self.found.running.cluster,
-            task: self.found.running.task.arn.id(),
-            service: &first.name,
-            tenancy: &first.tenancy,
-        })
+        self.found.running.claim(&self.found.expected)
     }
 
     /// The auth method that it names, in the partition of its registration.
@@ -107,7 +100,7 @@ impl RoleProofs<'_> {
             datacenter: self.datacenter,
             method: candidate.method().and_then(|name| self.methods.get(&name)),
             role: candidate.role.as_ref(),
-            task_created_at: candidate.found.running.task.placement.created_at,
+            task_created_at: candidate.found.running.task.end.created_at,
             iam,
         })
     }
@@ -140,11 +133,11 @@ impl Repairs {
                 return admitted;
             }
         };
-        let (is_enterprise, own) = (self.tasks.scope.is_enterprise(), &self.tasks.scope.consul_hosts);
+        let own = &self.tasks.scope.consul_hosts;
         let logins = LoginTokens::new(&survey.observed.tokens, []);
         let tokens = self.token_facts(datacenter, &logins, deadline, report).await;
         let mut unproven = Vec::new();
-        for candidate in lacking.into_iter().map(|found| Candidate::new(found, is_enterprise)) {
+        for candidate in lacking.into_iter().map(Candidate::new) {
             match candidate.proven_by_token(&logins, &tokens, own) {
                 Ok(()) => admitted.push(candidate.found),
                 Err(gap) => unproven.push((candidate, gap)),
@@ -153,7 +146,7 @@ impl Repairs {
         if unproven.is_empty() {
             return admitted;
         }
-        let hosts = HostsOfServices::of(survey, &logins, &tokens, own, is_enterprise);
+        let hosts = HostsOfServices::of(survey, &logins, &tokens, own);
         let candidates = unproven.iter().map(|(candidate, _)| candidate);
         let proofs = self.role_proofs(candidates, hosts, &tokens.datacenter, deadline, report).await;
         for (candidate, token) in unproven {
@@ -255,19 +248,12 @@ struct HostsOfServices<'a> {
 }
 
 impl<'a> HostsOfServices<'a> {
-    fn of(
-        survey: &Survey,
-        logins: &LoginTokens<'_>,
-        tokens: &TokenFacts,
-        own: &'a BTreeSet<String>,
-        is_enterprise: bool,
-    ) -> Self {
+    fn of(survey: &Survey, logins: &LoginTokens<'_>, tokens: &TokenFacts, own: &'a BTreeSet<String>) -> Self {
         let mut proven: BTreeMap<(String, Tenancy), BTreeSet<String>> = BTreeMap::new();
         for running in &survey.running {
-            let task = facts(running, is_enterprise);
-            let (Ok(expected), Ok(config)) = (task.expected(), task.config()) else { continue };
+            let (Ok(expected), Ok(config)) = (running.expected(), running.config()) else { continue };
             let hosts = config.login().and_then(LoginConfig::comparable_hosts);
-            let (Some(claim), Some(hosts)) = (task.claim(&expected), hosts) else { continue };
+            let (Some(claim), Some(hosts)) = (running.claim(&expected), hosts) else { continue };
             if claim.proven_by_token(logins.of_task(claim.task), tokens, false).is_ok() {
                 proven.entry((claim.service.to_owned(), claim.tenancy.clone())).or_default().insert(hosts);
             }

@@ -9,7 +9,7 @@ use mesh::{
     catalog::HealthCheck,
     guard::corrections::{Corrections, HeldBack},
     repair::Catalog,
-    task::TaskPhase,
+    task::{MemberTask, TaskPhase},
     tenancy::Tenancy,
 };
 use report::{Blocked, Waiting};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Repairs, SecondLook,
-    found::{Found, RepairReport, correction, facts},
+    found::{Found, RepairReport, correction},
 };
 use crate::{
     announcement::{Healing, HealingKind, containers_of},
@@ -25,7 +25,7 @@ use crate::{
     error::ControllerError,
     outcome::concurrently,
     scope::Scope,
-    survey::{Problem, RunningTask, Survey},
+    survey::{Problem, Survey},
 };
 
 /// The checks at the first look: those that may be corrected, each with its `ModifyIndex`.
@@ -66,7 +66,7 @@ impl Repairs {
             let read = self.checks_of(&without_reporter, deadline, report).await;
             let catalog = Catalog::new(&[], &[], &read);
             let running = without_reporter.into_iter().map(|found| found.running.clone());
-            let wrong = running.filter_map(|running| Wrong::of(running, scope.is_enterprise(), &catalog, |_| true));
+            let wrong = running.filter_map(|running| Wrong::of(running, &catalog, |_| true));
             let known = (&read[..], &survey.observed.checks[..]);
             self.correct(wrong.collect(), known, &mut corrections, deadline, report).await;
         }
@@ -94,17 +94,17 @@ impl Repairs {
             return;
         }
         sleep_until(due).await;
-        let running: Vec<RunningTask> = tasks.iter().map(|found| found.running.clone()).collect();
+        let running: Vec<MemberTask> = tasks.iter().map(|found| found.running.clone()).collect();
         let mut now = self.describe(&running, deadline, report).await;
         let active = running.into_iter().filter_map(|running| {
             let task = now.tasks.remove(&running.task.arn).filter(|task| task.phase == TaskPhase::Active)?;
-            Some(RunningTask { task, ..running })
+            Some(MemberTask { task, ..running })
         });
         // Read last: a write of the health-sync is then overlooked only if it comes between this read and our write.
         let read = self.checks_of(&tasks, deadline, report).await;
         let catalog = Catalog::new(&[], &[], &read);
         let is_unchanged = |check: &HealthCheck| first.is_unchanged(check);
-        let wrong = active.filter_map(|running| Wrong::of(running, scope.is_enterprise(), &catalog, is_unchanged));
+        let wrong = active.filter_map(|running| Wrong::of(running, &catalog, is_unchanged));
         let known = (&read[..], &survey.observed.checks[..]);
         self.correct(wrong.collect(), known, &mut corrections, deadline, report).await;
     }
@@ -160,10 +160,9 @@ const SECOND_LOOK: &str = "a second look of the same sweep";
 
 /// A task with checks that contradict ECS, as they should be.
 pub(super) struct Wrong {
-    running: RunningTask,
+    running: MemberTask,
     service: String,
     checks: Vec<HealthCheck>,
-    /// The statuses in Consul.
     in_consul: String,
 }
 
@@ -171,15 +170,13 @@ impl Wrong {
     /// The checks of a task that contradict ECS; `None` if there are none. Only checks that `may_correct`, given as they
     /// should be with the `ModifyIndex` of what was read.
     pub(super) fn of(
-        running: RunningTask,
-        is_enterprise: bool,
+        running: MemberTask,
         catalog: &Catalog<'_>,
         may_correct: impl Fn(&HealthCheck) -> bool,
     ) -> Option<Self> {
-        let facts = facts(&running, is_enterprise);
-        let expected = facts.expected().ok()?;
+        let expected = running.expected().ok()?;
         let service = expected.first()?.name.clone();
-        let mut checks = facts.statuses(&expected, catalog).wrong;
+        let mut checks = running.statuses(&expected, catalog).wrong;
         checks.retain(may_correct);
         let seen = checks.iter().filter_map(|check| catalog.check(check));
         let in_consul: Vec<String> = seen.map(|now| format!("{} {}", now.id, now.status.as_str())).collect();
@@ -214,7 +211,7 @@ impl RepairReport {
     /// Takes those corrections out of `tasks` that the guard holds back, and reports them.
     fn hold_back<'a>(
         &mut self,
-        tasks: Vec<(&RunningTask, &mut Vec<HealthCheck>)>,
+        tasks: Vec<(&MemberTask, &mut Vec<HealthCheck>)>,
         now: impl Iterator<Item = &'a HealthCheck>,
         corrections: &mut Corrections,
     ) {

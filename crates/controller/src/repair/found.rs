@@ -10,20 +10,21 @@ use mesh::{
     catalog::{DrainReason, HealthCheck},
     consul_ecs::Registration,
     plan::Observed,
-    repair::{Catalog, Difference, NotRepaired, Statuses, TaskFacts},
+    repair::{Catalog, Difference, NotRepaired, Statuses},
+    task::MemberTask,
 };
 use report::{CheckStatus, ClusterReport, PlannedAction, Skipped};
 
 use crate::{
     announcement::{Announcer, Healing, HealingKind, containers_of},
     scope::Scope,
-    survey::{Problem, RunningTask, Survey},
+    survey::{Problem, Survey},
 };
 
 /// A task whose entries in Consul differ from what they should be.
 #[derive(Clone)]
 pub(crate) struct Found {
-    pub(crate) running: RunningTask,
+    pub(crate) running: MemberTask,
     pub(crate) expected: Vec<Registration>,
     pub(crate) difference: Difference,
     /// Its checks with another status than in ECS, as they should be.
@@ -63,7 +64,7 @@ impl Found {
 }
 
 /// The planned correction of checks of a task.
-pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Option<PlannedAction> {
+pub(super) fn correction(running: &MemberTask, checks: &[HealthCheck]) -> Option<PlannedAction> {
     let check =
         |check: &HealthCheck| CheckStatus { check_id: check.id.clone(), status: check.status.as_str().to_owned() };
     let task_id = running.task.arn.id().to_string();
@@ -73,7 +74,7 @@ pub(super) fn correction(running: &RunningTask, checks: &[HealthCheck]) -> Optio
 
 /// Compares tasks with the catalog, at `now`. Reports those that are left as they are.
 pub(super) fn compare(
-    tasks: Vec<RunningTask>,
+    tasks: Vec<MemberTask>,
     catalog: &Catalog<'_>,
     scope: &Scope,
     now: Timestamp,
@@ -81,21 +82,20 @@ pub(super) fn compare(
 ) -> Vec<Found> {
     let mut found = Vec::new();
     for running in tasks {
-        match facts(&running, scope.is_enterprise()).expected() {
+        match running.expected() {
             Ok(expected) => {
                 let Some(difference) = catalog.difference(&expected) else {
                     report.leave(&running, &NotRepaired::NodeUnread);
                     continue;
                 };
-                let Statuses { wrong, unconfirmed } =
-                    facts(&running, scope.is_enterprise()).statuses(&expected, catalog);
+                let Statuses { wrong, unconfirmed } = running.statuses(&expected, catalog);
                 if !difference.is_empty() || !wrong.is_empty() {
                     found.push(Found { running, expected, difference, wrong, unconfirmed });
                 } else if let Some(why) = unconfirmed {
                     report.leave(&running, &why);
                 }
             }
-            Err(why) if why.is_normal(&running.task.placement, now) => {}
+            Err(why) if why.is_normal(&running.task, now) => {}
             // A task that is registered lacks nothing that is known of, unless nobody reports its health.
             Err(why)
                 if why != NotRepaired::Disconnected
@@ -105,11 +105,6 @@ pub(super) fn compare(
         }
     }
     found
-}
-
-pub(super) fn facts(running: &RunningTask, is_enterprise: bool) -> TaskFacts<'_> {
-    let RunningTask { cluster, task, definition } = running;
-    TaskFacts { cluster, task, definition, is_enterprise }
 }
 
 /// The result of the repairs of a sweep.
@@ -130,7 +125,7 @@ impl RepairReport {
     }
 
     /// Reports a task whose entries are left as they are.
-    pub(super) fn leave(&mut self, running: &RunningTask, why: &impl ToString) {
+    pub(super) fn leave(&mut self, running: &MemberTask, why: &impl ToString) {
         let what = format!("task {}", running.task.arn.id());
         self.of(&running.cluster).skipped.push(Skipped { what, why: why.to_string() });
     }
@@ -138,15 +133,14 @@ impl RepairReport {
 
 /// Reports the broken ones among the running tasks of clusters that were read completely. Each is announced, unless there is no
 /// `announcer`. A task that is proven by its role uses this Consul, so its tokens are gone if Consul lists none.
-pub(crate) fn report_broken(survey: &Survey, scope: &Scope, announcer: Option<&Announcer>, report: &mut RepairReport) {
+pub(crate) fn report_broken(survey: &Survey, announcer: Option<&Announcer>, report: &mut RepairReport) {
     let running = survey.running.iter().map(|running| (&running.cluster, running.task.arn.id()));
     let logins = LoginTokens::new(&survey.observed.tokens, running);
     for running in survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)) {
-        let facts = facts(running, scope.is_enterprise());
         let is_known = report.proven_by_role.contains(&running.task.arn);
         let tokens = logins.of_running(&running.cluster, running.task.arn.id()).or_else(|| is_known.then_some(0));
-        let Some(broken) = facts.broken(tokens, survey.began) else { continue };
-        let why = format!("{broken}; {}", facts.replacement());
+        let Some(broken) = running.broken(tokens, survey.began) else { continue };
+        let why = format!("{broken}; {}", running.replacement());
         if let Some(announcer) = announcer {
             announcer.healed(healing(running, broken, &why, &survey.observed));
         }
@@ -154,12 +148,12 @@ pub(crate) fn report_broken(survey: &Survey, scope: &Scope, announcer: Option<&A
     }
 }
 
-fn healing(running: &RunningTask, broken: Broken, why: &str, observed: &Observed) -> Healing {
+fn healing(running: &MemberTask, broken: Broken, why: &str, observed: &Observed) -> Healing {
     Healing {
         kind: HealingKind::Broken,
         cluster: running.cluster.clone(),
         task_id: running.task.arn.id().to_string(),
-        service: service_of(running, observed).unwrap_or_default(),
+        service: running.identity.service.name.to_string(),
         reason: why.to_owned(),
         in_ecs: containers_of(&running.task.containers),
         in_consul: match broken {
@@ -170,14 +164,8 @@ fn healing(running: &RunningTask, broken: Broken, why: &str, observed: &Observed
     }
 }
 
-/// The service of a task in Consul.
-fn service_of(running: &RunningTask, observed: &Observed) -> Option<String> {
-    let task = observed.tasks.iter().find(|task| task.arn == running.task.arn)?;
-    Some(task.identity.as_ref()?.service.name.to_string())
-}
-
 /// The instances of a task, and which of them are drained.
-fn instances_of(running: &RunningTask, observed: &Observed) -> String {
+fn instances_of(running: &MemberTask, observed: &Observed) -> String {
     let instances = observed.instances.iter().filter(|instance| instance.task == *running.task.arn.id());
     let seen = instances.map(|instance| {
         let drain = HealthCheck::maintenance(instance, DrainReason::ProxyStopped);

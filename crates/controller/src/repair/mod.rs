@@ -24,7 +24,7 @@ use mesh::{
     guard::corrections::Corrections,
     repair::{Catalog, NotRepaired, opts_out},
     settings::RepairMode,
-    task::{DescribedTask, TaskPhase},
+    task::{DescribedTask, MemberTask, TaskPhase},
 };
 use report::{LogAction, LogLine};
 use tokio::time::Instant;
@@ -37,7 +37,7 @@ use crate::{
     edges::Consul,
     error::ControllerError,
     outcome::concurrently,
-    survey::{Problem, RunningTask, Survey, SweepOrder},
+    survey::{Problem, Survey, SweepOrder},
     tasks::TaskReader,
 };
 
@@ -61,7 +61,6 @@ pub(crate) struct SecondLook {
     corrections: Option<Corrections>,
 }
 
-/// Repairs the entries of running tasks.
 pub(crate) struct Repairs {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,
@@ -84,7 +83,7 @@ impl Repairs {
             return (report, SecondLook::default());
         }
         let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
-        let running: Vec<RunningTask> =
+        let running: Vec<MemberTask> =
             survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned().collect();
         let first = compare(running, &catalog, scope, survey.began, &mut report);
         if first.is_empty() {
@@ -116,23 +115,18 @@ impl Repairs {
     }
 
     /// These tasks as ECS describes them now, without those that are not meant to run any more.
-    async fn still_running(
-        &self,
-        found: Vec<Found>,
-        deadline: Deadline,
-        report: &mut RepairReport,
-    ) -> Vec<RunningTask> {
-        let tasks: Vec<RunningTask> = found.into_iter().map(|found| found.running).collect();
+    async fn still_running(&self, found: Vec<Found>, deadline: Deadline, report: &mut RepairReport) -> Vec<MemberTask> {
+        let tasks: Vec<MemberTask> = found.into_iter().map(|found| found.running).collect();
         let mut now = self.describe(&tasks, deadline, report).await;
         let refreshed = tasks.into_iter().filter_map(|running| {
             let task = now.tasks.remove(&running.task.arn).filter(|task| task.phase == TaskPhase::Active)?;
-            Some(RunningTask { task, ..running })
+            Some(MemberTask { task, ..running })
         });
         refreshed.collect()
     }
 
     /// What ECS says of these tasks now.
-    async fn describe(&self, tasks: &[RunningTask], deadline: Deadline, report: &mut RepairReport) -> Described {
+    async fn describe(&self, tasks: &[MemberTask], deadline: Deadline, report: &mut RepairReport) -> Described {
         let mut clusters: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for running in tasks {
             clusters.entry(&running.cluster).or_default().push(running.task.arn.clone());
@@ -154,10 +148,10 @@ impl Repairs {
     /// those whose definition could not be read.
     async fn with_current_definitions(
         &self,
-        tasks: Vec<RunningTask>,
+        tasks: Vec<MemberTask>,
         deadline: Deadline,
         report: &mut RepairReport,
-    ) -> Vec<RunningTask> {
+    ) -> Vec<MemberTask> {
         for running in &tasks {
             self.tasks.ecs.forget(&running.definition.arn);
         }
@@ -166,7 +160,7 @@ impl Repairs {
         let mut current = Vec::new();
         for running in tasks {
             match definitions.get(&running.definition.arn).cloned() {
-                Some(definition) => current.push(RunningTask { definition, ..running }),
+                Some(definition) => current.push(MemberTask { definition, ..running }),
                 None => report.leave(&running, &NotRepaired::DefinitionUnread),
             }
         }
@@ -268,11 +262,10 @@ impl Repairs {
 
     /// Which of these tasks are not meant to run any more.
     async fn ended(&self, found: &[&Found], deadline: Deadline, report: &mut RepairReport) -> BTreeSet<TaskArn> {
-        let tasks: Vec<RunningTask> = found.iter().map(|found| found.running.clone()).collect();
+        let tasks: Vec<MemberTask> = found.iter().map(|found| found.running.clone()).collect();
         let now = self.describe(&tasks, deadline, report).await;
-        let is_active = |running: &RunningTask| {
-            now.tasks.get(&running.task.arn).is_some_and(|task| task.phase == TaskPhase::Active)
-        };
+        let is_active =
+            |running: &MemberTask| now.tasks.get(&running.task.arn).is_some_and(|task| task.phase == TaskPhase::Active);
         let ended = tasks.iter().filter(|running| !now.unread.contains(&running.cluster) && !is_active(running));
         ended.map(|running| running.task.arn.clone()).collect()
     }

@@ -9,12 +9,11 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     cluster_selection::ClusterSelection,
-    definition::TaskDefinition,
     guard,
     plan::Observed,
     repair::NodeReading,
     secret::Trigger,
-    task::DescribedTask,
+    task::{DescribedTask, MemberTask},
     tenancy::Tenancy,
     token::TokenHolder,
 };
@@ -44,7 +43,7 @@ pub(crate) struct Survey {
     /// The clusters' nodes, as far as they and their checks could be read.
     pub(crate) nodes: Vec<NodeReading>,
     /// The tasks of the mesh that are meant to run.
-    pub(crate) running: Vec<RunningTask>,
+    pub(crate) running: Vec<MemberTask>,
     /// The holders whose secret the role may not read with this token mode.
     pub(crate) out_of_reach: BTreeSet<TokenHolder>,
     /// When the stopped tasks that ECS lists have stopped.
@@ -54,14 +53,6 @@ pub(crate) struct Survey {
     /// Whether ECS lists no task of a cluster although Consul has entries of its tasks: only a second look proves that its
     /// services are idle.
     pub(crate) is_emptiness_unproven: bool,
-}
-
-/// A task of the mesh that is meant to run, as ECS describes it.
-#[derive(Clone)]
-pub(crate) struct RunningTask {
-    pub(crate) cluster: ClusterArn,
-    pub(crate) task: DescribedTask,
-    pub(crate) definition: Arc<TaskDefinition>,
 }
 
 impl Survey {
@@ -194,7 +185,6 @@ pub struct SweepOrder {
 /// What an earlier sweep left to its second look.
 #[derive(Debug, Clone)]
 pub struct Waited {
-    /// The tasks that ECS did not know then.
     pub tasks: BTreeSet<TaskArn>,
     /// Whether an operator forced that sweep: the guard's share does not hold these tasks.
     pub is_forced: bool,

@@ -13,11 +13,12 @@ use aws::ecs::{ClusterStatus, EcsError};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
+    definition::Classification,
     guard::TaskCounts,
     idleness::TaskListing,
     mark::{self, HolderMark},
     plan::Extent,
-    task::{DescribedTask, MeshTask, TaskPhase},
+    task::{DescribedTask, MemberTask, MeshTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
     token::TokenHolder,
@@ -25,18 +26,17 @@ use mesh::{
 use tracing::warn;
 
 use self::findings::{Clusters, Skipped};
-pub(crate) use self::findings::{Problem, Reading, RunningTask, Survey};
+pub(crate) use self::findings::{Problem, Reading, Survey};
 pub use self::findings::{SweepOrder, Waited};
 use crate::{
     clock::Deadline,
     edges::Consul,
     error::ControllerError,
     outcome::{concurrently, concurrently_in_order},
-    tasks::{Classification, ClusterStatuses, Definitions, TaskReader},
+    tasks::{ClusterStatuses, Definitions, TaskReader},
     tokens::Tokens,
 };
 
-/// Surveys whole clusters.
 pub(crate) struct Surveyor {
     pub(crate) tasks: TaskReader,
     pub(crate) tokens: Arc<Tokens>,
@@ -182,41 +182,43 @@ impl Surveyor {
             listed: tasks.len(),
             living: tasks.iter().filter(|task| task.phase.is_living()).count(),
         });
-        survey.stopped.extend(tasks.iter().filter_map(|task| Some((task.arn.clone(), task.stopped_at?))));
+        survey.stopped.extend(tasks.iter().filter_map(|task| Some((task.arn.clone(), task.end.stopped_at?))));
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
             let clocks = self.tasks.scope.bounds.clocks;
             let is_older = |at: Timestamp| later(at, clocks) < survey.began;
-            let is_listed = |task: &&DescribedTask| task.is_counted && task.placement.created_at.is_some_and(is_older);
+            let is_listed = |task: &&DescribedTask| task.is_counted() && task.end.created_at.is_some_and(is_older);
             let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
             survey.observed.counts.insert(cluster.clone(), counts);
         }
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
-                Classification::Member(identity) => {
+                Ok(Classification::Member(identity)) => {
                     self.tasks.log_contradiction(&task.definition, definitions, &identity);
                     Some(identity)
                 }
-                Classification::Invalid(reason) => {
+                Ok(Classification::Invalid(reason)) => {
                     self.tasks.ecs.forget(&task.definition);
                     let what = format!("task {} of {}", task.arn.id(), task.definition);
                     survey.skipped.push(Skipped { cluster: cluster.clone(), what, why: reason.to_string() });
                     None
                 }
-                Classification::DefinitionUnread(error) if task.phase.is_living() => {
+                Err(error) if task.phase.is_living() && !error.is_unknown_definition() => {
                     survey.problems.push(Problem::new(Some(cluster), error));
                     None
                 }
-                Classification::Outside
-                | Classification::TagsUnknown
-                | Classification::DefinitionDeleted(_)
-                | Classification::DefinitionUnread(_) => None,
+                Ok(Classification::Outside | Classification::TagsUnknown) | Err(_) => None,
             };
-            if let (true, TaskPhase::Active, Some(definition)) =
-                (identity.is_some(), task.phase, definitions.get(&task.definition))
+            if let (Some(identity), TaskPhase::Active, Some(definition)) =
+                (&identity, task.phase, definitions.get(&task.definition))
             {
-                let (cluster, definition) = (cluster.clone(), Arc::clone(definition));
-                survey.running.push(RunningTask { cluster, task: task.clone(), definition });
+                survey.running.push(MemberTask {
+                    cluster: cluster.clone(),
+                    task: task.clone(),
+                    definition: Arc::clone(definition),
+                    identity: identity.clone(),
+                    is_enterprise: self.tasks.scope.is_enterprise(),
+                });
             }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
                 let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();

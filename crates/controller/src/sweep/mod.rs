@@ -46,7 +46,6 @@ const MAX_ATTEMPTS: usize = 2;
 /// The most tasks that one message names, of 256 KiB. The next sweep names the others.
 const MAX_TASKS: usize = 2_000;
 
-/// Sweeps whole clusters.
 pub(crate) struct Sweep {
     pub(crate) tasks: TaskReader,
     pub(crate) surveyor: Arc<Surveyor>,
@@ -137,7 +136,7 @@ impl Sweep {
         let (mut report, look) = self.repairs.register(survey, order, deadline).await;
         self.repairs.look_again(look, survey, deadline, &mut report).await;
         let announcer = (!order.dry_run).then_some(self.announcer.as_ref());
-        report_broken(survey, &self.tasks.scope, announcer, &mut report);
+        report_broken(survey, announcer, &mut report);
         report
     }
 

@@ -48,7 +48,6 @@ pub(crate) enum TokenUsage<'a> {
 pub(super) struct Reconciliation<'a> {
     pub(super) tokens: &'a Tokens,
     pub(super) holder: &'a TokenHolder,
-    /// The name of the holder's secret.
     pub(super) name: String,
 }
 
@@ -241,7 +240,6 @@ impl Reconciliation<'_> {
         timeout(bound, Box::pin(work)).await.unwrap_or(Err(ControllerError::OutOfTime))
     }
 
-    /// The holder's secret.
     pub(super) async fn read(&self) -> Result<StoredSecret, SecretsError> {
         self.tokens.secrets.read(&self.name).await
     }

@@ -122,7 +122,6 @@ impl Tokens {
         attempt.bounded(attempt.show_orphan(token)).await
     }
 
-    /// The holder's secret.
     pub(crate) async fn read_secret(&self, holder: &TokenHolder) -> Result<StoredSecret, ControllerError> {
         Ok(self.attempt(holder)?.read().await?)
     }

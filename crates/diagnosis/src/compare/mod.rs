@@ -12,14 +12,19 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use mesh::{mark::HolderMark, names::ServiceName, task::TaskPhase, time::elapsed};
+use mesh::{
+    mark::HolderMark,
+    names::ServiceName,
+    task::{MemberTask, TaskPhase},
+    time::elapsed,
+};
 use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport};
 use serde::Serialize;
 
 use crate::{
     history::History,
-    observed::{CatalogReading, Member, Observed, ObservedCluster},
-    status::{MAINTENANCE, OnNode, TaskVerdict, facts, verdict},
+    observed::{CatalogReading, Observed, ObservedCluster},
+    status::{MAINTENANCE, OnNode, TaskVerdict, verdict},
     tokens::Tokens,
 };
 
@@ -347,14 +352,13 @@ impl EndState<'_> {
                 Some(is_registered && catalog.checks.iter().all(|check| check.id != subject))
             }
             Kind::TasksRepaired => {
-                let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
-                let is_missing = |member: &Member| !on_node.is_registered(&facts(member, cluster));
-                self.is_active_and(planned, is_missing)
+                let on_node = OnNode::new(self.catalog(planned)?);
+                self.is_active_and(planned, |member| !on_node.is_registered(member))
             }
             Kind::TasksCorrected => {
                 let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
                 let tokens = self.tokens.map(|tokens| tokens.of_cluster(cluster));
-                let is_wrong = |member: &Member| {
+                let is_wrong = |member: &MemberTask| {
                     let verdict = verdict(member, cluster, Some(&on_node), tokens.as_ref(), self.now);
                     matches!(verdict, TaskVerdict::NotPassing(_) | TaskVerdict::Broken(_))
                 };
@@ -374,14 +378,14 @@ impl EndState<'_> {
 
     /// Whether the task is meant to run, and something is so of it; `None` if its cluster or its definition could not be
     /// read.
-    fn is_active_and(&self, planned: &Planned, is_so: impl Fn(&Member) -> bool) -> Option<bool> {
-        let is_it = |member: &&Member| member.state.task.arn.id().as_str() == planned.subject;
+    fn is_active_and(&self, planned: &Planned, is_so: impl Fn(&MemberTask) -> bool) -> Option<bool> {
+        let is_it = |member: &&MemberTask| member.task.arn.id().as_str() == planned.subject;
         let cluster = self.cluster(planned)?;
         if cluster.unsorted.iter().any(|task| task.as_str() == planned.subject) {
             return None;
         }
         let task = cluster.tasks.iter().find(is_it);
-        Some(task.is_some_and(|member| member.state.task.phase == TaskPhase::Active && is_so(member)))
+        Some(task.is_some_and(|member| member.task.phase == TaskPhase::Active && is_so(member)))
     }
 }
 

@@ -6,16 +6,12 @@ use mesh::permissions::Permission;
 /// Commands for one stack, in the region and with the profile of the person who asks.
 #[derive(Debug, Clone)]
 pub struct Commands {
-    /// The name of the stack.
     pub stack: String,
-    /// The region.
     pub region: String,
-    /// The profile, if one was given.
     pub profile: Option<String>,
 }
 
 impl Commands {
-    /// A command of the AWS CLI.
     pub(super) fn aws(&self, words: &str) -> String {
         format!("aws {words}{}", self.place())
     }
@@ -40,7 +36,6 @@ impl Commands {
         ))
     }
 
-    /// The first deployment.
     pub(super) fn first_deploy(&self) -> String {
         format!("sam build && sam deploy --guided --stack-name {}{}", word(&self.stack), self.place())
     }

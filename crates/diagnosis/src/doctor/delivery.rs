@@ -110,7 +110,6 @@ const SHOWN: usize = 3;
 pub(super) struct Letters {
     /// About how many messages are in it.
     pub(super) count: usize,
-    /// Some of them.
     pub(super) some: Vec<FailedMessage>,
 }
 

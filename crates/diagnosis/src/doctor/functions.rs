@@ -28,7 +28,6 @@ const SWEEP: &str = "sweep";
 const KEEP_OPERATOR: &str =
     ". Keep operator = \"write\" if tasks run client agents: without it, the nodes of dead agents stay";
 
-/// What the checks are about.
 pub(super) struct Subject<'a> {
     pub(super) stack: &'a DeployedStack,
     pub(super) resources: &'a Resources,
@@ -286,7 +285,6 @@ fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     Check::warning(SWEEP, format!("held back: {}", answer.held_back.join("; "))).with_commands([look, force])
 }
 
-/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAnswer {
     /// The function does not start, or fails.

@@ -114,7 +114,6 @@ impl DoctorReport {
     }
 }
 
-/// What is read.
 pub struct Sources<'a> {
     pub installation: &'a AwsInstallation,
     pub queues: &'a DeadLetterQueues,
@@ -125,9 +124,7 @@ pub struct Sources<'a> {
     pub consul: Option<&'a HttpConsul>,
 }
 
-/// Makes the checks.
 pub struct Doctor<'a> {
-    /// What is read.
     pub sources: Sources<'a>,
     /// The stack, its region and profile.
     pub commands: Commands,

@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use audit::subject::{self, Image, Software, Subject};
 use audit_read::{
@@ -11,9 +14,14 @@ use audit_read::{
     definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
     document::Position,
 };
-use aws::ecs::{DefinitionState, ServiceState, TaskState};
+use aws::ecs::ServiceState;
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, definition::MeshService, task::TaskPhase};
+use mesh::{
+    arn::TaskDefinitionArn,
+    consul_ecs::names::DATAPLANE,
+    definition::MeshService,
+    task::{DescribedTask, TaskPhase},
+};
 use serde::Serialize;
 
 use crate::observed::{Observed, ObservedCluster};
@@ -24,34 +32,15 @@ pub fn inventory(observed: &Observed, consul: Option<String>, now: Timestamp) ->
     InventoryReport { read_at: now, consul, rows, problems: observed.problems.clone() }
 }
 
-/// A task or a service, with what is known of its definition and its service in Consul.
-#[derive(Clone, Copy)]
-struct Known<'a> {
-    definition: Option<&'a DefinitionState>,
-    service: Option<&'a MeshService>,
-}
-
 fn of_cluster(cluster: &ObservedCluster) -> Vec<InventoryRow> {
     let mut rows: BTreeMap<Key, InventoryRow> = BTreeMap::new();
-    for member in &cluster.services {
-        let known = Known { definition: member.definition.as_deref(), service: Some(&member.service) };
-        add_service(&mut rows, cluster, &member.state, known);
+    let in_mesh = cluster.services.iter().map(|it| (&it.state, Some(&it.service)));
+    for (state, service) in in_mesh.chain(cluster.outside.services.iter().map(|state| (state, None))) {
+        add_service(&mut rows, cluster, state, service);
     }
-    for outside in &cluster.outside.services {
-        let known = Known { definition: outside.definition.as_deref(), service: None };
-        add_service(&mut rows, cluster, &outside.state, known);
-    }
-    for member in &cluster.tasks {
-        let known = Known { definition: Some(&member.definition), service: Some(&member.service) };
-        add_task(&mut rows, cluster, &member.state, known);
-    }
-    for outside in &cluster.outside.tasks {
-        add_task(
-            &mut rows,
-            cluster,
-            &outside.state,
-            Known { definition: outside.definition.as_deref(), service: None },
-        );
+    let in_mesh = cluster.tasks.iter().map(|member| (&member.task, Some(&member.identity.service)));
+    for (task, service) in in_mesh.chain(cluster.outside.tasks.iter().map(|task| (task, None))) {
+        add_task(&mut rows, cluster, task, service);
     }
     rows.into_values().collect()
 }
@@ -61,24 +50,29 @@ fn add_service(
     rows: &mut BTreeMap<Key, InventoryRow>,
     cluster: &ObservedCluster,
     state: &ServiceState,
-    known: Known<'_>,
+    service: Option<&MeshService>,
 ) {
     // With an external deployment controller, only tasks have a revision.
     let Some(definition) = &state.definition else { return };
     let key = (Some(state.name.clone()), definition.clone());
-    let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, known.definition, known.service));
+    let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, service));
     row.desired_tasks = Some(state.desired);
     row.runs_on.extend(state.runs_on.iter().cloned());
 }
 
-fn add_task(rows: &mut BTreeMap<Key, InventoryRow>, cluster: &ObservedCluster, state: &TaskState, known: Known<'_>) {
-    if state.task.phase == TaskPhase::Stopped {
+fn add_task(
+    rows: &mut BTreeMap<Key, InventoryRow>,
+    cluster: &ObservedCluster,
+    task: &DescribedTask,
+    service: Option<&MeshService>,
+) {
+    if task.phase == TaskPhase::Stopped {
         return;
     }
-    let key = (state.task.placement.service.clone(), state.task.definition.clone());
-    let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, known.definition, known.service));
+    let key = (task.placement.service.clone(), task.definition.clone());
+    let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, service));
     row.tasks = row.tasks.map(|count| count + 1);
-    row.runs_on.extend(state.runs_on.iter().cloned());
+    row.runs_on.extend(task.placement.runs_on.iter().cloned());
 }
 
 /// What rows are told apart by: the ECS service, or the family of tasks without one, and the revision.
@@ -102,13 +96,12 @@ pub enum Generation {
 }
 
 impl Generation {
-    fn of(state: &DefinitionState) -> Self {
-        let definition = &state.definition;
+    fn of(definition: &mesh::definition::TaskDefinition) -> Self {
         if definition.runs_client_agent() {
             Self::ClientAgent
-        } else if definition.programs.registrar.is_some() || state.images.contains_key(DATAPLANE) {
+        } else if definition.programs.registrar.is_some() || definition.container(DATAPLANE).is_some() {
             Self::Dataplane
-        } else if state.is_in_app_mesh {
+        } else if definition.is_in_app_mesh {
             Self::AppMesh
         } else {
             Self::None
@@ -144,13 +137,11 @@ pub struct Images {
 }
 
 impl Images {
-    fn of(state: &DefinitionState) -> Self {
+    fn of(definition: &mesh::definition::TaskDefinition) -> Self {
         let mut versions = Versions::default();
-        versions.add(state);
-        let image = |software| {
-            let found = state.images.values().find(|image| Image::parse(image).software() == Some(software));
-            found.map(|image| tag(image))
-        };
+        versions.add(definition);
+        let image =
+            |software| definition.images().find(|image| Image::parse(image).software() == Some(software)).map(tag);
         Self {
             consul_ecs: versions.consul_ecs.into_iter().next(),
             consul_dataplane: versions.consul_dataplane.into_iter().next(),
@@ -203,9 +194,9 @@ impl InventoryRow {
 pub(super) fn empty(
     cluster: &ObservedCluster,
     (ecs_service, definition): &Key,
-    state: Option<&DefinitionState>,
     service: Option<&MeshService>,
 ) -> InventoryRow {
+    let read = cluster.definitions.get(definition).map(Arc::as_ref);
     InventoryRow {
         cluster: Some(cluster.arn.to_string()),
         file: None,
@@ -215,8 +206,8 @@ pub(super) fn empty(
         namespace: service.and_then(|service| service.tenancy.namespace()).map(ToString::to_string),
         revision: format!("{}:{}", definition.family(), definition.revision()),
         runs_on: BTreeSet::new(),
-        generation: state.map_or(Generation::Unknown, Generation::of),
-        images: state.map(Images::of).unwrap_or_default(),
+        generation: read.map_or(Generation::Unknown, Generation::of),
+        images: read.map(Images::of).unwrap_or_default(),
         desired_tasks: None,
         tasks: Some(0),
     }
@@ -341,18 +332,16 @@ pub struct Versions {
 
 impl Versions {
     /// Adds those of a definition. An image without a tag counts as [`UNTAGGED`].
-    pub(crate) fn add(&mut self, state: &DefinitionState) {
-        let programs = &state.definition.programs;
-        let registrar = programs.registrar.as_ref().map(|container| container.name.as_str());
-        let is_it = |image: &&String| Image::parse(image).software() == Some(Software::ConsulEcs);
-        let by_name = || state.images.values().find(is_it);
-        let consul_ecs = registrar.and_then(|name| state.images.get(name)).or_else(by_name);
-        self.consul_ecs.extend(consul_ecs.map(|image| tag(image)));
-        self.consul_dataplane.extend(state.images.get(DATAPLANE).map(|image| tag(image)));
+    pub(crate) fn add(&mut self, definition: &mesh::definition::TaskDefinition) {
+        let registrar = definition.programs.registrar.as_ref();
+        let is_it = |image: &&str| Image::parse(image).software() == Some(Software::ConsulEcs);
+        let by_name = || definition.images().find(is_it);
+        let consul_ecs = registrar.and_then(|it| definition.image_of(&it.name)).or_else(by_name);
+        self.consul_ecs.extend(consul_ecs.map(tag));
+        self.consul_dataplane.extend(definition.image_of(DATAPLANE).map(tag));
     }
 }
 
-/// The tag of an image.
 pub(crate) fn tag(image: &str) -> String {
     Image::parse(image).tag.unwrap_or_else(|| UNTAGGED.to_owned())
 }

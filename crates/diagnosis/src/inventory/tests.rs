@@ -2,55 +2,54 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use mesh::{
+    definition::{ContainerDefinition, TaskDefinition},
+    task::MemberTask,
+};
+
 use super::*;
 use crate::{
-    examples::{self, INIT, healthy, now, web},
-    observed::{Member, MemberService, Outside, OutsideService, OutsideTask},
+    examples::{self, INIT, empty_cluster, healthy, now, web},
+    observed::{MemberService, Outside},
     tokens::TokenSource,
 };
 
-fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<DefinitionState> {
-    let mut state = (*examples::definition()).clone();
-    let definition = Arc::make_mut(&mut state.definition);
+fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<TaskDefinition> {
+    let mut definition = (*examples::definition()).clone();
     definition.arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{revision}").parse().unwrap();
     definition.config_json = None;
-    definition.containers = images.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let container = |(name, image): &(&str, &str)| ContainerDefinition {
+        name: (*name).to_owned(),
+        image: Some((*image).to_owned()),
+        log: None,
+    };
+    definition.containers = images.iter().map(container).collect();
     definition.programs.registrar.take_if(|_| !images.iter().any(|(name, _)| *name == INIT));
-    state.images = images.iter().map(|(name, image)| ((*name).to_owned(), (*image).to_owned())).collect();
-    Arc::new(DefinitionState { is_in_app_mesh, ..state })
+    Arc::new(TaskDefinition { is_in_app_mesh, ..definition })
 }
 
-fn dataplane(revision: &str, release: &str) -> Arc<DefinitionState> {
+fn dataplane(revision: &str, release: &str) -> Arc<TaskDefinition> {
     let consul_ecs = format!("hashicorp/consul-ecs:{release}");
     let images = [(INIT, consul_ecs.as_str()), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
     definition(revision, &images, false)
 }
 
-fn task(number: u8, definition: &DefinitionState, service: Option<&str>, phase: TaskPhase) -> TaskState {
-    let mut state = examples::task(number).state;
-    state.task.definition = definition.definition.arn.clone();
-    state.task.phase = phase;
-    state.task.placement.service = service.map(str::to_owned);
-    TaskState { runs_on: Some("FARGATE_SPOT".to_owned()), ..state }
+fn member(number: u8, definition: &Arc<TaskDefinition>, service: Option<&str>, phase: TaskPhase) -> MemberTask {
+    let mut member = MemberTask { definition: Arc::clone(definition), ..examples::task(number) };
+    (member.task.definition, member.task.phase) = (definition.arn.clone(), phase);
+    member.task.placement.service = service.map(str::to_owned);
+    member.task.placement.runs_on = Some("FARGATE_SPOT".to_owned());
+    member
 }
 
-fn service(name: &str, definition: &DefinitionState, desired: usize) -> ServiceState {
+fn service(name: &str, definition: &TaskDefinition, desired: usize) -> ServiceState {
     ServiceState {
         name: name.to_owned(),
-        definition: Some(definition.definition.arn.clone()),
+        definition: Some(definition.arn.clone()),
         desired,
         runs_on: BTreeSet::from(["FARGATE".to_owned()]),
         ..healthy().services.remove(0).state
     }
-}
-
-fn member(number: u8, definition: &Arc<DefinitionState>, phase: TaskPhase) -> Member {
-    let state = task(number, definition, Some("web"), phase);
-    Member { state, definition: Arc::clone(definition), ..examples::task(number) }
-}
-
-fn cluster() -> ObservedCluster {
-    ObservedCluster { services: Vec::new(), tasks: Vec::new(), catalog: None, ..healthy() }
 }
 
 fn rows(cluster: ObservedCluster) -> Vec<InventoryRow> {
@@ -66,14 +65,10 @@ fn deployment_has_a_row_for_each_revision_with_its_tasks_and_releases() {
         (3, &new, TaskPhase::Stopping),
         (4, &old, TaskPhase::Stopped),
     ];
-    let wanted = MemberService {
-        state: service("web", &new, 2),
-        service: web(),
-        definition: Some(Arc::clone(&new)),
-        token: TokenSource::None,
-    };
-    let tasks = tasks.iter().map(|(number, definition, phase)| member(*number, definition, *phase)).collect();
-    let rows = rows(ObservedCluster { services: vec![wanted], tasks, ..cluster() });
+    let wanted = MemberService { state: service("web", &new, 2), service: web(), token: TokenSource::None };
+    let tasks = tasks.iter().map(|(number, definition, phase)| member(*number, definition, Some("web"), *phase));
+    let (services, tasks) = (vec![wanted], tasks.collect());
+    let rows = rows(ObservedCluster { services, tasks, ..empty_cluster([old.clone(), new.clone()]) });
     let said: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -96,13 +91,10 @@ fn what_is_outside_the_mesh_is_listed_with_its_generation() {
     let app_mesh = definition("pay:1", &[("envoy", "public.ecr.aws/appmesh/aws-appmesh-envoy:v1.27.2.0-prod")], true);
     let plain = definition("job:1", &[("job", "example/job:1")], false);
     let outside = Outside {
-        services: vec![OutsideService { state: service("pay", &app_mesh, 0), definition: Some(Arc::clone(&app_mesh)) }],
-        tasks: vec![OutsideTask {
-            state: task(1, &plain, None, TaskPhase::Active),
-            definition: Some(Arc::clone(&plain)),
-        }],
+        services: vec![service("pay", &app_mesh, 0)],
+        tasks: vec![member(1, &plain, None, TaskPhase::Active).task],
     };
-    let rows = rows(ObservedCluster { outside, ..cluster() });
+    let rows = rows(ObservedCluster { outside, ..empty_cluster([app_mesh, plain]) });
     let said: Vec<_> = rows.iter().map(|row| (row.ecs_service.as_deref(), row.generation, row.tasks)).collect();
     assert_eq!(said, [(None, Generation::None, Some(1)), (Some("pay"), Generation::AppMesh, Some(0))]);
     assert_eq!(rows[1].images.envoy.as_deref(), Some("v1.27.2.0-prod"));
@@ -113,11 +105,9 @@ fn client_agent_and_a_definition_that_could_not_be_read_are_told_apart() {
     let images = [("consul-client", "hashicorp/consul:1.12.2"), ("sidecar-proxy", "envoyproxy/envoy:v1.22.1")];
     let old = definition("old:1", &images, false);
     let gone = definition("gone:1", &[], false);
-    let tasks = vec![
-        OutsideTask { state: task(1, &old, None, TaskPhase::Active), definition: Some(Arc::clone(&old)) },
-        OutsideTask { state: task(2, &gone, None, TaskPhase::Active), definition: None },
-    ];
-    let rows = rows(ObservedCluster { outside: Outside { tasks, ..Outside::default() }, ..cluster() });
+    let tasks = [(1, &old), (2, &gone)].map(|(number, it)| member(number, it, None, TaskPhase::Active).task);
+    let outside = Outside { tasks: tasks.into(), ..Outside::default() };
+    let rows = rows(ObservedCluster { outside, ..empty_cluster([old]) });
     assert_eq!([rows[0].generation, rows[1].generation], [Generation::Unknown, Generation::ClientAgent]);
     let expected = (Some("1.12.2"), Some("v1.22.1"));
     assert_eq!((rows[1].images.consul.as_deref(), rows[1].images.envoy.as_deref()), expected);

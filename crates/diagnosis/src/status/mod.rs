@@ -7,16 +7,22 @@ mod tests;
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, definition::MeshService, task::TaskPhase, tenancy::TenancyName, time::elapsed};
+use mesh::{
+    arn::TaskDefinitionArn,
+    definition::MeshService,
+    task::{MemberTask, TaskPhase},
+    tenancy::TenancyName,
+    time::elapsed,
+};
 use serde::Serialize;
 
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
-    MAINTENANCE, OnNode, TIME_TO_DEREGISTER, TaskVerdict, facts, is_service_token_gone, login_tokens, remedy, verdict,
+    MAINTENANCE, OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, remedy, verdict,
 };
 use crate::{
     inventory::Versions,
-    observed::{Member, MemberService, Observed, ObservedCluster},
+    observed::{MemberService, Observed, ObservedCluster},
     tokens::{ClusterTokens, TokenSource, Tokens},
 };
 
@@ -33,7 +39,7 @@ fn of_cluster(cluster: &ObservedCluster, tokens: Option<&Tokens>, now: Timestamp
     let on_node = cluster.catalog.as_ref().map(OnNode::new);
     let leftovers = on_node.as_ref().map(|on_node| on_node.leftovers(cluster, now)).unwrap_or_default();
     let of_services = cluster.services.iter().map(|service| service.service.clone());
-    let of_tasks = cluster.tasks.iter().map(|member| member.service.clone());
+    let of_tasks = cluster.tasks.iter().map(|member| member.identity.service.clone());
     let mut all: BTreeSet<MeshService> = of_services.chain(of_tasks).collect();
     all.extend(leftovers.iter().map(|leftover| leftover.service.clone()));
     let rows = all.into_iter().map(|service| Row::new(cluster, service, on_node.as_ref(), &leftovers));
@@ -51,7 +57,7 @@ struct Row<'a> {
     service: MeshService,
     on_node: Option<&'a OnNode<'a>>,
     ecs_services: Vec<&'a MemberService>,
-    tasks: Vec<&'a Member>,
+    tasks: Vec<&'a MemberTask>,
     leftovers: Vec<&'a Leftover>,
 }
 
@@ -65,7 +71,7 @@ impl<'a> Row<'a> {
         let is_its = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
         Self {
             ecs_services: cluster.services.iter().filter(|it| is_its(&it.service)).collect(),
-            tasks: cluster.tasks.iter().filter(|it| is_its(&it.service)).collect(),
+            tasks: cluster.tasks.iter().filter(|it| is_its(&it.identity.service)).collect(),
             leftovers: leftovers.iter().filter(|it| is_its(&it.service)).collect(),
             cluster,
             service,
@@ -75,11 +81,11 @@ impl<'a> Row<'a> {
 
     /// The status; `None` if only tasks are left that were run by hand and have stopped.
     fn status(&self, tokens: Option<&ClusterTokens<'_>>, now: Timestamp) -> Option<ServiceStatus> {
-        let living: Vec<&Member> = self.tasks.iter().copied().filter(|it| it.state.task.phase.is_living()).collect();
+        let living: Vec<&MemberTask> = self.tasks.iter().copied().filter(|it| it.task.phase.is_living()).collect();
         if living.is_empty() && self.ecs_services.is_empty() && self.leftovers.is_empty() {
             return None;
         }
-        let verdicts: Vec<(&Member, TaskVerdict)> =
+        let verdicts: Vec<(&MemberTask, TaskVerdict)> =
             living.iter().map(|it| (*it, verdict(it, self.cluster, self.on_node, tokens, now))).collect();
         let running = living.iter().filter(|it| is_running(it)).count();
         let faults = self.faults(&verdicts, running, now);
@@ -112,41 +118,41 @@ impl<'a> Row<'a> {
     }
 
     /// How many instances Consul has, and how many of them pass.
-    fn registered(&self, on_node: &OnNode<'_>, living: &[&Member]) -> (usize, usize) {
-        let registered = living.iter().filter(|member| on_node.is_registered(&facts(member, self.cluster)));
-        let ids = registered.map(|member| member.state.task.arn.id());
+    fn registered(&self, on_node: &OnNode<'_>, living: &[&MemberTask]) -> (usize, usize) {
+        let registered = living.iter().filter(|member| on_node.is_registered(member));
+        let ids = registered.map(|member| member.task.arn.id());
         let ids: Vec<_> = ids.chain(self.leftovers.iter().map(|it| &it.task)).collect();
         (ids.len(), ids.iter().filter(|id| on_node.failing(id).is_empty()).count())
     }
 
-    fn versions(&self, living: &[&Member]) -> Versions {
+    fn versions(&self, living: &[&MemberTask]) -> Versions {
         let mut versions = Versions::default();
         let of_tasks = living.iter().map(|member| &member.definition);
-        let of_services = self.ecs_services.iter().filter_map(|it| it.definition.as_ref());
+        let of_services = self.ecs_services.iter().filter_map(|it| self.cluster.definition_of(&it.state));
         let all = of_tasks.chain(of_services.filter(|_| living.is_empty()));
         all.for_each(|definition| versions.add(definition));
         versions
     }
 
-    fn tokens(&self, living: &[&Member]) -> Vec<crate::tokens::TokenSource> {
-        let of_tasks = living.iter().map(|member| &member.token);
-        let of_services = self.ecs_services.iter().map(|it| &it.token).filter(|_| living.is_empty());
-        of_tasks.chain(of_services).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    fn tokens(&self, living: &[&MemberTask]) -> Vec<TokenSource> {
+        let of_tasks = living.iter().map(|member| self.cluster.token_source(member));
+        let of_services = self.ecs_services.iter().map(|it| it.token.clone()).filter(|_| living.is_empty());
+        of_tasks.chain(of_services).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn last_change(&self) -> Option<Change> {
         let deployed = self.ecs_services.iter().filter_map(|it| it.state.deployed_at);
         let deployed = deployed.map(|at| Change { at, what: ChangeKind::Deployment });
-        let tasks = || self.tasks.iter().map(|member| &member.state.task);
-        let started = tasks().filter_map(|task| task.placement.started_at.or(task.placement.created_at));
+        let tasks = || self.tasks.iter().map(|member| &member.task);
+        let started = tasks().filter_map(|task| task.end.started_at.or(task.end.created_at));
         let started = started.map(|at| Change { at, what: ChangeKind::TaskStarted });
-        let stopped = tasks().filter_map(|task| task.stopped_at);
+        let stopped = tasks().filter_map(|task| task.end.stopped_at);
         let stopped = stopped.map(|at| Change { at, what: ChangeKind::TaskStopped });
         deployed.chain(started).chain(stopped).max()
     }
 
     /// All that is wrong, worst first.
-    fn faults(&self, verdicts: &[(&Member, TaskVerdict)], running: usize, now: Timestamp) -> Vec<String> {
+    fn faults(&self, verdicts: &[(&MemberTask, TaskVerdict)], running: usize, now: Timestamp) -> Vec<String> {
         let total = verdicts.len();
         let of = |is_kind: fn(&TaskVerdict) -> bool, what: &str| -> Option<String> {
             let mut found = verdicts.iter().map(|(_, verdict)| verdict).filter(|verdict| is_kind(verdict));
@@ -187,12 +193,12 @@ impl<'a> Row<'a> {
         let desired = self.desired().filter(|desired| running < *desired)?;
         // An older failure is not why a task is missing now: ECS has started others since.
         let is_recent = |at: &Timestamp| elapsed(*at, now) < TIME_TO_RESTART;
-        let failures = self.tasks.iter().filter_map(|it| Some((it.state.task.stopped_at?, it.state.failure.as_ref()?)));
+        let failures = self.tasks.iter().filter_map(|it| Some((it.task.end.stopped_at?, it.task.end.failure()?)));
         let failures = failures.filter(|(at, _)| is_recent(at));
         let newest = failures.max().map(|(_, failure)| format!("the last one to stop: {failure}"));
         let trouble = || self.ecs_services.iter().find_map(|it| it.state.trouble.clone());
         let why = newest.or_else(|| trouble().map(|trouble| format!("ECS {trouble}")));
-        let is_coming = self.tasks.iter().any(|it| it.state.task.phase == TaskPhase::Active && !is_running(it));
+        let is_coming = self.tasks.iter().any(|it| it.task.phase == TaskPhase::Active && !is_running(it));
         match why {
             Some(why) => Some(format!("{running} of {desired} desired tasks {} running: {why}", verb(running))),
             None if is_coming => None,
@@ -200,7 +206,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn verdict(&self, verdicts: &[(&Member, TaskVerdict)], running: usize, faults: &[String]) -> (State, String) {
+    fn verdict(&self, verdicts: &[(&MemberTask, TaskVerdict)], running: usize, faults: &[String]) -> (State, String) {
         if let Some(worst) = faults.first() {
             let more = faults.len() - 1;
             return (State::Faulty, if more == 0 { worst.clone() } else { format!("{worst} (and {more} more)") });
@@ -220,16 +226,20 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn task_rows(&self, verdicts: &[(&Member, TaskVerdict)], tokens: Option<&ClusterTokens<'_>>) -> Vec<TaskStatus> {
+    fn task_rows(
+        &self,
+        verdicts: &[(&MemberTask, TaskVerdict)],
+        tokens: Option<&ClusterTokens<'_>>,
+    ) -> Vec<TaskStatus> {
         let of_tasks = verdicts.iter().map(|(member, verdict)| {
-            let task = &member.state.task;
-            let gap = self.on_node.zip(tokens).and_then(|(on_node, it)| gap(member, self.cluster, on_node, it.all));
+            let task = &member.task;
+            let gap = self.on_node.zip(tokens).and_then(|(on_node, it)| gap(member, on_node, it.all));
             TaskStatus {
                 id: task.arn.id().to_string(),
                 revision: Some(revision(&task.definition)),
-                last_status: Some(member.state.last_status.clone()),
-                started_at: task.placement.started_at,
-                is_registered: self.on_node.map(|on_node| on_node.is_registered(&facts(member, self.cluster))),
+                last_status: Some(member.task.last_status.clone()),
+                started_at: task.end.started_at,
+                is_registered: self.on_node.map(|on_node| on_node.is_registered(member)),
                 unproven: gap.map(|gap| gap.to_string()),
                 state: verdict.state(),
                 verdict: verdict.to_string(),
@@ -249,8 +259,8 @@ impl<'a> Row<'a> {
     }
 }
 
-fn is_running(member: &Member) -> bool {
-    member.state.task.phase == TaskPhase::Active && member.state.task.placement.is_running
+fn is_running(member: &MemberTask) -> bool {
+    member.task.phase == TaskPhase::Active && member.task.is_running()
 }
 
 fn verb(count: usize) -> &'static str {

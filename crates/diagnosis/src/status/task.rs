@@ -14,15 +14,15 @@ use mesh::{
     consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind},
     definition::MeshService,
     mark::HolderMark,
-    repair::{Catalog, NodeReading, NotRepaired, TaskFacts, task_of},
-    task::{ContainerHealth, TaskContainer, TaskPhase},
+    repair::{Catalog, NodeReading, NotRepaired, task_of},
+    task::{ContainerHealth, MemberTask, TaskContainer, TaskPhase},
     tenancy::Tenancy,
     time::elapsed,
 };
 
 use super::State;
 use crate::{
-    observed::{CatalogReading, Member, ObservedCluster},
+    observed::{CatalogReading, ObservedCluster},
     tokens::{ClusterTokens, TokenSource, Tokens},
 };
 
@@ -85,31 +85,30 @@ impl fmt::Display for TaskVerdict {
 /// The verdict on a task that has not stopped. Consul has these `tokens`; `None` if that is not known. `why` names the cause
 /// of this verdict, and has none of its own.
 pub(crate) fn verdict(
-    member: &Member,
+    member: &MemberTask,
     cluster: &ObservedCluster,
     on_node: Option<&OnNode<'_>>,
     tokens: Option<&ClusterTokens<'_>>,
     now: Timestamp,
 ) -> TaskVerdict {
-    let task = &member.state.task;
+    let task = &member.task;
     if task.phase == TaskPhase::Stopping {
         return TaskVerdict::Stopping;
     }
     if task.placement.is_disconnected {
         return TaskVerdict::Disconnected;
     }
-    let facts = facts(member, cluster);
-    let expected = facts.expected();
+    let expected = member.expected();
     if let Err(why @ (NotRepaired::OtherTaskId(_) | NotRepaired::Failed(_))) = &expected {
         return TaskVerdict::NotRegistered(why.to_string());
     }
-    if let Some(why) = broken(member, &facts, tokens, now) {
+    if let Some(why) = broken(member, cluster, tokens, now) {
         return TaskVerdict::Broken(why);
     }
     let Some(on_node) = on_node else { return TaskVerdict::Unknown };
-    let is_new = !task.placement.has_had_time_to_register(now);
-    if !task.placement.is_running && is_new {
-        return TaskVerdict::Starting(format!("ECS reports {}", member.state.last_status));
+    let is_new = !task.has_had_time_to_register(now);
+    if !task.is_running() && is_new {
+        return TaskVerdict::Starting(format!("ECS reports {}", member.task.last_status));
     }
     let expected = expected.ok();
     let missing_of = expected.as_ref().and_then(|expected| Some((on_node.missing(expected)?, expected.len())));
@@ -118,7 +117,7 @@ pub(crate) fn verdict(
         None => on_node.instances_of(task.arn.id()).is_empty(),
     };
     if has_none {
-        return missing(&facts, tokens, is_new);
+        return missing(member, tokens, is_new);
     }
     let failing = on_node.failing(task.arn.id());
     if let Some(check) = failing.iter().find(|check| check.id.starts_with(MAINTENANCE)) {
@@ -136,74 +135,58 @@ pub(crate) fn verdict(
     }
 }
 
-pub(crate) fn facts<'a>(member: &'a Member, cluster: &'a ObservedCluster) -> TaskFacts<'a> {
-    TaskFacts {
-        cluster: &cluster.arn,
-        task: &member.state.task,
-        definition: &member.definition.definition,
-        is_enterprise: member.is_enterprise,
-    }
-}
-
 /// Why no login token proves the admission of a task as what it is registered. An earlier version may have registered it for its
 /// word alone, except with a client agent, which registers the task itself.
-pub(super) fn gap(
-    member: &Member,
-    cluster: &ObservedCluster,
-    on_node: &OnNode<'_>,
-    tokens: &Tokens,
-) -> Option<TokenGap> {
-    let facts = facts(member, cluster);
-    let task = facts.task.arn.id();
-    let mut services = on_node.services_of(task).filter(|_| !facts.definition.runs_client_agent());
-    services
-        .find_map(|(service, tenancy)| tokens.gap(&facts, &Claim { cluster: facts.cluster, task, service, tenancy }))
+pub(super) fn gap(member: &MemberTask, on_node: &OnNode<'_>, tokens: &Tokens) -> Option<TokenGap> {
+    let (cluster, task) = (&member.cluster, member.task.arn.id());
+    let mut services = on_node.services_of(task).filter(|_| !member.definition.runs_client_agent());
+    services.find_map(|(service, tenancy)| tokens.gap(member, &Claim { cluster, task, service, tenancy }))
 }
 
 /// Why only another task can take the place of a running one.
 fn broken(
-    member: &Member,
-    facts: &TaskFacts<'_>,
+    member: &MemberTask,
+    cluster: &ObservedCluster,
     tokens: Option<&ClusterTokens<'_>>,
     now: Timestamp,
 ) -> Option<String> {
-    if let Some(broken) = facts.broken(login_tokens(facts, tokens), now) {
+    if let Some(broken) = member.broken(login_tokens(member, tokens), now) {
         return Some(broken.to_string());
     }
-    if is_service_token_gone(member, tokens.map(|tokens| tokens.all)) {
-        return Some(format!("Consul does not have the token of the service {}", member.service.name));
+    if is_service_token_gone(member, cluster, tokens.map(|tokens| tokens.all)) {
+        return Some(format!("Consul does not have the token of the service {}", member.identity.service.name));
     }
-    let reporter = facts.definition.programs.health_reporter()?;
-    let is_lost = facts.task.losses(facts.definition).health_sync;
+    let reporter = member.definition.programs.health_reporter()?;
+    let is_lost = member.task.losses(&member.definition).health_sync;
     is_lost.then(|| format!("its container {reporter} has stopped, so that it does not report its health"))
 }
 
 /// How many login tokens Consul has of a task; `None` if that is not known.
-pub(crate) fn login_tokens(facts: &TaskFacts<'_>, tokens: Option<&ClusterTokens<'_>>) -> Option<usize> {
-    tokens?.logins.of_running(facts.cluster, facts.task.arn.id())
+pub(crate) fn login_tokens(member: &MemberTask, tokens: Option<&ClusterTokens<'_>>) -> Option<usize> {
+    tokens?.logins.of_running(&member.cluster, member.task.arn.id())
 }
 
 /// Whether Consul certainly lacks the token that a running task has read from Secrets Manager.
-pub(crate) fn is_service_token_gone(member: &Member, tokens: Option<&Tokens>) -> bool {
-    let reads = matches!(member.token, TokenSource::SecretsManager { .. });
-    let is_its = |mark: HolderMark| mark.service.as_ref() == Some(&member.service.name);
+pub(crate) fn is_service_token_gone(member: &MemberTask, cluster: &ObservedCluster, tokens: Option<&Tokens>) -> bool {
+    let reads = matches!(cluster.token_source(member), TokenSource::SecretsManager { .. });
+    let is_its = |mark: HolderMark| mark.service.as_ref() == Some(&member.identity.service.name);
     let has_token =
         |tokens: &Tokens| tokens.listed.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its));
-    reads && member.state.task.placement.is_running && tokens.is_some_and(|tokens| !has_token(tokens))
+    reads && member.task.is_running() && tokens.is_some_and(|tokens| !has_token(tokens))
 }
 
 /// A task without an instance.
-fn missing(facts: &TaskFacts<'_>, tokens: Option<&ClusterTokens<'_>>, is_new: bool) -> TaskVerdict {
-    match facts.expected() {
+fn missing(member: &MemberTask, tokens: Option<&ClusterTokens<'_>>, is_new: bool) -> TaskVerdict {
+    match member.expected() {
         Err(NotRepaired::Starting(container)) if is_new => {
             TaskVerdict::Starting(format!("{container} has not registered it yet"))
         }
-        _ if is_new && facts.definition.runs_client_agent() => {
+        _ if is_new && member.definition.runs_client_agent() => {
             TaskVerdict::Starting("its Consul client agent has not registered it yet".to_owned())
         }
         Err(why) => TaskVerdict::NotRegistered(why.to_string()),
         Ok(expected) => {
-            let gap = tokens.zip(facts.claim(&expected)).and_then(|(tokens, claim)| tokens.all.gap(facts, &claim));
+            let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.all.gap(member, &claim));
             TaskVerdict::NotRegistered(format!("Consul has lost it; {}", remedy(gap.as_ref())))
         }
     }
@@ -221,8 +204,8 @@ pub(crate) fn remedy(gap: Option<&TokenGap>) -> String {
 }
 
 /// A task of which these checks do not pass. A container that has not been healthy yet may still become so.
-fn not_passing(member: &Member, failing: &[&HealthCheck], is_new: bool) -> TaskVerdict {
-    let task = &member.state.task;
+fn not_passing(member: &MemberTask, failing: &[&HealthCheck], is_new: bool) -> TaskVerdict {
+    let task = &member.task;
     let named = failing.iter().filter_map(|check| container_of(check).and_then(|name| task.container(name)));
     let worst = named.min_by_key(|container| (rank(container), container.name == DATAPLANE));
     match worst {
@@ -318,10 +301,10 @@ impl<'a> OnNode<'a> {
 
     /// Whether Consul has all instances of a task, each by its ID, name and kind. Where it is not known what they are, an instance
     /// whose metadata names the task is enough.
-    pub(crate) fn is_registered(&self, facts: &TaskFacts<'_>) -> bool {
-        match facts.expected().ok().and_then(|expected| self.missing(&expected)) {
+    pub(crate) fn is_registered(&self, member: &MemberTask) -> bool {
+        match member.expected().ok().and_then(|expected| self.missing(&expected)) {
             Some(missing) => missing.is_empty(),
-            None => !self.instances_of(facts.task.arn.id()).is_empty(),
+            None => !self.instances_of(member.task.arn.id()).is_empty(),
         }
     }
 
@@ -348,8 +331,8 @@ impl<'a> OnNode<'a> {
         let is_current = |phase: TaskPhase, stopped_at: Option<Timestamp>| {
             phase.is_living() || stopped_at.is_some_and(|at| elapsed(at, now) < TIME_TO_DEREGISTER)
         };
-        let members = cluster.tasks.iter().map(|member| &member.state.task);
-        let members = members.filter(|task| is_current(task.phase, task.stopped_at)).map(|task| task.arn.id());
+        let members = cluster.tasks.iter().map(|member| &member.task);
+        let members = members.filter(|task| is_current(task.phase, task.end.stopped_at)).map(|task| task.arn.id());
         let current: BTreeSet<&TaskId> = members.chain(&cluster.others).collect();
         let gone = self.instances.iter().filter(|(task, _)| !current.contains(*task));
         let gone = gone.flat_map(|(_, instances)| instances).filter_map(|instance| leftover(instance));

@@ -1,17 +1,16 @@
 //! Examples: what is read of a service with two tasks, and the verdict.
 
-use std::sync::Arc;
-
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck, OtherService, ServiceInstance},
+    definition::ContainerDefinition,
     repair::REPAIR_TAG,
-    task::{ContainerHealth, TaskContainer, TaskPhase},
+    task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
 };
 
 use super::*;
 use crate::{
     CatalogReading,
-    examples::{INIT, container, healthy, id, login_token, minutes_ago, now, register, task, tokens},
+    examples::{INIT, container, healthy, id, login_token, minutes_ago, now, register, revision, task, tokens},
 };
 
 /// The only row.
@@ -97,10 +96,10 @@ fn a_registered_task_cannot_take_itself_off_that_list() {
     let listed = Some("its login token is that of team-a".to_owned());
     // When nothing of it is to be repaired, because its own tag says so, or ECS does not see it
     let off = |cluster: &mut ObservedCluster| {
-        cluster.tasks[1].state.task.tags = [(REPAIR_TAG, "off")].into_iter().collect();
+        cluster.tasks[1].task.tags = [(REPAIR_TAG, "off")].into_iter().collect();
     };
     assert_eq!(unproven_after(off), listed);
-    assert_eq!(unproven_after(|cluster| cluster.tasks[1].state.task.placement.is_disconnected = true), listed);
+    assert_eq!(unproven_after(|cluster| cluster.tasks[1].task.placement.is_disconnected = true), listed);
     // Or the metadata of its instances does not name it
     let unmarked = |cluster: &mut ObservedCluster| {
         let catalog = catalog(cluster);
@@ -114,8 +113,8 @@ fn a_registered_task_cannot_take_itself_off_that_list() {
     assert_eq!(unproven_after(unmarked), listed);
     // Then it is listed; but not if its client agent registers it, because no sweep has
     let with_agent = |cluster: &mut ObservedCluster| {
-        let state = Arc::make_mut(&mut cluster.tasks[1].definition);
-        Arc::make_mut(&mut state.definition).containers.push("consul-client".to_owned());
+        let agent = ContainerDefinition { name: "consul-client".to_owned(), ..ContainerDefinition::default() };
+        revision(&mut cluster.tasks[1]).containers.push(agent);
     };
     assert_eq!(unproven_after(with_agent), None);
 }
@@ -158,7 +157,7 @@ fn task_whose_registration_failed_is_named_with_its_container() {
     let verdict = verdict_after(|cluster| {
         for number in [1, 2] {
             forget(cluster, number);
-            cluster.tasks[usize::from(number) - 1].state.task.containers[0].exit_code = Some(1);
+            cluster.tasks[usize::from(number) - 1].task.containers[0].exit_code = Some(1);
         }
     });
     assert_eq!(
@@ -171,8 +170,8 @@ fn task_whose_registration_failed_is_named_with_its_container() {
 fn task_that_has_just_started_is_starting() {
     let mut cluster = healthy();
     forget(&mut cluster, 1);
-    let task = &mut cluster.tasks[0].state.task;
-    (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+    let task = &mut cluster.tasks[0].task;
+    (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
     task.containers[0] = container(INIT, ContainerHealth::Unknown);
     let row = row(cluster);
     assert_eq!((row.state, row.verdict.as_str()), (State::Starting, "starting: 1 of 2 tasks is ready"));
@@ -183,7 +182,7 @@ fn task_that_has_just_started_is_starting() {
 fn check_that_does_not_pass_is_explained_by_the_container_in_ecs() {
     let unhealthy = |health, is_stopped| {
         verdict_after(|cluster| {
-            cluster.tasks[0].state.task.containers[1] = TaskContainer { is_stopped, ..container("app", health) };
+            cluster.tasks[0].task.containers[1] = TaskContainer { is_stopped, ..container("app", health) };
             let of_it = catalog(cluster).checks.iter_mut().filter(|check| check.service_id.contains(id(1).as_str()));
             of_it.for_each(|check| check.status = CheckStatus::Critical);
         })
@@ -214,7 +213,7 @@ fn drained_service_says_why() {
 #[test]
 fn task_that_why_says_to_replace_is_not_healthy() {
     let mut cluster = healthy();
-    let task = &mut cluster.tasks[0].state.task;
+    let task = &mut cluster.tasks[0].task;
     let proxy = task.containers.iter_mut().find(|it| it.name == "consul-dataplane").unwrap();
     (proxy.is_stopped, proxy.exit_code) = (true, Some(137));
     let row = row(cluster);
@@ -226,7 +225,7 @@ fn task_that_why_says_to_replace_is_not_healthy() {
 fn stopping_task_is_no_fault() {
     let mut cluster = healthy();
     cluster.services[0].state.desired = 1;
-    cluster.tasks[1].state.task.phase = TaskPhase::Stopping;
+    cluster.tasks[1].task.phase = TaskPhase::Stopping;
     let instance = catalog(&mut cluster).instances[2].clone();
     catalog(&mut cluster).checks.push(HealthCheck::maintenance(&instance, DrainReason::Stopping));
     let row = row(cluster);
@@ -247,6 +246,17 @@ fn instance_whose_task_ecs_does_not_run_is_a_leftover() {
     );
 }
 
+/// A task that failed some minutes ago.
+fn failed_task(minutes: i64) -> MemberTask {
+    let mut failed = task(3);
+    failed.task.phase = TaskPhase::Stopped;
+    failed.task.end.code = Some("EssentialContainerExited".to_owned());
+    failed.task.end.reason = Some("Essential container in task exited".to_owned());
+    failed.task.end.containers = vec![ContainerEnd { name: "app".to_owned(), exit_code: Some(1), reason: None }];
+    failed.task.end.stopped_at = Some(minutes_ago(minutes));
+    failed
+}
+
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
     let failed = |change: fn(&mut ObservedCluster)| {
@@ -258,19 +268,13 @@ fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
     assert_eq!(failed(|_| {}), "2 of 3 desired tasks are running");
     assert_eq!(
         failed(|cluster| {
-            let mut stopped = task(3);
-            (stopped.state.task.phase, stopped.state.task.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(2)));
-            stopped.state.failure = Some("Essential container in task exited; app exited with 1".to_owned());
-            cluster.tasks.push(stopped);
+            cluster.tasks.push(failed_task(2));
         }),
         "2 of 3 desired tasks are running: the last one to stop: Essential container in task exited; app exited with 1"
     );
     // An older failure is not the cause
     let long_ago = |cluster: &mut ObservedCluster| {
-        let mut stopped = task(3);
-        (stopped.state.task.phase, stopped.state.task.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(50)));
-        stopped.state.failure = Some("app exited with 1".to_owned());
-        cluster.tasks.push(stopped);
+        cluster.tasks.push(failed_task(50));
     };
     assert_eq!(failed(long_ago), "2 of 3 desired tasks are running");
     assert_eq!(

@@ -6,15 +6,14 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
     consul_ecs::Registrar,
-    repair::TaskFacts,
-    task::{ContainerHealth, TaskContainer, TaskEnd, TaskPhase},
+    task::{ContainerHealth, MemberTask, TaskContainer, TaskEnd, TaskPhase},
 };
 use report::{LogAction, LogLine, LogOutcome};
 
 use crate::{
     history::History,
-    observed::{Member, MemberService, Observed, ObservedCluster},
-    status::{OnNode, TaskVerdict, facts, verdict},
+    observed::{MemberService, Observed, ObservedCluster},
+    status::{OnNode, TaskVerdict, verdict},
     tokens::{ClusterTokens, Tokens},
 };
 
@@ -26,12 +25,11 @@ pub(crate) struct TaskEvidence<'a> {
     pub(crate) id: &'a TaskId,
     pub(crate) now: Timestamp,
     pub(crate) background: &'a Background,
-    /// All clusters that could be read.
     clusters: &'a [ObservedCluster],
     /// The cluster in which ECS knows the task, or in which Consul has its instances.
     pub(crate) cluster: Option<&'a ObservedCluster>,
     /// The task, if it is in the mesh.
-    pub(crate) member: Option<&'a Member>,
+    pub(crate) member: Option<&'a MemberTask>,
     pub(crate) on_node: Option<OnNode<'a>>,
     /// The tokens in Consul; `None` if they could not be read.
     pub(crate) tokens: Option<ClusterTokens<'a>>,
@@ -52,8 +50,8 @@ impl<'a> TaskEvidence<'a> {
         };
         let cluster = clusters.iter().find(knows).or_else(|| clusters.iter().find(has_instance));
         let member = cluster.and_then(|cluster| member(cluster, id));
-        let in_ecs = member.map(|member| &member.state).filter(|state| state.task.phase != TaskPhase::Active);
-        let in_ecs = in_ecs.map(|state| state.history.end.clone());
+        let in_ecs = member.map(|member| &member.task).filter(|task| task.phase != TaskPhase::Active);
+        let in_ecs = in_ecs.map(|task| task.end.clone());
         let in_log = || background.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
         Self {
             id,
@@ -107,23 +105,18 @@ impl<'a> TaskEvidence<'a> {
     }
 
     /// The task, if it neither stops nor has stopped.
-    pub(crate) fn active(&self) -> Option<&'a Member> {
-        self.member.filter(|member| member.state.task.phase == TaskPhase::Active)
+    pub(crate) fn active(&self) -> Option<&'a MemberTask> {
+        self.member.filter(|member| member.task.phase == TaskPhase::Active)
     }
 
     /// Whether the task is registered in Consul; `None` if Consul could not be read. Of a task that is not meant to run, one instance
     /// is enough.
     pub(crate) fn is_registered(&self) -> Option<bool> {
         let on_node = self.on_node.as_ref()?;
-        Some(match self.facts().filter(|facts| facts.task.phase == TaskPhase::Active) {
-            Some(facts) => on_node.is_registered(&facts),
+        Some(match self.active() {
+            Some(member) => on_node.is_registered(member),
             None => !on_node.instances_of(self.id).is_empty(),
         })
-    }
-
-    /// What the controller takes into account for a repair.
-    pub(crate) fn facts(&self) -> Option<TaskFacts<'a>> {
-        Some(facts(self.member?, self.cluster?))
     }
 
     /// What `status` says of it, if it is meant to run.
@@ -133,13 +126,12 @@ impl<'a> TaskEvidence<'a> {
 
     /// The container of the program that registers the task.
     pub(crate) fn registrar(&self) -> Option<&'a str> {
-        let definition = &self.member?.definition.definition;
-        definition.programs.registrar.as_ref().map(|registrar| registrar.name.as_str())
+        self.member?.definition.programs.registrar.as_ref().map(|registrar| registrar.name.as_str())
     }
 
     /// Whether `control-plane` of consul-ecs 0.7 registers it, which runs as long as the task.
     pub(crate) fn runs_control_plane(&self) -> bool {
-        let programs = self.member.map(|member| &member.definition.definition.programs);
+        let programs = self.member.map(|member| &member.definition.programs);
         let registrar = programs.and_then(|programs| programs.registrar.as_ref());
         registrar.is_some_and(|registrar| registrar.registrar == Registrar::ControlPlane)
     }
@@ -151,13 +143,12 @@ impl<'a> TaskEvidence<'a> {
 
     /// The containers of the task that ECS reports as unhealthy.
     pub(crate) fn unhealthy(&self) -> Vec<&'a TaskContainer> {
-        let containers = self.member.map(|member| member.state.task.containers.as_slice()).unwrap_or_default();
+        let containers = self.member.map(|member| member.task.containers.as_slice()).unwrap_or_default();
         containers.iter().filter(|container| container.health == ContainerHealth::Unhealthy).collect()
     }
 
-    /// The ECS service of the task.
     pub(crate) fn ecs_service(&self) -> Option<&'a MemberService> {
-        let name = self.member?.state.task.placement.service.as_ref()?;
+        let name = self.member?.task.placement.service.as_ref()?;
         self.cluster?.services.iter().find(|service| service.state.name == *name)
     }
 
@@ -168,7 +159,7 @@ impl<'a> TaskEvidence<'a> {
 
     /// Where the log of a container of the task is.
     pub(crate) fn log_of(&self, container: &str) -> String {
-        let log = self.member.and_then(|member| member.definition.logs.get(container));
+        let log = self.member.and_then(|member| member.definition.container(container)?.log.as_ref());
         match log {
             Some(log) => match &log.stream_prefix {
                 Some(prefix) => {
@@ -198,16 +189,14 @@ impl<'a> TaskEvidence<'a> {
     }
 }
 
-fn member<'a>(cluster: &'a ObservedCluster, id: &TaskId) -> Option<&'a Member> {
-    cluster.tasks.iter().find(|member| member.state.task.arn.id() == id)
+fn member<'a>(cluster: &'a ObservedCluster, id: &TaskId) -> Option<&'a MemberTask> {
+    cluster.tasks.iter().find(|member| member.task.arn.id() == id)
 }
 
 /// An error that the audit finds in a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditError {
-    /// The rule.
     pub rule: String,
-    /// What is wrong.
     pub message: String,
 }
 
@@ -222,7 +211,6 @@ pub struct Background {
     pub since: Timestamp,
     /// The tokens of the task or the service in Consul; `None` if they could not be read.
     pub tokens: Option<Tokens>,
-    /// The errors that the audit finds in the revision.
     pub audit: Vec<AuditError>,
     /// The names of the clusters that were searched.
     pub searched: Vec<String>,

@@ -35,7 +35,7 @@ pub fn why_task(id: &TaskId, observed: &Observed, background: &Background, now: 
         since: background.since,
         subject: Subject {
             task: Some(id.to_string()),
-            service: evidence.member.map(|member| member.service.name.to_string()).or_else(in_log),
+            service: evidence.member.map(|member| member.identity.service.name.to_string()).or_else(in_log),
             cluster: evidence.cluster.map(|cluster| cluster.arn.to_string()).or_else(|| evidence.cluster_in_log()),
         },
         timeline: timeline::of_task(&evidence),

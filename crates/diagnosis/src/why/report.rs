@@ -19,7 +19,6 @@ pub enum Who {
 }
 
 impl Who {
-    /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Audit => "audit",

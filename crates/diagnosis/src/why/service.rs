@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use mesh::{arn::TaskId, time::elapsed};
+use mesh::{arn::TaskId, task::MemberTask, time::elapsed};
 use report::{LogLine, LogOutcome};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     timeline::{Timeline, describe, stopped, task_in_ecs},
 };
 use crate::{
-    observed::{Member, Observed, ObservedCluster},
+    observed::{Observed, ObservedCluster},
     status::{ServiceStatus, State, TIME_TO_RESTART, status},
     tokens::Tokens,
 };
@@ -115,10 +115,10 @@ struct ServiceEvidence<'a> {
 
 impl<'a> ServiceEvidence<'a> {
     /// Its tasks in ECS, stopped ones included.
-    fn members(&self) -> impl Iterator<Item = &'a Member> {
+    fn members(&self) -> impl Iterator<Item = &'a MemberTask> {
         let service = self.service;
         let tasks = self.cluster.map(|cluster| cluster.tasks.as_slice()).unwrap_or_default();
-        tasks.iter().filter(move |member| member.service.name.as_str() == service)
+        tasks.iter().filter(move |member| member.identity.service.name.as_str() == service)
     }
 
     /// The lines about it, in its cluster.
@@ -126,7 +126,7 @@ impl<'a> ServiceEvidence<'a> {
         let (service, cluster) = (self.service, self.cluster);
         let searched = cluster.map_or(self.observed.clusters.as_slice(), std::slice::from_ref);
         let in_cluster = move |line: &&LogLine| searched.iter().any(|cluster| line.may_be_in(&cluster.arn));
-        let ids: Vec<&TaskId> = self.members().map(|member| member.state.task.arn.id()).collect();
+        let ids: Vec<&TaskId> = self.members().map(|member| member.task.arn.id()).collect();
         let is_its = move |line: &&LogLine| {
             line.is_of_service(service)
                 || cluster.is_some() && line.has(&LogOutcome::GuardTripped)
@@ -153,11 +153,11 @@ impl<'a> ServiceEvidence<'a> {
         }
         let mut known = BTreeSet::new();
         for member in self.members() {
-            known.insert(member.state.task.arn.id().as_str());
+            known.insert(member.task.arn.id().as_str());
             let mut of_task = Timeline::default();
             task_in_ecs(&mut of_task, member);
             for event in of_task.events() {
-                let what = format!("task {}: {}", member.state.task.arn.id(), event.what);
+                let what = format!("task {}: {}", member.task.arn.id(), event.what);
                 timeline.add(since(Some(event.at)), event.who, what);
             }
         }
@@ -275,7 +275,7 @@ impl<'a> ServiceEvidence<'a> {
 
     /// The last of its tasks that has stopped because something failed, at such a time, and why.
     fn last_failed(&self, is_wanted: impl Fn(Timestamp) -> bool) -> Option<(TaskId, Conclusion)> {
-        let stopped = |member: &Member| Some((member.state.task.stopped_at?, member.state.task.arn.id().clone()));
+        let stopped = |member: &MemberTask| Some((member.task.end.stopped_at?, member.task.arn.id().clone()));
         let in_ecs = self.members().filter_map(stopped);
         let in_log =
             self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
@@ -290,11 +290,11 @@ impl<'a> ServiceEvidence<'a> {
     fn outside(&self) -> Option<Conclusion> {
         let clusters = self.observed.clusters.iter();
         let mut outside = clusters.flat_map(|cluster| cluster.outside.services.iter().map(move |it| (cluster, it)));
-        let (cluster, found) = outside.find(|(_, service)| service.state.name == self.service)?;
+        let (cluster, found) = outside.find(|(_, service)| service.name == self.service)?;
         let place = format!("It is an ECS service of the cluster {}", cluster.arn.name());
-        Some(match &found.definition {
+        Some(match cluster.definition_of(found) {
             Some(definition) => {
-                let definition = &definition.definition.arn;
+                let definition = &definition.arn;
                 let sentence = format!(
                     "{place} and not in the mesh, because its task definition {}:{} has no tag consul.hashicorp.com/mesh with the value \
                      true, and reads no token of the controller: add the tag to the definition and deploy it again",

@@ -1,10 +1,9 @@
 //! What has happened, oldest first, and what the controller did, in words.
 
-use aws::ecs::TaskHistory;
 use jiff::Timestamp;
 use mesh::{
     catalog::CheckStatus,
-    task::{ContainerEnd, TaskContainer, TaskEnd},
+    task::{ContainerEnd, DescribedTask, MemberTask, TaskContainer, TaskEnd},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
@@ -12,7 +11,7 @@ use super::{
     evidence::TaskEvidence,
     report::{Event, Who},
 };
-use crate::{inventory::Versions, observed::Member};
+use crate::inventory::Versions;
 
 /// Events, which are sorted when they are taken.
 #[derive(Debug, Default)]
@@ -42,7 +41,6 @@ impl Timeline {
     }
 }
 
-/// The timeline of a task.
 pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<Event> {
     let mut timeline = Timeline::default();
     match evidence.member {
@@ -63,9 +61,8 @@ pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<Event> {
     timeline.events()
 }
 
-/// What ECS says of a task.
-pub(super) fn task_in_ecs(timeline: &mut Timeline, member: &Member) {
-    let TaskHistory { pull_started_at, stopping_at, end } = &member.state.history;
+pub(super) fn task_in_ecs(timeline: &mut Timeline, member: &MemberTask) {
+    let DescribedTask { pull_started_at, stopping_at, end, .. } = &member.task;
     timeline.add(end.created_at, Who::Ecs, created(member));
     timeline.add(*pull_started_at, Who::Ecs, "pulls its images");
     timeline.add(end.started_at, Who::Ecs, "all of its containers have started");
@@ -81,14 +78,14 @@ fn end_in_log(timeline: &mut Timeline, end: Option<&TaskEnd>) {
     timeline.add(end.stopped_at, Who::Ecs, stopped(end));
 }
 
-fn created(member: &Member) -> String {
+fn created(member: &MemberTask) -> String {
     let mut versions = Versions::default();
     versions.add(&member.definition);
-    let definition = &member.state.task.definition;
+    let definition = &member.task.definition;
     let mut parts = vec![format!("{}:{}", definition.family(), definition.revision())];
     parts.extend(versions.consul_ecs.iter().map(|version| format!("consul-ecs {version}")));
     parts.extend(versions.consul_dataplane.iter().map(|version| format!("consul-dataplane {version}")));
-    let by = member.state.task.placement.service.as_ref();
+    let by = member.task.placement.service.as_ref();
     let by = by.map(|service| format!(" for the service {service}")).unwrap_or_default();
     format!("created it{by}: {}", parts.join(", "))
 }
@@ -103,12 +100,12 @@ pub(super) fn stopped(end: &TaskEnd) -> String {
 }
 
 /// What the audit finds in the revision, at the time it was registered.
-fn audit(timeline: &mut Timeline, evidence: &TaskEvidence<'_>, member: &Member) {
+fn audit(timeline: &mut Timeline, evidence: &TaskEvidence<'_>, member: &MemberTask) {
     for error in &evidence.background.audit {
         timeline.add(
-            member.definition.registered_at.or(member.state.history.end.created_at),
+            member.definition.registered_at.or(member.task.end.created_at),
             Who::Audit,
-            format!("error {} in {}: {}", error.rule, member.definition.definition.arn.family(), error.message),
+            format!("error {} in {}: {}", error.rule, member.definition.arn.family(), error.message),
         );
     }
 }
@@ -123,8 +120,8 @@ fn login_tokens(timeline: &mut Timeline, evidence: &TaskEvidence<'_>) {
 /// What is so now.
 fn now(timeline: &mut Timeline, evidence: &TaskEvidence<'_>) {
     if let Some(member) = evidence.active() {
-        let status = if member.state.last_status.is_empty() { "no status" } else { &member.state.last_status };
-        let containers: Vec<String> = member.state.task.containers.iter().map(container).collect();
+        let status = if member.task.last_status.is_empty() { "no status" } else { &member.task.last_status };
+        let containers: Vec<String> = member.task.containers.iter().map(container).collect();
         timeline.add(Some(evidence.now), Who::Ecs, format!("now {status}: {}", containers.join(", ")));
     }
     let Some(on_node) = &evidence.on_node else { return };

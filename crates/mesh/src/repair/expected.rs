@@ -4,29 +4,19 @@ use jiff::Timestamp;
 
 use crate::{
     admission::{Claim, RoleArn},
-    arn::{ClusterArn, TaskId},
+    arn::TaskId,
     catalog::HealthCheck,
     consul_ecs::{
         CONFIG_VARIABLE, MeshConfig, Proxy, REGION_VARIABLE, Registrar, RegistrarContainer, Registration, TASK_ID_META,
         TaskPlace, registrations,
     },
-    definition::{Tags, TaskDefinition},
+    definition::Tags,
     health::{SyncedTask, verdict},
     names::InvalidField,
     repair::REPAIR_TAG,
-    task::{ContainerHealth, DescribedTask, Placement},
+    task::{ContainerHealth, DescribedTask, MemberTask},
     tenancy::Tenancy,
 };
-
-/// A running task of the mesh, as ECS describes it.
-#[derive(Debug, Clone, Copy)]
-pub struct TaskFacts<'a> {
-    pub cluster: &'a ClusterArn,
-    pub task: &'a DescribedTask,
-    pub definition: &'a TaskDefinition,
-    /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
-    pub is_enterprise: bool,
-}
 
 /// Why the entries of a task in Consul are left as they are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,11 +73,11 @@ pub enum NotRepaired {
 }
 
 impl NotRepaired {
-    /// Whether nothing is missing in this case, at `now`.
-    pub fn is_normal(&self, placement: &Placement, now: Timestamp) -> bool {
+    /// Whether nothing is missing of the task in this case, at `now`.
+    pub fn is_normal(&self, task: &DescribedTask, now: Timestamp) -> bool {
         match self {
             Self::ClientAgent => true,
-            Self::Starting(_) => !placement.has_had_time_to_register(now),
+            Self::Starting(_) => !task.has_had_time_to_register(now),
             _ => false,
         }
     }
@@ -103,14 +93,14 @@ pub(super) fn container_of(check: &HealthCheck) -> Option<&str> {
     check.id.strip_prefix(&check.service_id).and_then(|rest| rest.strip_prefix('-'))
 }
 
-impl TaskFacts<'_> {
+impl MemberTask {
     /// What Consul should hold for the task: what `mesh-init` registered, with the health that ECS reports.
     ///
     /// # Errors
     /// Why that is not known, or not wanted.
     pub fn expected(&self) -> Result<Vec<Registration>, NotRepaired> {
         let registrar = self.registered_by()?;
-        let (task, placement) = (self.task, &self.task.placement);
+        let (task, placement) = (&self.task, &self.task.placement);
         let configuration = NotRepaired::Configuration;
         let config = self.config()?;
         let tenancy = config.tenancy(self.is_enterprise).map_err(configuration)?;
@@ -166,7 +156,7 @@ impl TaskFacts<'_> {
     /// The service or gateway that the task claims to be, by what Consul should hold for it. A sidecar proxy comes with its service.
     pub fn claim<'a>(&'a self, expected: &'a [Registration]) -> Option<Claim<'a>> {
         let Registration { name, tenancy, .. } = expected.first()?;
-        Some(Claim { cluster: self.cluster, task: self.task.arn.id(), service: name, tenancy })
+        Some(Claim { cluster: &self.cluster, task: self.task.arn.id(), service: name, tenancy })
     }
 
     /// The partition and namespace of the configuration; `None` if they are not known.
@@ -188,7 +178,7 @@ impl TaskFacts<'_> {
         {
             return Err(NotRepaired::Failed(registrar.name.clone()));
         }
-        if !self.task.placement.is_running {
+        if !self.task.is_running() {
             return Err(NotRepaired::Starting(registrar.name.clone()));
         }
         if self.task.placement.is_disconnected {

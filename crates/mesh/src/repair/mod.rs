@@ -9,6 +9,7 @@ use crate::{
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     consul_ecs::{Registration, service_behind},
     health::verdict,
+    task::MemberTask,
     tenancy::{Tenancy, TenancyName},
 };
 
@@ -16,7 +17,7 @@ mod expected;
 #[cfg(test)]
 mod tests;
 
-pub use self::expected::{NotRepaired, TaskFacts, opts_out};
+pub use self::expected::{NotRepaired, opts_out};
 
 /// `off`: the controller does not repair the task's entries in Consul. On a task, its definition or its ECS service.
 pub const REPAIR_TAG: &str = "ecs-mesh-controller/repair";
@@ -143,7 +144,7 @@ pub struct Statuses {
     pub unconfirmed: Option<String>,
 }
 
-impl TaskFacts<'_> {
+impl MemberTask {
     /// Compares the registered checks among the expected ones with the health that ECS reports.
     pub fn statuses(&self, expected: &[Registration], catalog: &Catalog<'_>) -> Statuses {
         let mut statuses = Statuses::default();

@@ -4,40 +4,28 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{
-    arn::TaskArn,
     catalog::CheckStatus,
-    consul_ecs::{Programs, Registrar, RegistrarContainer, names::DATAPLANE},
-    definition::{Tags, TaskDefinition},
-    examples::{cluster, task_id},
+    consul_ecs::{Registrar, RegistrarContainer, names::DATAPLANE},
+    definition::{ContainerDefinition, Tags, TaskDefinition},
+    examples::{self, cluster, member, running_task, task_id},
     release::Release,
     repair::REPAIR_TAG,
-    task::{ContainerHealth, DescribedTask, Placement, TaskContainer, TaskPhase},
+    task::{ContainerHealth, DescribedTask, TaskContainer},
     time::later,
 };
 
 const CONFIG: &str = r#"{"service":{"port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
 
 fn definition() -> TaskDefinition {
-    let registrar = RegistrarContainer {
-        name: "consul-ecs-mesh-init".to_owned(),
-        registrar: Registrar::MeshInit,
-        config_json: Some(CONFIG.to_owned()),
-        region: None,
-        reads_more: false,
-    };
-    TaskDefinition {
-        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
-        tags: Tags::default(),
-        config_json: Some(CONFIG.to_owned()),
-        containers: Vec::new(),
-        secrets: Vec::new(),
-        programs: Programs { registrar: Some(registrar), ..Programs::default() },
-        task_role: None,
-    }
+    examples::definition("consul-ecs-mesh-init", Registrar::MeshInit, CONFIG)
 }
 
 fn container(name: &str, health: ContainerHealth) -> TaskContainer {
     TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None }
+}
+
+fn client_agent() -> ContainerDefinition {
+    ContainerDefinition { name: "consul-client".to_owned(), ..ContainerDefinition::default() }
 }
 
 fn exited(name: &str, code: i32) -> TaskContainer {
@@ -46,24 +34,15 @@ fn exited(name: &str, code: i32) -> TaskContainer {
 
 /// A running task that is registered, and healthy.
 fn task() -> DescribedTask {
-    DescribedTask {
-        is_counted: true,
-        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
-        definition: definition().arn,
-        phase: TaskPhase::Active,
-        tags: Tags::default(),
-        stopped_at: None,
-        containers: vec![
-            exited("consul-ecs-mesh-init", 0),
-            container("app", ContainerHealth::Healthy),
-            container(DATAPLANE, ContainerHealth::Healthy),
-        ],
-        placement: Placement { is_running: true, address: Some("10.0.0.7".parse().unwrap()), ..Placement::default() },
-    }
+    running_task(vec![
+        exited("consul-ecs-mesh-init", 0),
+        container("app", ContainerHealth::Healthy),
+        container(DATAPLANE, ContainerHealth::Healthy),
+    ])
 }
 
 fn expected_of(task: &DescribedTask, definition: &TaskDefinition) -> Result<Vec<Registration>, NotRepaired> {
-    TaskFacts { cluster: &cluster("prod"), task, definition, is_enterprise: false }.expected()
+    member(task, definition).expected()
 }
 
 fn statuses(task: &DescribedTask, definition: &TaskDefinition) -> Vec<(String, CheckStatus)> {
@@ -136,14 +115,14 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
         expected_of(&task, &definition).unwrap_err()
     };
     let name = || "consul-ecs-mesh-init".to_owned();
-    assert_eq!(why(|_, definition| definition.containers.push("consul-client".to_owned())), NotRepaired::ClientAgent);
+    assert_eq!(why(|_, definition| definition.containers.push(client_agent())), NotRepaired::ClientAgent);
     assert_eq!(why(|_, definition| definition.programs.registrar = None), NotRepaired::NoRegistrar);
-    assert_eq!(why(|task, _| task.placement.is_running = false), NotRepaired::Starting(name()));
+    assert_eq!(why(|task, _| task.last_status = "PENDING".to_owned()), NotRepaired::Starting(name()));
     assert_eq!(why(|task, _| task.containers[0].is_stopped = false), NotRepaired::Starting(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = Some(1)), NotRepaired::Failed(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = None), NotRepaired::Failed(name()));
     let failed_while_others_wait = why(|task, _| {
-        task.placement.is_running = false;
+        task.last_status = "PENDING".to_owned();
         task.containers[0].exit_code = Some(1);
     });
     assert_eq!(failed_while_others_wait, NotRepaired::Failed(name()));
@@ -171,10 +150,11 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
 #[test]
 fn task_that_is_not_registered_after_a_quarter_of_an_hour_is_reported() {
     let created_at: Timestamp = "2026-11-01T12:00:00Z".parse().unwrap();
-    let placement = Placement { created_at: Some(created_at), ..Placement::default() };
+    let mut task = task();
+    task.end.created_at = Some(created_at);
     let starting = NotRepaired::Starting("consul-ecs-control-plane".to_owned());
-    assert!(starting.is_normal(&placement, later(created_at, Duration::from_secs(899))));
-    assert!(!starting.is_normal(&placement, later(created_at, Duration::from_mins(15))));
+    assert!(starting.is_normal(&task, later(created_at, Duration::from_secs(899))));
+    assert!(!starting.is_normal(&task, later(created_at, Duration::from_mins(15))));
 }
 
 #[test]
@@ -235,14 +215,13 @@ fn difference_names_what_is_missing() {
 
 /// What ECS contradicts of checks that all have this status.
 fn compared(task: &DescribedTask, definition: &TaskDefinition, status: CheckStatus) -> Statuses {
-    let cluster = cluster("prod");
-    let facts = TaskFacts { cluster: &cluster, task, definition, is_enterprise: false };
-    let expected = facts.expected().unwrap();
+    let member = member(task, definition);
+    let expected = member.expected().unwrap();
     let (instances, mut checks) = registered(&expected);
     for check in &mut checks {
         check.status = status;
     }
-    facts.statuses(&expected, &Catalog::new(&[node()], &instances, &checks))
+    member.statuses(&expected, &Catalog::new(&[node()], &instances, &checks))
 }
 
 #[test]

@@ -49,27 +49,17 @@ mod this_stack {
 }
 
 mod controllers {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::{
         doctor::{CheckOutcome, examples},
-        observed::{ObservedCluster, Outside},
+        examples::empty_cluster,
+        observed::ObservedCluster,
     };
 
     fn observed(controllers: &[RunsAs]) -> Observed {
         let image = "hashicorp/consul-ecs:0.9.0";
         let other = |runs_as: &RunsAs| OtherController { runs_as: runs_as.clone(), image: image.to_owned() };
-        let cluster = ObservedCluster {
-            arn: "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap(),
-            services: Vec::new(),
-            tasks: Vec::new(),
-            others: BTreeSet::new(),
-            unsorted: BTreeSet::new(),
-            outside: Outside::default(),
-            controllers: controllers.iter().map(other).collect(),
-            catalog: None,
-        };
+        let cluster = ObservedCluster { controllers: controllers.iter().map(other).collect(), ..empty_cluster([]) };
         Observed { clusters: vec![cluster], problems: Vec::new() }
     }
 

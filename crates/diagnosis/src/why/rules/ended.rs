@@ -21,7 +21,7 @@ fn with_code<'a>(evidence: &'a TaskEvidence<'_>, code: &str) -> Option<&'a TaskE
 /// It has stopped, and Consul still has its instances.
 pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let end = evidence.end.as_ref()?;
-    let is_stopping = evidence.member.is_some_and(|member| member.state.task.phase == TaskPhase::Stopping);
+    let is_stopping = evidence.member.is_some_and(|member| member.task.phase == TaskPhase::Stopping);
     if is_stopping || evidence.is_registered() != Some(true) {
         return None;
     }
@@ -79,7 +79,7 @@ pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     reason.starts_with(SCALING).then_some(())?;
     let deployments = &evidence.ecs_service()?.state.deployments;
     let newest = deployments.first()?;
-    let has_another_revision = evidence.member.is_some_and(|member| member.state.task.definition != newest.definition);
+    let has_another_revision = evidence.member.is_some_and(|member| member.task.definition != newest.definition);
     let sentence = format!(
         "It ended in order, by the deployment of {}:{}: nothing is to do",
         newest.definition.family(),
@@ -219,7 +219,7 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     let exits = || end.containers.iter().filter(exited);
     let failed = exits().find(by_itself);
     if let (None, Some(finished), Some(member)) = (failed, exits().find(|it| it.exit_code == Some(0)), evidence.member)
-        && member.state.task.placement.service.is_none()
+        && member.task.placement.service.is_none()
     {
         let sentence = format!("It ended by itself: its container {finished}; nothing is to do if it was to end");
         return Some(Conclusion::ended(Cause::Stopped, sentence));

@@ -5,7 +5,7 @@ use mesh::{
     catalog::{DrainReason, HealthCheck},
     consul_ecs::names::DATAPLANE,
     repair::NotRepaired,
-    task::{ContainerHealth, TaskContainer},
+    task::{ContainerHealth, MemberTask, TaskContainer},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
@@ -21,7 +21,7 @@ const DRAINS: [LogAction; 2] = [LogAction::MarkCritical, LogAction::Drain];
 /// Its metadata names another task.
 pub(super) fn another_tasks_id(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
-    let Err(NotRepaired::OtherTaskId(other)) = evidence.facts()?.expected() else { return None };
+    let Err(NotRepaired::OtherTaskId(other)) = evidence.member?.expected() else { return None };
     let sentence = format!(
         "The field meta of its configuration sets task-id to {other}, the ID of another task, so that its instances are taken for \
          those of that task, and deregistered with it: remove the field from CONSUL_ECS_CONFIG_JSON, and deploy again"
@@ -31,8 +31,7 @@ pub(super) fn another_tasks_id(evidence: &TaskEvidence<'_>) -> Option<Conclusion
 
 /// Its proxy has stopped.
 pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let task = &evidence.active()?.state.task;
-    let definition = &evidence.member?.definition.definition;
+    let MemberTask { task, definition, .. } = evidence.active()?;
     task.losses(definition).proxy.then_some(())?;
     let code = task.container(DATAPLANE).and_then(|container| container.exit_code);
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
@@ -84,7 +83,7 @@ fn first_line(check: &HealthCheck) -> Option<&str> {
 /// `mesh-init` has failed, and the task runs on.
 pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let registrar = evidence.registrar()?;
-    let container = evidence.active()?.state.task.container(registrar).filter(|container| container.is_stopped)?;
+    let container = evidence.active()?.task.container(registrar).filter(|container| container.is_stopped)?;
     let code = container.exit_code.filter(|code| !evidence.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
     let sentence = format!(
         "It was never registered in Consul, because its container {registrar} exited with {code}: read {}, correct what it names, and \
@@ -98,8 +97,8 @@ pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion
 /// Consul has forgotten it.
 pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
-    let facts = evidence.facts()?;
-    let expected = facts.expected().ok().filter(|_| evidence.is_registered() == Some(false))?;
+    let member = evidence.member?;
+    let expected = member.expected().ok().filter(|_| evidence.is_registered() == Some(false))?;
     let missing = evidence.on_node.as_ref()?.missing(&expected).filter(|missing| missing.len() < expected.len());
     let ids: Vec<&str> = missing.iter().flatten().map(|registration| registration.id.as_str()).collect();
     let lost = if ids.is_empty() { "it".to_owned() } else { format!("its instance {}", ids.join(", ")) };
@@ -112,8 +111,8 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
     } else {
         let tokens = evidence.background.tokens.as_ref();
-        let gap = tokens.zip(facts.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(&facts, &claim));
-        format!("{}. To sweep now: ecs-mesh sweep --cluster {}", remedy(gap.as_ref()), facts.cluster.name())
+        let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(member, &claim));
+        format!("{}. To sweep now: ecs-mesh sweep --cluster {}", remedy(gap.as_ref()), member.cluster.name())
     };
     let failed = evidence.failure(evidence.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
     let sentence =
@@ -132,7 +131,7 @@ fn failed(line: &LogLine) -> String {
 pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
     let is_it = |container: &&TaskContainer| container.health == ContainerHealth::Unhealthy && !container.is_stopped;
-    let mut containers = member.state.task.containers.iter().filter(is_it);
+    let mut containers = member.task.containers.iter().filter(is_it);
     let first = containers.next()?;
     let others = if containers.next().is_some() { " (and others)" } else { "" };
     let sentence = format!(
@@ -148,8 +147,8 @@ pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
 /// Nobody in the task reports its health any more.
 pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
-    let definition = &member.definition.definition;
-    member.state.task.losses(definition).health_sync.then_some(())?;
+    let definition = &member.definition;
+    member.task.losses(definition).health_sync.then_some(())?;
     let name = definition.programs.health_reporter()?;
     let sentence = format!(
         "Its container {name} has stopped, so that only sweeps write its health to Consul: replace the task, and read {}",
@@ -229,9 +228,8 @@ fn who(evidence: &TaskEvidence<'_>, line: Option<&LogLine>) -> String {
 
 /// The login tokens of a running task are gone.
 pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    evidence.active()?;
-    let facts = evidence.facts()?;
-    let sentence = match facts.broken(login_tokens(&facts, evidence.tokens.as_ref()), evidence.now)? {
+    let member = evidence.active()?;
+    let sentence = match member.broken(login_tokens(member, evidence.tokens.as_ref()), evidence.now)? {
         Broken::NoTokens => format!(
             "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
             who(evidence, evidence.done(&LogAction::DeleteLoginToken))
@@ -244,10 +242,10 @@ pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusio
 
 /// The token of its service is gone, which it has read from Secrets Manager.
 pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let member =
-        evidence.active().filter(|member| is_service_token_gone(member, evidence.background.tokens.as_ref()))?;
-    let TokenSource::SecretsManager { secrets } = &member.token else { return None };
-    let name = &member.service.name;
+    let (member, cluster) = evidence.active().zip(evidence.cluster)?;
+    let TokenSource::SecretsManager { secrets } = cluster.token_source(member) else { return None };
+    is_service_token_gone(member, cluster, evidence.background.tokens.as_ref()).then_some(())?;
+    let name = &member.identity.service.name;
     let is_revocation = |line: &&LogLine| {
         line.is(&LogAction::Revoke) && line.has(&LogOutcome::Done) && line.is_of_service(name.as_str())
     };
@@ -264,11 +262,11 @@ pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusi
 
 /// `mesh-init` runs on and on, and the task has no login token.
 pub(super) fn login_refused(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let member = evidence.active()?;
-    let TokenSource::AuthMethod { method } = &member.token else { return None };
+    let (member, cluster) = evidence.active().zip(evidence.cluster)?;
+    let TokenSource::AuthMethod { method } = cluster.token_source(member) else { return None };
     let registrar = evidence.registrar()?;
-    let still_runs = member.state.task.container(registrar).is_some_and(|container| !container.is_stopped);
-    let is_late = member.state.task.placement.has_had_time_to_register(evidence.now);
+    let still_runs = member.task.container(registrar).is_some_and(|container| !container.is_stopped);
+    let is_late = member.task.has_had_time_to_register(evidence.now);
     if !still_runs || !is_late || evidence.is_registered() != Some(false) || evidence.login_tokens() != Some(0) {
         return None;
     }

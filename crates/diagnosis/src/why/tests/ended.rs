@@ -95,7 +95,7 @@ fn task_without_a_service_that_has_finished_has_ended_in_order() {
     };
     let report = asked(|cluster, _| {
         finish(cluster);
-        cluster.tasks[0].state.task.placement.service = None;
+        cluster.tasks[0].task.placement.service = None;
     });
     assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended), "{}", report.conclusion);
     // That of a service was to go on
@@ -106,7 +106,7 @@ fn task_without_a_service_that_has_finished_has_ended_in_order() {
 fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
     let (cause, sentence) = because(|cluster, _| {
         stop(cluster, "ServiceSchedulerInitiated", "Task failed container health checks", Vec::new());
-        cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
+        cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
     });
     assert_eq!(cause, Cause::HealthCheckFailed);
     assert!(

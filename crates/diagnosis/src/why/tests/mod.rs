@@ -58,10 +58,9 @@ fn exited(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> Container
 
 /// The first task has stopped two minutes ago, and Consul has deregistered it.
 fn stop(cluster: &mut ObservedCluster, code: &str, reason: &str, containers: Vec<ContainerEnd>) {
-    let task = &mut cluster.tasks[0].state;
-    (task.task.phase, task.task.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(2)));
-    task.last_status = "STOPPED".to_owned();
-    task.history.end = TaskEnd {
+    let task = &mut cluster.tasks[0].task;
+    (task.phase, task.last_status) = (TaskPhase::Stopped, "STOPPED".to_owned());
+    task.end = TaskEnd {
         code: Some(code.to_owned()),
         reason: Some(reason.to_owned()),
         containers,

@@ -3,14 +3,12 @@
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
     consul_ecs::{Programs, names::DATAPLANE},
+    definition::ContainerLog,
     task::{ContainerHealth, TaskContainer},
 };
 
 use super::*;
-use crate::{
-    TokenSource,
-    examples::{INIT, container},
-};
+use crate::examples::{INIT, container, read_token, revision};
 
 #[test]
 fn task_that_is_as_it_should_be_is_healthy() {
@@ -47,8 +45,7 @@ fn task_with_another_tasks_id_is_found() {
         let config = format!(
             r#"{{"service":{{"name":"web","port":80,"meta":{{"task-id":"{other}"}}}},"proxy":{{}},"healthSyncContainers":["app"]}}"#
         );
-        let state = std::sync::Arc::make_mut(&mut cluster.tasks[0].definition);
-        let definition = std::sync::Arc::make_mut(&mut state.definition);
+        let definition = revision(&mut cluster.tasks[0]);
         definition.programs.registrar.as_mut().unwrap().config_json = Some(config);
     });
     assert!(cause == Cause::AnotherTasksId && sentence.contains(id(7).as_str()), "{sentence}");
@@ -56,7 +53,7 @@ fn task_with_another_tasks_id_is_found() {
 
 /// A container of the first task stops.
 fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
-    let task = &mut cluster.tasks[0].state.task;
+    let task = &mut cluster.tasks[0].task;
     let container = task.containers.iter_mut().find(|container| container.name == name).expect("a container");
     (container.is_stopped, container.exit_code) = (true, Some(code));
 }
@@ -112,7 +109,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
 #[test]
 fn token_of_a_service_that_is_gone_says_who_revoked_it() {
     let reading = |cluster: &mut ObservedCluster| {
-        cluster.tasks[0].token = TokenSource::SecretsManager { secrets: vec!["consul-ecs-web".to_owned()] };
+        read_token(&mut cluster.tasks[0]);
     };
     let (cause, sentence) = because(|cluster, background| {
         reading(cluster);
@@ -180,10 +177,11 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
 fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
     let (cause, sentence) = because(|cluster, background| {
         deregister(cluster);
-        cluster.tasks[0].state.task.containers[0] = container(INIT, ContainerHealth::Unknown);
+        cluster.tasks[0].task.containers[0] = container(INIT, ContainerHealth::Unknown);
         background.tokens = Some(tokens(vec![login_token(2)]));
-        cluster.tasks[0].state.task.containers[2].health = ContainerHealth::Unknown;
-        cluster.tasks[0].token = TokenSource::AuthMethod { method: Some("iam-ecs".to_owned()) };
+        cluster.tasks[0].task.containers[2].health = ContainerHealth::Unknown;
+        let config = r#"{"consulLogin":{"enabled":true,"method":"iam-ecs"}}"#;
+        revision(&mut cluster.tasks[0]).config_json = Some(config.to_owned());
     });
     assert!(
         cause == Cause::LoginRefused && sentence.contains("check the auth method iam-ecs, its binding rules"),
@@ -265,10 +263,9 @@ fn fail_checks(cluster: &mut ObservedCluster) {
 fn container_that_is_not_healthy_is_named_with_its_log() {
     let (cause, sentence) = because(|cluster, _| {
         fail_checks(cluster);
-        cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
-        let log = aws::ecs::ContainerLog { group: "/ecs/web".to_owned(), stream_prefix: Some("ecs".to_owned()) };
-        let state = std::sync::Arc::make_mut(&mut cluster.tasks[0].definition);
-        state.logs.insert("app".to_owned(), log);
+        cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
+        let log = ContainerLog { group: "/ecs/web".to_owned(), stream_prefix: Some("ecs".to_owned()) };
+        revision(&mut cluster.tasks[0]).containers[0].log = Some(log);
     });
     let expected = format!(
         "It gets no traffic, because ECS reports its container app as UNHEALTHY: read its log (log group /ecs/web, stream \
@@ -282,11 +279,10 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
 fn health_sync_that_has_stopped_says_who_reports_the_health() {
     const HEALTH_SYNC: &str = "consul-ecs-health-sync";
     let stopped = |cluster: &mut ObservedCluster| {
-        let state = std::sync::Arc::make_mut(&mut cluster.tasks[0].definition);
-        let definition = std::sync::Arc::make_mut(&mut state.definition);
+        let definition = revision(&mut cluster.tasks[0]);
         definition.programs = Programs { health_sync: Some(HEALTH_SYNC.to_owned()), ..definition.programs.clone() };
         let container = container(HEALTH_SYNC, ContainerHealth::Unknown);
-        cluster.tasks[0].state.task.containers.push(TaskContainer { is_stopped: true, ..container });
+        cluster.tasks[0].task.containers.push(TaskContainer { is_stopped: true, ..container });
     };
     let (cause, sentence) = because(|cluster, _| stopped(cluster));
     assert!(cause == Cause::HealthSyncStopped && sentence.contains("only sweeps write its health"), "{sentence}");
@@ -299,19 +295,19 @@ fn everything_else_is_said_as_status_says_it() {
         cause == Cause::NotPassing && sentence.contains("is HEALTHY in ECS, and its check in Consul is critical"),
         "{sentence}"
     );
-    let (cause, _) = because(|cluster, _| cluster.tasks[0].state.task.placement.is_disconnected = true);
+    let (cause, _) = because(|cluster, _| cluster.tasks[0].task.placement.is_disconnected = true);
     assert_eq!(cause, Cause::Disconnected);
     let report = asked(|cluster, _| {
         deregister(cluster);
-        let task = &mut cluster.tasks[0].state.task;
-        (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+        let task = &mut cluster.tasks[0].task;
+        (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
         task.containers = vec![container(INIT, ContainerHealth::Unknown)];
     });
     assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| cluster.catalog = None);
     assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
     let (cause, _) = because(|cluster, _| {
-        cluster.tasks[0].state.task.placement.address = None;
+        cluster.tasks[0].task.placement.address = None;
         deregister(cluster);
     });
     assert_eq!(cause, Cause::NotRegistered);
@@ -325,11 +321,9 @@ fn status_and_why_have_one_verdict() {
         |cluster, _| stop_container(cluster, DATAPLANE, 137),
         |_, background| background.tokens = Some(tokens(vec![login_token(2)])),
         |cluster, _| stop_container(cluster, INIT, 1),
-        |cluster, _| cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy,
+        |cluster, _| cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy,
         |cluster, _| deregister(cluster),
-        |cluster, _| {
-            cluster.tasks[0].token = TokenSource::SecretsManager { secrets: vec!["consul-ecs-web".to_owned()] }
-        },
+        |cluster, _| read_token(&mut cluster.tasks[0]),
     ];
     for (number, fault) in faults.into_iter().enumerate() {
         let (mut cluster, mut background) = (healthy(), background());

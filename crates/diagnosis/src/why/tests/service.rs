@@ -54,8 +54,8 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
 #[test]
 fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
     let starting = |cluster: &mut ObservedCluster| {
-        let task = &mut cluster.tasks[1].state.task;
-        (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+        let task = &mut cluster.tasks[1].task;
+        (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
         task.containers[0] = container(INIT, ContainerHealth::Unknown);
         cluster.catalog.as_mut().unwrap().instances.clear();
         cluster.services[0].state.desired = 1;
@@ -104,7 +104,7 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
     for (number, namespace) in ["default", "team-a"].iter().enumerate() {
         let tenancy =
             Tenancy::Enterprise { partition: "default".parse().unwrap(), namespace: namespace.parse().unwrap() };
-        cluster.tasks[number].service.tenancy = tenancy;
+        cluster.tasks[number].identity.service.tenancy = tenancy;
     }
     cluster.services.clear();
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
@@ -123,17 +123,18 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
 
 #[test]
 fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
-    let outside = |definition: Option<_>| {
+    let outside = |is_read: bool| {
         let mut cluster = healthy();
         let state = aws::ecs::ServiceState { name: "batch".to_owned(), ..cluster.services[0].state.clone() };
-        cluster.outside.services.push(crate::OutsideService { state, definition });
+        cluster.outside.services.push(state);
+        cluster.definitions.retain(|_, _| is_read);
         let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
         why_service("batch", None, &observed, &background(), now())
     };
-    let report = outside(Some(crate::examples::definition()));
+    let report = outside(true);
     assert_eq!((report.cause, report.condition), (Cause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
     assert!(report.conclusion.contains("its task definition web:3 has no tag"), "{}", report.conclusion);
-    let report = outside(None);
+    let report = outside(false);
     assert_eq!(
         (report.cause, report.condition),
         (Cause::DefinitionNotRead, Condition::Unknown),
@@ -167,7 +168,7 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
     let report = asked(|cluster, background| {
         let said = |minutes, message: &str| ServiceMessage { at: minutes_ago(minutes), message: message.to_owned() };
         cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
-        cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
+        cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
         let created =
             json!({ "action": "create_token", "outcome": "done", "holder": "service web", "accessor_id": "a" });
         let other =
@@ -175,8 +176,13 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
         background.history.lines.extend([line(9, created), line(9, other)]);
     });
     let said: Vec<(Who, &str)> = report.timeline.iter().map(|event| (event.who, event.what.as_str())).collect();
+    let created = "created it for the service web: web:3, consul-ecs 0.9.0, consul-dataplane 1.6.2";
+    let started = "all of its containers have started";
+    let of_tasks = [(1, created), (2, created), (1, started), (2, started)];
+    let of_tasks = of_tasks.map(|(number, what)| format!("task {}: {what}", id(number)));
+    assert_eq!(said[..4], of_tasks.each_ref().map(|what| (Who::Ecs, what.as_str())));
     assert_eq!(
-        said,
+        said[4..],
         [
             (Who::Controller, "created the token a of the service web"),
             (Who::Ecs, "service web has reached a steady state"),
