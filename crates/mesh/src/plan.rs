@@ -29,7 +29,7 @@ pub use self::tokens::{NeededTokens, WaitingToken, is_awaited, usage, waiting_to
 pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
     let by_task = ByTask::new(observed);
-    let is_for_events = matches!(observed.extent, Extent::Events);
+    let is_for_events = matches!(observed.coverage, Coverage::Events);
     let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     let mut idle_candidates: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
@@ -51,7 +51,7 @@ pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
         }
     }
     required.retain(|holder, _| !observed.provisioned.contains(holder));
-    if let Extent::Clusters(listing) = &observed.extent {
+    if let Coverage::Clusters(listing) = &observed.coverage {
         let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, settings);
         planned.extend(actions.into_iter().map(|action| match action {
             // Replaces the creation of a new token.
@@ -235,11 +235,11 @@ pub struct Observed {
     pub provisioned: BTreeSet<TokenHolder>,
     /// In a sweep, the secrets of the holders that require a token or have one.
     pub secrets: BTreeMap<TokenHolder, StoredSecret>,
-    pub extent: Extent,
+    pub coverage: Coverage,
 }
 
 #[derive(Debug, Default, Clone)]
-pub enum Extent {
+pub enum Coverage {
     /// The tasks of a batch of events. Whether a service is idle is decided by a later idle check.
     #[default]
     Events,

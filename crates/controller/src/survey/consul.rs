@@ -22,7 +22,10 @@ use super::{
     findings::{Clusters, Problem, Skipped, Survey, SweepOrder},
 };
 use crate::{
-    clock::Deadline, error::ControllerError, observe::client_agents, outcome::concurrently_in_order, scope::Scope,
+    clock::Deadline,
+    error::{ControllerError, concurrently_in_order},
+    observe::client_agents,
+    scope::Scope,
 };
 
 impl Surveyor {

@@ -17,7 +17,7 @@ use mesh::{
     guard::TaskCounts,
     idleness::TaskListing,
     mark::{self, HolderMark},
-    plan::Extent,
+    plan::Coverage,
     task::{DescribedTask, MemberTask, MeshTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
@@ -31,8 +31,7 @@ pub use self::findings::{SweepOrder, Waited};
 use crate::{
     clock::Deadline,
     edges::Consul,
-    error::ControllerError,
-    outcome::{concurrently, concurrently_in_order},
+    error::{ControllerError, concurrently, concurrently_in_order},
     tasks::{ClusterStatuses, Definitions, TaskReader},
     tokens::Tokens,
 };
@@ -80,7 +79,7 @@ impl Surveyor {
         let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
         survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
-        survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
+        survey.observed.coverage = Coverage::Clusters(every_task.filter(|_| proves_idleness));
         self.read_checks(deadline, &mut survey).await;
         survey
     }

@@ -11,7 +11,7 @@ use crate::{
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
     names::ServiceName,
-    plan::{Action, Extent, Observed},
+    plan::{Action, Coverage, Observed},
     secret::StoredSecret,
     settings::{PlanSettings, TokenMode},
     task::{MeshTask, TaskPhase},
@@ -94,7 +94,7 @@ pub struct WaitingToken {
 
 /// The tokens of idle services that wait for a time.
 pub fn waiting_tokens(observed: &Observed, settings: PlanSettings<'_>) -> Vec<WaitingToken> {
-    let Extent::Clusters(Some(listing)) = &observed.extent else { return Vec::new() };
+    let Coverage::Clusters(Some(listing)) = &observed.coverage else { return Vec::new() };
     let mut waiting = Vec::new();
     for (holder, tokens) in marked(observed, settings) {
         let Some(secret) = observed.secrets.get(&holder) else { continue };

@@ -53,9 +53,9 @@ fn may_use(task: &ServiceTask, holder: &TokenHolder, mode: TokenMode) -> bool {
 /// An observation, and the same in another order.
 fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
     any_observed().prop_flat_map(|observed| {
-        let all_tasks = match &observed.extent {
-            Extent::Clusters(Some(listing)) => listing.tasks.clone(),
-            Extent::Clusters(None) | Extent::Events => Vec::new(),
+        let all_tasks = match &observed.coverage {
+            Coverage::Clusters(Some(listing)) => listing.tasks.clone(),
+            Coverage::Clusters(None) | Coverage::Events => Vec::new(),
         };
         let seen = observed.clone();
         let shuffled = (
@@ -68,13 +68,13 @@ fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
             Just(all_tasks).prop_shuffle(),
         );
         shuffled.prop_map(move |(tasks, tokens, instances, checks, agents, leftover_nodes, all_tasks)| {
-            let extent = match &seen.extent {
-                Extent::Clusters(Some(listing)) => {
-                    Extent::Clusters(Some(TaskListing { listed_at: listing.listed_at, tasks: all_tasks }))
+            let coverage = match &seen.coverage {
+                Coverage::Clusters(Some(listing)) => {
+                    Coverage::Clusters(Some(TaskListing { listed_at: listing.listed_at, tasks: all_tasks }))
                 }
-                extent => extent.clone(),
+                coverage => coverage.clone(),
             };
-            let other = Observed { tasks, tokens, instances, checks, agents, leftover_nodes, extent, ..seen.clone() };
+            let other = Observed { tasks, tokens, instances, checks, agents, leftover_nodes, coverage, ..seen.clone() };
             (seen.clone(), other)
         })
     })
@@ -226,7 +226,7 @@ proptest! {
     /// Promise 2, never the living: a service with a task keeps its token, also if the task is not listed yet.
     #[test]
     fn no_service_in_use_loses_its_token(observed in any_sweep(), mode in any_mode()) {
-        let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("every cluster was read") };
+        let Coverage::Clusters(Some(listing)) = &observed.coverage else { panic!("every cluster was read") };
         for action in actions(&observed, mode) {
             let (Action::Hide(holder, _) | Action::Revoke(holder, _)) = action else { continue };
             let belongs = |task: &&ServiceTask| may_use(task, &holder, mode);

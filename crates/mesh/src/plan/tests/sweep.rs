@@ -42,7 +42,7 @@ fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
         }
     }
     let listing = TaskListing { listed_at: now(), tasks: all_tasks };
-    Observed { tokens, secrets, extent: Extent::Clusters(Some(listing)), ..Observed::default() }
+    Observed { tokens, secrets, coverage: Coverage::Clusters(Some(listing)), ..Observed::default() }
 }
 
 /// The action that hides a token of which ECS lists no task.
@@ -102,7 +102,7 @@ fn token_of_a_service_without_tasks_is_hidden() {
 #[test]
 fn token_is_kept_if_tasks_are_unread() {
     let token = service_token(&Tenancy::Community, "web");
-    let observed = Observed { extent: Extent::Clusters(None), ..sweep_of(vec![token.clone()], vec![]) };
+    let observed = Observed { coverage: Coverage::Clusters(None), ..sweep_of(vec![token.clone()], vec![]) };
     assert_eq!(swept(&observed), []);
     let unread = Observed { secrets: BTreeMap::new(), ..sweep_of(vec![token], vec![]) };
     assert_eq!(swept(&unread), [], "the secret could not be read");
@@ -161,7 +161,7 @@ fn emptied_secret_shows_the_newest_orphan() {
     let shown = Action::ShowOrphan(TokenHolder::Service(service("web")), new);
     assert_eq!(actions, [shown, Action::Provision(TokenHolder::Client { tenancy: Tenancy::Community })]);
     // Other clusters are not required for that
-    observed.extent = Extent::Clusters(None);
+    observed.coverage = Coverage::Clusters(None);
     assert_eq!(super::actions(&observed, TokenMode::SecretsManager), actions);
 }
 

@@ -14,12 +14,12 @@ pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
 
 /// An observation of events.
 pub(super) fn any_events() -> impl Strategy<Value = Observed> {
-    any_sweep().prop_map(|observed| Observed { extent: Extent::Events, ..observed })
+    any_sweep().prop_map(|observed| Observed { coverage: Coverage::Events, ..observed })
 }
 
 /// An observation of a sweep that could not read every cluster.
 pub(super) fn any_partial_sweep() -> impl Strategy<Value = Observed> {
-    any_sweep().prop_map(|observed| Observed { extent: Extent::Clusters(None), ..observed })
+    any_sweep().prop_map(|observed| Observed { coverage: Coverage::Clusters(None), ..observed })
 }
 
 prop_compose! {
@@ -53,7 +53,7 @@ prop_compose! {
             agents,
             leftover_nodes: distinct_by(nodes, |node: &LeftoverNode| (node.cluster.clone(), node.tenancy.clone())),
             provisioned: provisioned.into_iter().collect(),
-            extent: Extent::Clusters(Some(listing)),
+            coverage: Coverage::Clusters(Some(listing)),
             instances,
             tasks,
             ..Observed::default()
