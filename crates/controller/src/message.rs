@@ -23,7 +23,10 @@ use serde_json::{Value, json};
 use telemetry::{Counted, EventKind};
 use tracing::{debug, error, info};
 
-use crate::{error::ControllerError, outcome::Changes, scope::Scope};
+use crate::{
+    error::{Changes, ControllerError},
+    scope::Scope,
+};
 
 /// The `detail-type` of an idle check.
 const IDLE_CHECK: &str = "Service Idle Check";

@@ -22,8 +22,7 @@ use mesh::{
 use crate::{
     clock::Deadline,
     edges::Consul,
-    error::{ControllerError, Failures, fail_all},
-    outcome::{CONCURRENCY, concurrently_in_order},
+    error::{CONCURRENCY, ControllerError, Failures, concurrently_in_order, fail_all},
     tasks::{Definitions, TaskReader},
     tokens::Tokens,
 };

@@ -22,8 +22,7 @@ use crate::{
     bootstrap::BootstrapExtent,
     clock::{Clock, Deadline, TimestampCache},
     edges::Ecs,
-    error::ControllerError,
-    outcome::CONCURRENCY,
+    error::{CONCURRENCY, ControllerError},
     scope::Scope,
 };
 

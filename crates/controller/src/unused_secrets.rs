@@ -12,7 +12,10 @@ use tokio::time::sleep;
 use tracing::{error, info};
 
 use crate::{
-    clock::Deadline, edges::Secrets, error::ControllerError, outcome::concurrently_in_order, tasks::TaskReader,
+    clock::Deadline,
+    edges::Secrets,
+    error::{ControllerError, concurrently_in_order},
+    tasks::TaskReader,
 };
 
 /// How long the deletion of one secret may take, which is not interrupted: four calls and the lag of reads.

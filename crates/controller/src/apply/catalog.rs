@@ -21,8 +21,7 @@ use crate::{
     announcement::{Announcement, Announcer, Healing, HealingKind, TaskEntries, count},
     clock::{Clock, Deadline},
     edges::Consul,
-    error::ControllerError,
-    outcome::{Effect, Outcome, PlanSource, concurrently},
+    error::{ControllerError, Effect, Outcome, PlanSource, concurrently},
 };
 
 /// How long Consul may take to report the agent of a stopped task as failed. After that, the sweep removes it.

@@ -27,9 +27,8 @@ use crate::{
     announcement::{Announcement, Announcer, count},
     clock::{Clock, Deadline, TimestampCache},
     edges::{Consul, Edges},
-    error::ControllerError,
+    error::{ControllerError, Effect, Outcome, PlanSource, concurrently, concurrently_in_order},
     message::Message,
-    outcome::{Effect, Outcome, PlanSource, concurrently, concurrently_in_order},
     scope::Scope,
     tokens::{NeededBy, TokenUsage, Tokens},
 };

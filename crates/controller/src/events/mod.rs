@@ -28,10 +28,9 @@ use crate::{
     bootstrap::Bootstrap,
     clock::{Clock, Deadline},
     edges::Edges,
-    error::{ControllerError, Failures},
+    error::{Changes, ControllerError, Failures, PlanSource, concurrently, failures_of},
     message::{Delivery, SecondLook, Sorted},
     observe::Observer,
-    outcome::{self, Changes, PlanSource, concurrently},
     scope::Scope,
     sweep::Sweep,
     tasks::TaskReader,
@@ -201,7 +200,7 @@ impl TaskEvents {
                 .apply(plan(&observed, self.scope.rules(self.clock.now())), PlanSource::Events(changes), deadline)
                 .await;
             let (conflicts, failed): (Failures, Failures) =
-                outcome::failures(outcomes).into_iter().partition(|(_, error)| error.is_conflict());
+                failures_of(outcomes).into_iter().partition(|(_, error)| error.is_conflict());
             failures.extend(unobserved);
             failures.extend(failed);
             tasks.retain(|task| conflicts.contains_key(&task.arn));

@@ -15,9 +15,8 @@ use tracing::{info, warn};
 
 use crate::{
     clock::Deadline,
-    error::ControllerError,
+    error::{ControllerError, concurrently},
     message::RequestedCheck,
-    outcome::concurrently,
     tasks::TaskReader,
     tokens::{NeededBy, TokenUsage, Tokens},
 };

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     clock::Deadline,
-    outcome::concurrently,
+    error::concurrently,
     survey::{Problem, Survey},
 };
 

@@ -22,8 +22,7 @@ use super::{
 use crate::{
     announcement::{Healing, HealingKind, containers_of},
     clock::Deadline,
-    error::ControllerError,
-    outcome::concurrently,
+    error::{ControllerError, concurrently},
     scope::Scope,
     survey::{Problem, Survey},
 };

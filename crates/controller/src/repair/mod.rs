@@ -35,8 +35,7 @@ use crate::{
     announcement::{Announcer, Healing, HealingKind, containers_of},
     clock::Deadline,
     edges::Consul,
-    error::ControllerError,
-    outcome::concurrently,
+    error::{ControllerError, concurrently},
     survey::{Problem, Survey, SweepOrder},
     tasks::TaskReader,
 };

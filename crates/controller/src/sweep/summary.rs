@@ -23,7 +23,7 @@ use report::{
 use crate::{
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport},
-    outcome::{Effect, Outcome},
+    error::{Effect, Outcome},
     repair::RepairReport,
     scope::Scope,
     survey::{Problem, Reading, Survey, SweepOrder},

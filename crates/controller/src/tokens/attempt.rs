@@ -25,8 +25,7 @@ use tracing::warn;
 use super::{NeededBy, Tokens};
 use crate::{
     announcement::{Announcement, count},
-    error::ControllerError,
-    outcome::Effect,
+    error::{ControllerError, Effect},
 };
 
 /// Why a token is reconciled.

@@ -28,8 +28,7 @@ use crate::{
     announcement::Announcer,
     clock::{Clock, TimestampCache},
     edges::Entropy,
-    error::ControllerError,
-    outcome::Effect,
+    error::{ControllerError, Effect},
     scope::Scope,
     tasks::TaskReader,
 };

@@ -21,9 +21,8 @@ use super::{
 use crate::{
     announcement::{Announcement, count},
     bootstrap::client_agent_policy,
-    error::ControllerError,
+    error::{ControllerError, Effect},
     message::Message,
-    outcome::Effect,
     scope::Scope,
 };
 
