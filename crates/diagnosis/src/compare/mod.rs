@@ -135,7 +135,7 @@ impl CompareReport {
 /// The ARNs of the clusters that a history is about.
 pub fn clusters_of(history: &History) -> BTreeSet<String> {
     let named = history.lines.iter().filter_map(|line| line.cluster_arn.clone());
-    named.chain(Sweeps::of(&history.lines).clusters().iter().cloned()).collect()
+    named.chain(Sweeps::of(&history.lines).clusters).collect()
 }
 
 /// Compares the history since a time with what was read at `now`. `tokens` are those in Consul, if they could be read.
@@ -163,7 +163,7 @@ pub fn compare(
     let mut report = CompareReport {
         read_at: now,
         since,
-        sweeps: sweeps.len(),
+        sweeps: sweeps.all.len(),
         kinds: kinds.into_values().collect(),
         still_to_do: left,
         conclusion: String::new(),
@@ -295,15 +295,6 @@ impl Sweeps {
         let all: Vec<Sweep> = complete.filter_map(sweep).collect();
         let clusters = all.iter().flat_map(|sweep| sweep.clusters.iter().cloned()).collect();
         Self { all, clusters }
-    }
-
-    fn len(&self) -> usize {
-        self.all.len()
-    }
-
-    /// All clusters that any of them has swept.
-    fn clusters(&self) -> &BTreeSet<String> {
-        &self.clusters
     }
 
     /// The first sweep of a cluster after a time. Without a cluster, one of all clusters.
