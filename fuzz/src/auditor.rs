@@ -76,8 +76,7 @@ pub fn embedded(data: &[u8]) {
 /// `ecs-mesh.toml`.
 pub fn configuration(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let file = SourceFile::new("ecs-mesh.toml", text);
-    if let Err(error) = Config::read(&file, Path::new("."), &["error", "warning", "info", "never"]) {
+    if let Err(error) = Config::read(SourceFile::new("ecs-mesh.toml", text), Path::new(".")) {
         assert!(!error.to_string().is_empty());
     }
 }

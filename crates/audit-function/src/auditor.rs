@@ -6,7 +6,7 @@ use audit::{
     audit_in,
     deployment::Deployment,
     ignore::{self, Config},
-    report::{Report, Threshold},
+    report::Report,
 };
 use audit_live::{LiveScope, gather_live};
 use aws::{ecs::Inventory, events::EventPublisher};
@@ -88,8 +88,8 @@ impl Auditor {
         let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
         let found = audit_in(&gathered.material, Some(&self.deployment));
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
-        let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());
-        Report::new(&gathered, &sorted, threshold)
+        let threshold = self.configuration.fail_on.as_ref().map(|fail_on| *fail_on.get_ref());
+        Report::new(&gathered, &sorted, threshold.unwrap_or_default())
     }
 
     fn live_scope(&self, scope: &Scope) -> LiveScope {

@@ -5,7 +5,6 @@ use std::path::Path;
 use audit::{
     deployment::Deployment,
     ignore::{Config, ConfigError},
-    report::Threshold,
 };
 use audit_read::source::SourceFile;
 use mesh::{
@@ -65,7 +64,7 @@ impl AuditSettings {
             clusters,
             topic_arn: checked("FINDINGS_TOPIC_ARN", is_topic, "the ARN of an SNS topic")?,
             bucket: checked("REPORTS_BUCKET", is_bucket, "the name of an S3 bucket")?,
-            configuration: Config::read(&configuration, Path::new(""), &Threshold::NAMES)?,
+            configuration: Config::read(configuration, Path::new(""))?,
         })
     }
 }

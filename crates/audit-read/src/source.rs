@@ -3,7 +3,7 @@
 use super::document::Position;
 
 /// A text and its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceFile {
     /// Its path as the user gave it, `<stdin>`, or the ARN of a task definition.
     pub name: String,

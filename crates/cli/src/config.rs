@@ -12,8 +12,11 @@ use audit::{
     report::Threshold,
     rules::rules,
 };
-use audit_read::{document::Position, source::SourceFile};
-use clap::{Args, Subcommand};
+use audit_read::source::SourceFile;
+use clap::{
+    Args, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 
 use crate::streams::{Exit, Failure, Streams};
 
@@ -49,7 +52,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             let config = configuration.rules.read(&working_directory()?)?;
             text(&config, configuration)
         }
-        Command::Schema => format!("{:#}\n", config_schema(&Threshold::NAMES)),
+        Command::Schema => format!("{:#}\n", config_schema()),
     };
     streams.print(&text)?;
     Ok(Exit::Clean)
@@ -64,8 +67,8 @@ pub(super) struct ConfigurationArguments {
     #[command(flatten)]
     pub(super) rules: RuleArguments,
     /// The lowest severity that fails the run [default: error]
-    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES, help_heading = HEADING)]
-    pub(super) fail_on: Option<String>,
+    #[arg(long, value_name = "SEVERITY", value_parser = thresholds(), help_heading = HEADING)]
+    pub(super) fail_on: Option<Threshold>,
 }
 
 /// Which rules are applied
@@ -92,10 +95,14 @@ impl RuleArguments {
     }
 }
 
+fn thresholds() -> impl TypedValueParser<Value = Threshold> {
+    PossibleValuesParser::new(Threshold::NAMES).try_map(|name| name.parse::<Threshold>())
+}
+
 impl ConfigurationArguments {
     /// The lowest severity that fails the run.
     pub(super) fn threshold(&self, config: &Config) -> Threshold {
-        Threshold::wanted(self.fail_on.as_deref().or(config.fail_on.as_deref()))
+        self.fail_on.or(config.fail_on.as_ref().map(|fail_on| *fail_on.get_ref())).unwrap_or_default()
     }
 }
 
@@ -111,7 +118,7 @@ pub(super) fn read(path: Option<&Path>, working_directory: &Path) -> Result<Conf
 /// Reads the text of a configuration file in `directory`.
 pub(super) fn parse(path: &Path, text: String, directory: &Path, working_directory: &Path) -> Result<Config, Failure> {
     let name = path.strip_prefix(working_directory).unwrap_or(path).display().to_string();
-    Config::read(&SourceFile::new(name, text), directory, &Threshold::NAMES).map_err(Failure::new)
+    Config::read(SourceFile::new(name, text), directory).map_err(Failure::new)
 }
 
 /// The configuration file: that at `path`, or the nearest one from the working directory upwards.
@@ -128,10 +135,8 @@ fn nearest(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().map(|directory| directory.join(NAME)).find(|path| path.is_file())
 }
 
-const DEFAULT_FAIL_ON: &str = "error";
-
 fn text(config: &Config, arguments: &ConfigurationArguments) -> String {
-    let mut out = match config.name.as_str() {
+    let mut out = match config.file.name.as_str() {
         "" => "# no configuration file\n".to_owned(),
         name => format!("# configuration file: {name}\n"),
     };
@@ -144,30 +149,26 @@ fn text(config: &Config, arguments: &ConfigurationArguments) -> String {
     }
     let applied = rules().filter(|rule| config.severity_of(rule).is_some()).count();
     let _ = writeln!(out, "# {applied} of {} rules are applied", rules().count());
-    let (fail_on, source) = fail_on(config, arguments);
+    let source = match (arguments.fail_on, &config.fail_on) {
+        (Some(_), _) => "--fail-on".to_owned(),
+        (None, Some(fail_on)) => config.place(fail_on),
+        (None, None) => "default".to_owned(),
+    };
+    let fail_on = arguments.threshold(config).as_str();
     let _ = writeln!(out, "\nfail-on = {}  # {source}", quoted(fail_on));
     if !config.severities.is_empty() {
         out.push_str("\n[severity]\n");
     }
-    for entry in &config.severities {
-        let (rules, level) = (entry.rules.as_str(), quoted(entry.level.as_str()));
-        let _ = writeln!(out, "{rules} = {level}  # {}", place(config, entry.position));
+    for (rules, level) in &config.severities {
+        let (name, level) = (rules.get_ref().as_str(), quoted(level.as_str()));
+        let _ = writeln!(out, "{name} = {level}  # {}", config.place(rules));
     }
-    config.ignores.iter().for_each(|entry| ignore(&mut out, entry, config));
+    config.ignores.iter().for_each(|entry| ignore(&mut out, entry.get_ref(), &config.place(entry)));
     out
 }
 
-/// The threshold, and where it comes from.
-fn fail_on<'c>(config: &'c Config, arguments: &'c ConfigurationArguments) -> (&'c str, String) {
-    match (&arguments.fail_on, &config.fail_on, config.fail_on_position) {
-        (Some(fail_on), ..) => (fail_on, "--fail-on".to_owned()),
-        (None, Some(fail_on), Some(position)) => (fail_on, place(config, position)),
-        _ => (DEFAULT_FAIL_ON, "default".to_owned()),
-    }
-}
-
-fn ignore(out: &mut String, entry: &IgnoreEntry, config: &Config) {
-    let _ = writeln!(out, "\n[[ignore]]  # {}\nrule = {}", place(config, entry.position), quoted(entry.rule));
+fn ignore(out: &mut String, entry: &IgnoreEntry, place: &str) {
+    let _ = writeln!(out, "\n[[ignore]]  # {place}\nrule = {}", quoted(entry.rule.id));
     let path = entry.path.as_ref().map(PathPattern::as_str);
     let family = entry.family.as_ref().map(|family| family.glob().glob());
     for (key, pattern) in [("path", path), ("family", family)] {
@@ -176,8 +177,4 @@ fn ignore(out: &mut String, entry: &IgnoreEntry, config: &Config) {
         }
     }
     let _ = writeln!(out, "reason = {}", quoted(&entry.reason));
-}
-
-fn place(config: &Config, Position { line, column }: Position) -> String {
-    format!("{}:{line}:{column}", config.name)
 }

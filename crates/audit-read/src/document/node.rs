@@ -1,6 +1,7 @@
 //! A value and its place in the file.
 
 use mesh::consul_ecs::{self, Tree};
+use serde_json::Value as Json;
 
 use super::{Place, Span};
 
@@ -156,6 +157,19 @@ impl Node {
             Value::List(items) => items.iter_mut().collect(),
             Value::Map(entries) => entries.iter_mut().map(|entry| &mut entry.node).collect(),
             _ => Vec::new(),
+        }
+    }
+
+    /// The value as JSON. An unknown value, and a number that JSON cannot spell, are strings that contain [`HOLE`].
+    pub fn json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Number(number) => serde_json::from_str(number).unwrap_or_else(|_| format!("{HOLE}{number}").into()),
+            Value::Text(text) => Json::String(text.clone()),
+            Value::List(items) => items.iter().map(Self::json).collect(),
+            Value::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect(),
+            Value::Unknown => HOLE.to_string().into(),
         }
     }
 

@@ -94,11 +94,10 @@ impl<'t> YamlReader<'t> {
         let (value, span, anchor, tag) = match event {
             Event::Alias(anchor) => return self.alias(anchor, start),
             Event::Scalar(text, style, anchor, tag) => {
-                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                let start = if is_block { self.with_header(start) } else { start };
+                let span = self.scalar_span(mark, style);
                 let is_core = tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
                 let value = scalar(text.into_owned(), style, is_core || tag.as_deref().is_some_and(is_function));
-                (value, start, anchor, tag)
+                (value, span, anchor, tag)
             }
             Event::SequenceStart(anchor, tag) => {
                 let (items, end) = self.items(&route, depth)?;
@@ -139,13 +138,16 @@ impl<'t> YamlReader<'t> {
         let mut seen = BTreeSet::new();
         loop {
             let (event, mark) = self.next()?;
-            let key_span = self.span(mark);
+            let mut key_span = self.span(mark);
             let key = match event {
                 Event::MappingEnd => {
                     let end = entries.last().map_or(0, |entry| entry.node.place.span.end.max(entry.key_span.end));
                     return Ok((merged(entries), end.max(self.bracket(mark, '}'))));
                 }
-                Event::Scalar(key, ..) => key.into_owned(),
+                Event::Scalar(key, style, ..) => {
+                    key_span = self.scalar_span(mark, style);
+                    key.into_owned()
+                }
                 _ => return Err(ParseError::new(key_span, "a key that is not a plain value")),
             };
             if !seen.insert(key.clone()) {
@@ -191,6 +193,33 @@ impl<'t> YamlReader<'t> {
         let is_dash = after.starts_with(['[', '-', '!', '&']);
         let above = before.trim_end_matches([' ', '\n', '\r', '\t']);
         above.strip_suffix('-').filter(|_| !is_dash).map_or(start, str::len)
+    }
+
+    /// The bytes of a scalar. The parser leaves out the header of one in block style, and adds the blanks and the comment
+    /// behind a quoted one.
+    fn scalar_span(&self, mark: Mark, style: ScalarStyle) -> Span {
+        let span = self.span(mark);
+        let quote = match style {
+            ScalarStyle::Plain => return span,
+            ScalarStyle::Literal | ScalarStyle::Folded => return self.with_header(span),
+            ScalarStyle::SingleQuoted => '\'',
+            ScalarStyle::DoubleQuoted => '"',
+        };
+        let text = self.text.get(span.start..span.end).unwrap_or_default();
+        let mut characters = text.char_indices().skip_while(|(_, c)| *c != quote).skip(1).peekable();
+        while let Some((at, c)) = characters.next() {
+            let is_escape = if quote == '"' {
+                c == '\\'
+            } else {
+                c == quote && characters.peek().is_some_and(|(_, next)| *next == quote)
+            };
+            if is_escape {
+                characters.next();
+            } else if c == quote {
+                return Span::new(span.start, span.start + at + 1);
+            }
+        }
+        span
     }
 
     /// The bytes of a string in block style: from its `|` or `>`, which the parser leaves out, to its last line.
@@ -414,5 +443,15 @@ mod tests {
         let bomb: Vec<String> = (1..12).map(line).collect();
         let error = parse_yaml(&format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{}", bomb.join("\n"))).unwrap_err();
         assert!(error.reason.contains("aliases"), "{error}");
+    }
+
+    #[test]
+    fn comments_behind_quotes_are_no_part_of_a_value() {
+        let text = "'a''b' : \"c\\\" # d\" # e\nf: 'g' # h\n";
+        let node = parse_yaml(text).unwrap();
+        let slice = |span: Span| text.get(span.start..span.end).unwrap();
+        let found: Vec<_> =
+            node.entries().iter().map(|entry| (slice(entry.key_span), slice(entry.node.place.span))).collect();
+        assert_eq!(found, [("'a''b'", "\"c\\\" # d\""), ("f", "'g'")]);
     }
 }

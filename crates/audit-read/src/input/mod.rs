@@ -3,6 +3,7 @@
 //! A problem with one file or one definition does not prevent the others from being checked.
 
 mod cloudformation;
+mod comments;
 mod notation;
 mod paths;
 mod problem;
@@ -14,10 +15,11 @@ mod text;
 use std::{fs::File, io::Read, path::PathBuf, sync::Arc};
 
 pub use self::{
-    notation::{Notation, is_native_terraform, is_yaml, parse, parse_all, trees},
+    comments::{Comments, has_comment},
+    notation::{Notation, is_native_terraform, parse, parse_all, trees},
     problem::InputProblem,
     source::{ecs_definition, read_edited, read_source},
-    terraform_source::literals,
+    terraform_source::{literals, parse_native},
 };
 use crate::{Material, source::SourceFile};
 

@@ -81,11 +81,6 @@ pub fn is_native_terraform(file: &SourceFile) -> bool {
     ["tf", "tofu"].iter().any(|native| kind.eq_ignore_ascii_case(native))
 }
 
-/// Whether a file is YAML, by its name and its first character.
-pub fn is_yaml(file: &SourceFile) -> bool {
-    !is_native_terraform(file) && !is_json_by_name(file) && !looks_like_json(&file.text)
-}
-
 fn is_json_by_name(file: &SourceFile) -> bool {
     file.name.to_ascii_lowercase().ends_with(".json")
 }

@@ -2,13 +2,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Write,
     path::Path,
     sync::Arc,
 };
 
-use super::{annotate::annotated, config::Config};
+use hcl_edit::structure::Body;
+use serde_json::Value as Json;
+
+use super::{comment::directives, config::Config};
 use crate::finding::Finding;
-use audit_read::source::SourceFile;
+use audit_read::{
+    document::Node,
+    input::{Notation, is_native_terraform, parse_all, parse_native},
+    source::SourceFile,
+};
 
 /// Exceptions for all findings of a run.
 #[derive(Debug, Default)]
@@ -106,4 +114,110 @@ impl Baseline {
 /// A string of TOML. What JSON escapes, TOML escapes in the same way; in addition, it refuses DEL.
 pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
+/// The rules to ignore, by line, counted from 1.
+type Lines = BTreeMap<usize, BTreeSet<&'static str>>;
+
+/// The text of `file` with comments that ignore `findings`, and the findings for which there can be none: in JSON without
+/// comments, and within texts of several lines. No text if there is no comment.
+fn annotated<'f>(file: &SourceFile, findings: &[&'f Finding], reason: &str) -> (Option<String>, Vec<&'f Finding>) {
+    let line = |finding: &Finding| file.position(finding.span.start).line;
+    let mut wanted = Lines::new();
+    for finding in findings {
+        wanted.entry(line(finding)).or_default().insert(finding.rule.id);
+    }
+    let Some(writer) = Writer::of(file, reason) else { return (None, findings.to_vec()) };
+    let lines = if writer.is_right(&wanted) {
+        wanted
+    } else {
+        wanted.into_iter().filter(|(line, rules)| writer.is_right(&Lines::from([(*line, rules.clone())]))).collect()
+    };
+    let rest = findings.iter().filter(|finding| !lines.contains_key(&line(finding))).copied().collect();
+    ((!lines.is_empty()).then(|| writer.text(&lines)), rest)
+}
+
+/// Writes comments into a file.
+struct Writer<'f> {
+    file: &'f SourceFile,
+    content: Content,
+    reason: &'f str,
+}
+
+impl<'f> Writer<'f> {
+    /// `None` if the file must have no comments.
+    fn of(file: &'f SourceFile, reason: &'f str) -> Option<Self> {
+        Content::of(file).map(|content| Self { file, content, reason })
+    }
+
+    /// The text with a comment above each of the lines, indented as the line is.
+    fn text(&self, lines: &Lines) -> String {
+        let mut out = String::with_capacity(self.file.text.len());
+        for (index, line) in self.file.text.split_inclusive('\n').enumerate() {
+            let content = line.trim_start_matches('\u{feff}');
+            let (mark, _) = line.split_at(line.len() - content.len());
+            out.push_str(mark);
+            if let Some(rules) = lines.get(&(index + 1)) {
+                let (indentation, _) = content.split_at(content.len() - content.trim_start_matches([' ', '\t']).len());
+                let rules: Vec<&str> = rules.iter().copied().collect();
+                let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+                let (opener, rules) = (self.content.opener(), rules.join(", "));
+                // Writing to a string cannot fail.
+                let _ = write!(out, "{indentation}{opener} ecs-mesh: ignore[{rules}] {}{end}", self.reason);
+            }
+            out.push_str(content);
+        }
+        out
+    }
+
+    /// Whether these comments leave the content as it is, and are read as comments about their lines.
+    fn is_right(&self, lines: &Lines) -> bool {
+        let after = SourceFile::new(self.file.name.as_str(), self.text(lines));
+        let mut problems = Vec::new();
+        let found = directives(&after, &mut problems);
+        // Each comment moves its line, and those below it, by one.
+        let are_read = lines.iter().enumerate().all(|(above, (line, rules))| {
+            let moved = Some(line + above + 1);
+            rules.iter().all(|rule| found.iter().any(|directive| directive.rule == *rule && directive.line == moved))
+        });
+        are_read && problems.is_empty() && Content::of(&after).as_ref() == Some(&self.content)
+    }
+}
+
+/// What a file says, without its comments and places.
+#[derive(PartialEq)]
+enum Content {
+    /// JSON with comments.
+    Json(Vec<Json>),
+    Yaml(Vec<Json>),
+    /// Terraform's native syntax.
+    Terraform(Body),
+}
+
+impl Content {
+    /// `None` if the file cannot be read, or is JSON without comments, which its readers may require.
+    fn of(file: &SourceFile) -> Option<Self> {
+        if is_native_terraform(file) {
+            return parse_native(&file.text).ok().map(Self::Terraform);
+        }
+        let (notation, documents) = parse_all(file).ok()?;
+        let documents = documents.iter().map(Node::json).collect();
+        match notation {
+            Notation::Yaml => Some(Self::Yaml(documents)),
+            Notation::Json => (!is_strict_json(&file.text)).then_some(Self::Json(documents)),
+        }
+    }
+
+    /// What begins a comment.
+    fn opener(&self) -> &'static str {
+        match self {
+            Self::Json(_) => "//",
+            Self::Yaml(_) | Self::Terraform(_) => "#",
+        }
+    }
+}
+
+/// JSON without comments and trailing commas.
+fn is_strict_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text.trim_start_matches('\u{feff}')).is_ok()
 }

@@ -1,18 +1,18 @@
 //! `# ecs-mesh: ignore[rule, …] why` and `# ecs-mesh: ignore-file[rule, …] why`; in JSON with `//`, in JSON and
 //! Terraform also `/* … */` on one line.
 
-use super::{
-    lines::{Comment, Line, lines},
-    selection::unknown_rule,
-};
+use super::selection::unknown_rule;
 use crate::rules::rule;
 use audit_read::{
-    document::Position,
-    input::{InputProblem, is_yaml},
+    document::{Position, Span},
+    input::{Comments, InputProblem},
     source::SourceFile,
 };
 
 const MARK: &str = "ecs-mesh:";
+
+/// What begins and ends comments.
+const DELIMITERS: [char; 3] = ['#', '/', '*'];
 
 /// A comment's instruction for one rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Directive {
     pub(super) line: Option<usize>,
     /// The reason that it gives.
     pub(super) reason: String,
-    /// Its position in the file.
+    /// The position of its comment.
     pub(super) position: Position,
     /// Whether it ignored a finding.
     pub(super) is_used: bool,
@@ -33,22 +33,21 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
     if !file.text.contains(MARK) {
         return Vec::new();
     }
-    let lines = lines(&file.text, is_yaml(file));
-    let meant = concerned_lines(&lines);
-    let first_content = lines.iter().position(|line| !line.is_blank && !line.is_comment).unwrap_or(lines.len());
+    let comments = Comments::of(file);
+    let lines = comment_lines(&file.text, &comments.spans);
+    let first_line = file.position(comments.first_value).line;
     let mut directives = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let texts =
-            line.comments.iter().flat_map(|comment| marked(comment).into_iter().map(move |text| (comment, text)));
-        for (comment, text) in texts {
-            let position = Position { line: index + 1, column: comment.column };
+    for span in comments.spans {
+        let comment = file.text.get(span.start..span.end).unwrap_or_default();
+        for text in comment.lines().flat_map(marked) {
+            let position = file.position(span.start);
             let mut problem = |reason: String| {
                 problems.push(InputProblem { file: file.name.clone(), position: Some(position), reason });
             };
-            match Instruction::of(comment, text, index < first_content) {
+            match Instruction::of(comment, text, position.line < first_line) {
                 Err(reason) => problem(reason.to_owned()),
                 Ok(Instruction { is_for_file, rules, reason }) => {
-                    let line = meant.get(index).filter(|_| !is_for_file).map(|line| line + 1);
+                    let line = (!is_for_file).then(|| concerned_line(&lines, position.line));
                     for id in rules {
                         match rule(id) {
                             Some(rule) => directives.push(Directive {
@@ -77,8 +76,8 @@ struct Instruction<'l> {
 
 impl<'l> Instruction<'l> {
     /// The instruction in `text`, a part of `comment`.
-    fn of(comment: &Comment<'_>, text: &'l str, is_at_top: bool) -> Result<Self, &'static str> {
-        if !comment.is_whole {
+    fn of(comment: &str, text: &'l str, is_at_top: bool) -> Result<Self, &'static str> {
+        if comment.contains('\n') {
             return Err("an ecs-mesh comment must begin and end on its line");
         }
         let found = Self::parse(text)
@@ -104,29 +103,34 @@ impl<'l> Instruction<'l> {
     }
 }
 
-/// The texts behind the marks of a comment. A mark is at the beginning of the comment, or of another one within it:
-/// `# noqa # ecs-mesh: …`.
-fn marked<'l>(comment: &Comment<'l>) -> Vec<&'l str> {
-    const OPENERS: [char; 3] = ['#', '/', '*'];
-    let parts: Vec<&str> = comment.text.split(MARK).map(str::trim_end).collect();
-    let is_marked = |before: &str| before.is_empty() || before.ends_with(OPENERS);
+/// The texts behind the marks in a line of a comment. A mark is at the beginning of the comment, or of another one within
+/// it: `# noqa # ecs-mesh: …`.
+fn marked(line: &str) -> Vec<&str> {
+    let parts: Vec<&str> = line.split(MARK).map(str::trim_end).collect();
+    let is_marked = |before: &str| before.trim().is_empty() || before.ends_with(DELIMITERS);
     let texts = parts.iter().zip(parts.iter().skip(1)).filter(|(before, _)| is_marked(before));
-    texts.map(|(_, text)| text.trim_end_matches(OPENERS)).collect()
+    texts.map(|(_, text)| text.trim_end_matches(DELIMITERS)).collect()
 }
 
-/// The line that a comment in each line concerns. A comment on a line of its own concerns the next line that is not a
-/// comment.
-fn concerned_lines(lines: &[Line<'_>]) -> Vec<usize> {
-    let mut meant: Vec<usize> = (0..lines.len()).collect();
-    let mut below = None;
-    for (index, line) in meant.iter_mut().zip(lines).rev() {
-        if line.is_comment {
-            *index = below.unwrap_or(*index);
-        } else {
-            below = Some(*index);
-        }
+/// Whether each line of a text has nothing but comments, or parts of one.
+fn comment_lines(text: &str, comments: &[Span]) -> Vec<bool> {
+    // The text with NUL for the comment in each line.
+    let (mut code, mut at) = (String::with_capacity(text.len()), 0);
+    for comment in comments {
+        code.push_str(text.get(at..comment.start).unwrap_or_default());
+        let commented = text.get(comment.start..comment.end).unwrap_or_default();
+        code.push_str(&vec!["\0"; commented.lines().count()].join("\n"));
+        at = comment.end;
     }
-    meant
+    code.push_str(text.get(at..).unwrap_or_default());
+    let is_beside = |c: char| c == '\0' || c == '\u{feff}' || c.is_whitespace();
+    code.lines().map(|line| line.contains('\0') && line.chars().all(is_beside)).collect()
+}
+
+/// The line that a comment concerns, counted from 1: its own, or the next one if it has nothing but comments.
+fn concerned_line(lines: &[bool], line: usize) -> usize {
+    let below = lines.iter().enumerate().skip(line - 1).find(|(_, is_comment)| !**is_comment);
+    below.map_or(line, |(index, _)| index + 1)
 }
 
 #[cfg(test)]
@@ -162,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_comment_on_the_last_line_concerns_itself() {
-        let text = "# a\nb: 2\n\n# c\n# d";
-        assert_eq!(concerned_lines(&lines(text, true)), [1, 1, 2, 3, 4]);
+        let lines = comment_lines("# a\nb: 2\n\n# c\n# d", &[Span::new(0, 3), Span::new(10, 13), Span::new(14, 17)]);
+        assert_eq!([1, 2, 3, 4, 5].map(|line| concerned_line(&lines, line)), [2, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -1,104 +1,123 @@
 //! `ecs-mesh.toml`.
 
-use std::path::{Component, Path, PathBuf};
-
-use globset::GlobMatcher;
-
-use super::{
-    config_error::ConfigError,
-    glob::{PathPattern, pattern},
-    selection::{Selection, Selector},
-    toml_reader::{self, TableReader},
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    path::{Component, Path, PathBuf},
 };
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::{Deserialize, Deserializer, de::Error};
+use serde_json::{Value, json};
+use toml::Spanned;
+
+use super::selection::{Selection, Selector, rules_and_groups, unknown_rule};
 use crate::{
     finding::{Finding, Severity},
+    report::Threshold,
     rule::Rule,
+    rules::{rule, rules},
 };
 use audit_read::{document::Position, source::SourceFile};
 
 /// The configuration file. The default is that of a run without one.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
     /// Findings to ignore.
-    pub ignores: Vec<IgnoreEntry>,
+    #[serde(rename = "ignore")]
+    pub ignores: Vec<Spanned<IgnoreEntry>>,
     /// Severities that replace those of the rules.
-    pub severities: Vec<SeverityEntry>,
-    /// The lowest severity that fails the run, as the file spells it.
-    pub fail_on: Option<String>,
-    /// The position of `fail-on` in the file.
-    pub fail_on_position: Option<Position>,
+    #[serde(rename = "severity")]
+    pub severities: BTreeMap<Spanned<Selector>, Level>,
+    /// The lowest severity that fails the run.
+    pub fail_on: Option<Spanned<Threshold>>,
     /// The rules that the command line selects; the file does not set it.
+    #[serde(skip)]
     pub selection: Selection,
-    /// The file's name, for messages.
-    pub name: String,
+    /// The file; none if its name is empty.
+    #[serde(skip)]
+    pub file: SourceFile,
     /// The directory that its paths are relative to.
+    #[serde(skip)]
     pub directory: PathBuf,
 }
 
-/// The severity of a rule or a group of rules.
-#[derive(Debug)]
-pub struct SeverityEntry {
-    /// The rule or group.
-    pub rules: Selector,
-    /// Its severity, or `off`.
-    pub level: Level,
-    /// Its position in the file.
-    pub position: Position,
-}
-
 /// What a severity of the file may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
+    Error,
+    Warning,
+    Info,
     /// The rule is not applied.
     Off,
-    /// The severity of its findings.
-    Severity(Severity),
 }
 
 /// Findings to ignore. All given conditions must be met.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IgnoreEntry {
-    pub rule: &'static str,
+    #[serde(deserialize_with = "known_rule")]
+    pub rule: &'static Rule,
     /// The reason to ignore them.
+    #[serde(deserialize_with = "some_reason")]
     pub reason: String,
     /// The pattern of paths, relative to the directory of the file.
+    #[serde(default, deserialize_with = "path_pattern")]
     pub path: Option<PathPattern>,
     /// The pattern of families.
+    #[serde(default, deserialize_with = "family_pattern")]
     pub family: Option<GlobMatcher>,
-    /// Its position in the file.
+}
+
+/// A pattern of paths. One without wildcards also means what is below it.
+#[derive(Debug)]
+pub struct PathPattern {
+    glob: GlobMatcher,
+    directory: Option<PathBuf>,
+}
+
+/// A configuration file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{}:{}: {reason}", position.line, position.column)]
+pub struct ConfigError {
+    pub file: String,
     pub position: Position,
+    /// What is wrong.
+    pub reason: String,
 }
 
 impl Level {
-    pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "off"];
+    const NAMES: [&'static str; 4] = ["error", "warning", "info", "off"];
 
     /// Its name in the file.
     pub fn as_str(self) -> &'static str {
+        self.severity().map_or("off", Severity::as_str)
+    }
+
+    fn severity(self) -> Option<Severity> {
         match self {
-            Self::Off => "off",
-            Self::Severity(severity) => severity.as_str(),
+            Self::Error => Some(Severity::Error),
+            Self::Warning => Some(Severity::Warning),
+            Self::Info => Some(Severity::Info),
+            Self::Off => None,
         }
     }
 }
 
 impl Config {
-    /// Reads the configuration file of `directory`. `fail_on_names` are the valid thresholds.
+    /// Reads the configuration file of `directory`.
     ///
     /// # Errors
     /// It is not TOML, has unknown keys, rules or values, or an `ignore` without a reason.
-    pub fn read(file: &SourceFile, directory: &Path, fail_on_names: &[&str]) -> Result<Self, ConfigError> {
-        let root = toml_reader::parse(file)?;
-        let root = TableReader::of(&root, file);
-        root.only(&["ignore", "severity", "fail-on"])?;
-        Ok(Self {
-            ignores: root.tables("ignore")?.iter().map(IgnoreEntry::read).collect::<Result<_, _>>()?,
-            severities: root.table("severity")?.map_or_else(|| Ok(Vec::new()), |table| severities(&table))?,
-            fail_on: root.one_of("fail-on", fail_on_names)?.map(str::to_owned),
-            fail_on_position: root.text("fail-on")?.map(|text| file.position(text.at)),
-            selection: Selection::default(),
-            name: file.name.clone(),
-            directory: lexically_normal(directory),
-        })
+    pub fn read(file: SourceFile, directory: &Path) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(&file.text).map_err(|error| ConfigError {
+            file: file.name.clone(),
+            position: file.position(error.span().map_or(0, |span| span.start)),
+            reason: error.message().to_owned(),
+        })?;
+        Ok(Self { file, directory: lexically_normal(directory), ..config })
     }
 
     /// The severity of a rule's findings; `None` if the rule is not applied. What the command line selects is applied
@@ -107,12 +126,18 @@ impl Config {
         if !self.selection.includes(rule.id) {
             return None;
         }
-        let entries = self.severities.iter().filter(|entry| entry.rules.covers(rule.id));
-        match entries.max_by_key(|entry| entry.rules.closeness()).map(|entry| entry.level) {
-            Some(Level::Severity(severity)) => Some(severity),
+        let entries = self.severities.iter().filter(|(rules, _)| rules.get_ref().covers(rule.id));
+        match entries.max_by_key(|(rules, _)| rules.get_ref().closeness()).map(|(_, level)| *level) {
             Some(Level::Off) if self.selection.select.is_empty() => None,
-            Some(Level::Off) | None => Some(rule.severity),
+            Some(level) => level.severity().or(Some(rule.severity)),
+            None => Some(rule.severity),
         }
+    }
+
+    /// Where a value stands in the file: `ecs-mesh.toml:3:1`.
+    pub fn place<T>(&self, value: &Spanned<T>) -> String {
+        let Position { line, column } = self.file.position(value.span().start);
+        format!("{}:{line}:{column}", self.file.name)
     }
 
     /// The path of the file called `name` in `directory`, relative to `root` if it is below it.
@@ -127,61 +152,68 @@ impl Config {
         let was_read = |entry: &IgnoreEntry| {
             entry.path.as_ref().is_none_or(|pattern| paths.iter().any(|path| pattern.is_match(path)))
         };
-        self.ignores.iter().zip(used).filter(move |(entry, used)| !**used && was_read(entry)).map(|(entry, _)| {
-            let Position { line, column } = entry.position;
-            format!("{}:{line}:{column}: this entry ignores no finding of {}", self.name, entry.rule)
+        let unused = self.ignores.iter().zip(used).filter(move |(entry, used)| !**used && was_read(entry.get_ref()));
+        unused.map(|(entry, _)| {
+            format!("{}: this entry ignores no finding of {}", self.place(entry), entry.get_ref().rule.id)
         })
     }
 }
 
 impl IgnoreEntry {
-    fn read(table: &TableReader<'_>) -> Result<Self, ConfigError> {
-        table.only(&["rule", "path", "family", "reason"])?;
-        let rule = table.required("rule")?;
-        let reason = table.required("reason")?;
-        if reason.text.trim().is_empty() {
-            return Err(table.wrong(reason.at, "the reason is empty"));
-        }
-        Ok(Self {
-            rule: table.rule_called(rule.text, rule.at)?,
-            reason: reason.text.to_owned(),
-            path: compiled(table, "path", PathPattern::new)?,
-            family: compiled(table, "family", pattern)?,
-            position: table.position(),
-        })
-    }
-
     /// Whether the entry concerns `finding`. The name of its file is relative to `directory`.
     pub(super) fn covers(&self, finding: &Finding, config: &Config, directory: &Path) -> bool {
         let path = Config::relative(&finding.file.name, directory, &config.directory);
-        self.rule == finding.rule.id
+        self.rule.id == finding.rule.id
             && self.path.as_ref().is_none_or(|pattern| pattern.is_match(&path))
             && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.family))
     }
 }
 
-/// The pattern of a key.
-fn compiled<P>(
-    table: &TableReader<'_>,
-    key: &str,
-    compile: impl Fn(&str) -> Result<P, globset::Error>,
-) -> Result<Option<P>, ConfigError> {
-    let text = table.text(key)?;
-    text.map(|text| compile(text.text).map_err(|error| table.wrong(text.at, error.to_string()))).transpose()
+impl PathPattern {
+    fn new(text: &str) -> Result<Self, globset::Error> {
+        let text = text.strip_prefix("./").unwrap_or(text);
+        let has_wildcards = text.contains(['*', '?', '[', '{', '\\']);
+        Ok(Self { glob: pattern(text)?, directory: (!has_wildcards).then(|| PathBuf::from(text)) })
+    }
+
+    /// The pattern, as it was written.
+    pub fn as_str(&self) -> &str {
+        self.glob.glob().glob()
+    }
+
+    /// Whether it means the file called `path`.
+    fn is_match(&self, path: &Path) -> bool {
+        self.glob.is_match(path) || self.directory.as_ref().is_some_and(|directory| path.starts_with(directory))
+    }
 }
 
-fn severities(table: &TableReader<'_>) -> Result<Vec<SeverityEntry>, ConfigError> {
-    let entry = |(name, at): (&str, usize)| {
-        let rules = name.parse::<Selector>().map_err(|unknown| table.wrong(at, unknown.to_string()))?;
-        let level = match table.one_of(name, &Level::NAMES)? {
-            Some("error") => Level::Severity(Severity::Error),
-            Some("warning") => Level::Severity(Severity::Warning),
-            Some("off") => Level::Off,
-            _ => Level::Severity(Severity::Info),
-        };
-        Ok(SeverityEntry { rules, level, position: table.position_of(at) })
-    };
-    table.keys().map(entry).collect()
+/// Compiles a pattern: `*` matches anything but `/`, `**` any directories, `{a,b}` either.
+fn pattern(text: &str) -> Result<GlobMatcher, globset::Error> {
+    Ok(GlobBuilder::new(text).literal_separator(true).build()?.compile_matcher())
+}
+
+fn known_rule<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static Rule, D::Error> {
+    from_text(deserializer, |id| rule(id).ok_or_else(|| unknown_rule(id)))
+}
+
+fn some_reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let some = |text: &str| if text.trim().is_empty() { Err("the reason is empty") } else { Ok(text.to_owned()) };
+    from_text(deserializer, some)
+}
+
+fn path_pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathPattern>, D::Error> {
+    from_text(deserializer, PathPattern::new).map(Some)
+}
+
+fn family_pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<GlobMatcher>, D::Error> {
+    from_text(deserializer, pattern).map(Some)
+}
+
+fn from_text<'de, D: Deserializer<'de>, T, E: Display>(
+    deserializer: D,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, D::Error> {
+    read(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// A path without `.` and `..`, without access to the file system.
@@ -197,12 +229,63 @@ fn lexically_normal(path: &Path) -> PathBuf {
     normal
 }
 
+/// The schema of the configuration file, with the names of all rules: of draft 7, which editors of TOML read.
+pub fn config_schema() -> Value {
+    let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
+    let pattern = "*: anything but /, **: any directories, {a,b}: either";
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "urn:ecs-mesh:config:1",
+        "title": "Configuration of ecs-mesh",
+        "description": "The file ecs-mesh.toml, and the parameter AuditConfiguration of the function `audit`.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "fail-on": {
+                "enum": Threshold::NAMES,
+                "default": "error",
+                "description": "The lowest severity that fails the run.",
+            },
+            "severity": {
+                "type": "object",
+                "description": "The severity of a rule, or of a group of rules by how their IDs begin. The closest name counts.",
+                "propertyNames": { "enum": rules_and_groups() },
+                "additionalProperties": {
+                    "enum": Level::NAMES,
+                    "description": "The severity of findings; off: the rule is not applied.",
+                },
+            },
+            "ignore": {
+                "type": "array",
+                "description": "Findings to ignore.",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "required": ["rule", "reason"],
+                    "properties": {
+                        "rule": { "enum": ids, "description": "The rule." },
+                        "path": {
+                            "type": "string",
+                            "description": format!("A pattern of files, relative to the directory of this file. {pattern}. Without wildcards, it also means what is below a directory."),
+                        },
+                        "family": {
+                            "type": "string",
+                            "description": format!("A pattern of families or names of resources. {pattern}."),
+                        },
+                        "reason": { "type": "string", "pattern": "\\S", "description": "Why they are accepted." },
+                    },
+                },
+            },
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Config, ConfigError> {
-        Config::read(&SourceFile::new("ecs-mesh.toml", text), Path::new("/repo"), &["error", "never"])
+        Config::read(SourceFile::new("ecs-mesh.toml", text), Path::new("/repo"))
     }
 
     fn severity(config: &Config, id: &str) -> Option<Severity> {
@@ -234,31 +317,88 @@ mod tests {
              path = 'lab/**'\nreason = 'a lab'\n",
         )
         .unwrap();
-        assert_eq!(config.fail_on.as_deref(), Some("never"));
         assert_eq!(severity(&config, "consul-network-mode"), Some(Severity::Info));
-        assert_eq!((config.ignores[0].rule, config.ignores[0].reason.as_str()), ("ecs-dependency-unknown", "a lab"));
+        assert_eq!(config.fail_on.map(Spanned::into_inner), Some(Threshold::Never));
+        let entry = config.ignores[0].get_ref();
+        assert_eq!((entry.rule.id, entry.reason.as_str()), ("ecs-dependency-unknown", "a lab"));
     }
 
     #[test]
-    fn unknown_names_are_refused_with_the_nearest_name() {
+    fn mistakes_are_refused_at_their_place() {
         for (text, error) in [
-            ("fial-on = 'error'", "1:1: there is no key \"fial-on\"; did you mean fail-on?"),
-            ("fail-on = 'eror'", "1:11: fail-on is one of error, never; did you mean error?"),
-            ("fail-on = 1", "1:11: fail-on must be a string, and is an integer"),
-            ("\n[severity]\necs-dependency-unknwn = 'info'", "did you mean ecs-dependency-unknown?"),
+            ("fial-on = 'error'", "1:1: unknown field `fial-on`, expected one of `ignore`, `severity`, `fail-on`"),
+            ("fail-on = 'eror'", "1:11: unknown variant `eror`, expected one of `error`, `warning`, `info`, `never`"),
+            ("fail-on = 1", "1:11: wanted string or table"),
+            (
+                "\n[severity]\necs-dependency-unknwn = 'info'",
+                "3:1: there is no rule or group of rules \"ecs-dependency-unknwn\"; did you mean ecs-dependency-unknown?",
+            ),
             (
                 "[severity]\necs-dependency-unknown = 'loud'",
-                "2:26: ecs-dependency-unknown is one of error, warning, info, off",
+                "2:26: unknown variant `loud`, expected one of `error`, `warning`, `info`, `off`",
             ),
-            ("[[ignore]]\nrule = 'ecs-dependency-unknown'", "1:1: reason is missing"),
+            ("[[ignore]]\nrule = 'ecs-dependency-unknown'", "1:1: missing field `reason`"),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'\nreason = ' '", "3:10: the reason is empty"),
             ("[[ignore]]\nrule = 'nonsense'\nreason = 'x'", "2:8: there is no rule \"nonsense\""),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'\nreason = 'x'\npath = '{'", "4:8: "),
-            ("ignore = 1", "1:10: ignore is a list of tables"),
+            ("ignore = 1", "1:10: invalid type: integer `1`, expected a sequence"),
             ("[[ignore", "ecs-mesh.toml:1:"),
         ] {
             let found = read(text).unwrap_err().to_string();
             assert!(found.contains(error), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_path_without_wildcards_is_a_file_or_a_directory() {
+        for (pattern, path, is_match) in [
+            ("services", "services/web.json", true),
+            ("services/", "services/web.json", true),
+            ("./services/web.json", "services/web.json", true),
+            ("services", "services-old/web.json", false),
+            ("services/*", "services/web/task.json", false),
+            ("services/**", "services/web/task.json", true),
+        ] {
+            assert_eq!(PathPattern::new(pattern).unwrap().is_match(Path::new(path)), is_match, "{pattern} {path}");
+        }
+    }
+
+    /// Whether the reader, and the schema, accept a text.
+    fn accepted(text: &str) -> (bool, bool) {
+        let document: Value = toml::from_str(text).unwrap();
+        (read(text).is_ok(), jsonschema::is_valid(&config_schema(), &document))
+    }
+
+    #[test]
+    fn what_is_read_is_valid() {
+        for text in [
+            "",
+            "fail-on = 'never'",
+            "[severity]\nconsul = 'off'\nconsul-client = 'info'\nconsul-network-mode = 'error'",
+            "[[ignore]]\nrule = 'consul-network-mode'\nreason = 'a lab'",
+            "[[ignore]]\nrule = 'consul-network-mode'\nreason = 'a lab'\npath = 'lab/**'\nfamily = 'lab-*'",
+        ] {
+            assert_eq!(accepted(text), (true, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_not_valid() {
+        for text in [
+            "fail_on = 'never'",
+            "fail-on = 'sometimes'",
+            "fail-on = 1",
+            "severity = 'off'",
+            "[severity]\nconsul-netwrk-mode = 'info'",
+            "[severity]\nconsul = 'loud'",
+            "ignore = 'consul'",
+            "[[ignore]]\nrule = 'consul-network-mode'",
+            "[[ignore]]\nrule = 'consul'\nreason = 'a group is no rule'",
+            "[[ignore]]\nrule = 'consul-network-mode'\nreason = ' '",
+            "[[ignore]]\nrule = 'consul-network-mode'\nreason = 'a lab'\nfile = 'x'",
+            "[[ignore]]\nrule = 'consul-network-mode'\nreason = 'a lab'\npath = 1",
+        ] {
+            assert_eq!(accepted(text), (false, false), "{text}");
         }
     }
 }

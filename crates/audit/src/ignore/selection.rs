@@ -2,17 +2,15 @@
 
 use std::{collections::BTreeSet, str::FromStr};
 
-use super::nearest::nearest;
+use serde::{Deserialize, Deserializer, de::Error};
+
 use crate::rules::{rule, rules};
 
 /// A rule by its ID, or a group of rules by how their IDs begin: `consul`, `consul-client`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selector(Selected);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Selected {
-    Rule(&'static str),
-    Group(String),
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Selector {
+    text: String,
+    is_rule: bool,
 }
 
 /// The IDs of rules, and all their beginnings up to a hyphen, which are groups.
@@ -24,17 +22,25 @@ pub fn rules_and_groups() -> BTreeSet<&'static str> {
 /// The message that there is no rule called `id`, with advice.
 pub fn unknown_rule(id: &str) -> String {
     let name = id.escape_debug().to_string();
-    let advice = match nearest(&name, rules().map(|rule| rule.id)) {
-        _ if id.parse::<Selector>().is_ok() => {
-            format!("{name} is a group of rules: name one of `ecs-mesh rules {name}`")
-        }
-        Some(likely) => format!("did you mean {likely}?"),
-        None => "ecs-mesh rules lists all rules".to_owned(),
+    let advice = match id.parse::<Selector>() {
+        Ok(_) => format!("{name} is a group of rules: name one of `ecs-mesh rules {name}`"),
+        Err(_) => advice(&name, rules().map(|rule| rule.id)),
     };
     format!("there is no rule \"{name}\"; {advice}")
 }
 
-/// A name that is neither that of a rule nor that of a group. The message has the most similar name.
+/// The most similar one of `names`, if one is similar enough to be meant.
+fn advice<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    const ALIKE: f64 = 0.7;
+    let name = name.to_lowercase();
+    let alike = names.into_iter().map(|candidate| (strsim::jaro_winkler(&name, candidate), candidate));
+    match alike.filter(|(likeness, _)| *likeness > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, likely)) => format!("did you mean {likely}?"),
+        None => "ecs-mesh rules lists all rules".to_owned(),
+    }
+}
+
+/// A name of neither a rule nor a group of rules. The message has the most similar name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownSelector(String);
@@ -42,10 +48,7 @@ pub struct UnknownSelector(String);
 impl UnknownSelector {
     fn called(name: &str) -> Self {
         let name = name.escape_debug().to_string();
-        let advice = match nearest(&name, rules_and_groups()) {
-            Some(likely) => format!("did you mean {likely}?"),
-            None => "ecs-mesh rules lists all rules".to_owned(),
-        };
+        let advice = advice(&name, rules_and_groups());
         Self(format!("there is no rule or group of rules \"{name}\"; {advice}"))
     }
 }
@@ -55,34 +58,35 @@ impl FromStr for Selector {
 
     /// A rule's ID means this rule alone, even if the IDs of others begin with it.
     fn from_str(text: &str) -> Result<Self, UnknownSelector> {
-        if let Some(rule) = rule(text) {
-            return Ok(Self(Selected::Rule(rule.id)));
-        }
-        let group = Self(Selected::Group(text.to_owned()));
-        if rules().any(|rule| group.covers(rule.id)) { Ok(group) } else { Err(UnknownSelector::called(text)) }
+        let selector = Self { text: text.to_owned(), is_rule: rule(text).is_some() };
+        if rules().any(|rule| selector.covers(rule.id)) { Ok(selector) } else { Err(UnknownSelector::called(text)) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Selector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
 impl Selector {
     /// As the user writes it.
     pub fn as_str(&self) -> &str {
-        match &self.0 {
-            Selected::Rule(id) => id,
-            Selected::Group(beginning) => beginning,
-        }
+        &self.text
     }
 
     /// Whether it means the rule called `id`.
     pub fn covers(&self, id: &str) -> bool {
-        match &self.0 {
-            Selected::Rule(own) => *own == id,
-            Selected::Group(beginning) => id.strip_prefix(beginning.as_str()).is_some_and(|rest| rest.starts_with('-')),
+        match id.strip_prefix(self.text.as_str()) {
+            Some("") => self.is_rule,
+            Some(rest) => !self.is_rule && rest.starts_with('-'),
+            None => false,
         }
     }
 
     /// How closely it describes a rule: an ID more closely than a group, a long beginning more closely than a short one.
     pub(super) fn closeness(&self) -> (bool, usize) {
-        (matches!(self.0, Selected::Rule(_)), self.as_str().len())
+        (self.is_rule, self.text.len())
     }
 }
 

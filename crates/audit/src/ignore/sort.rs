@@ -9,10 +9,50 @@ use std::{
 use super::{
     comment::{Directive, directives},
     config::Config,
-    sorted::{Ignored, IgnoredBy, Sorted},
 };
 use crate::finding::Finding;
-use audit_read::{Material, document::Position, source::SourceFile};
+use audit_read::{Material, document::Position, input::InputProblem, source::SourceFile};
+
+/// Findings that count, and ignored ones.
+#[derive(Debug, Default)]
+pub struct Sorted {
+    /// The findings that count.
+    pub findings: Vec<Finding>,
+    /// The ignored findings.
+    pub ignored: Vec<Ignored>,
+    /// Comments with errors.
+    pub problems: Vec<InputProblem>,
+    /// Comments and entries that ignore nothing and may be removed.
+    pub unused: Vec<String>,
+}
+
+/// An ignored finding.
+#[derive(Debug, Clone)]
+pub struct Ignored {
+    pub finding: Finding,
+    /// What ignores it.
+    pub by: IgnoredBy,
+    pub reason: String,
+}
+
+/// What ignores a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IgnoredBy {
+    /// A comment in the file.
+    Comment,
+    /// The configuration file.
+    Configuration,
+}
+
+impl IgnoredBy {
+    /// Its name in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Comment => "comment",
+            Self::Configuration => "configuration",
+        }
+    }
+}
 
 /// Sets the severities of `config`, leaves out the findings of rules that are not applied, and separates those that
 /// comments or `config` ignore. File names are relative to `directory`.
@@ -29,7 +69,7 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
     let mut used = vec![false; config.ignores.len()];
     for mut finding in findings {
         let by_comment = comments.get_mut(&finding.file.name).and_then(|directives| claim(directives, &finding));
-        let by_config = config.ignores.iter().position(|entry| entry.covers(&finding, config, directory));
+        let by_config = config.ignores.iter().position(|entry| entry.get_ref().covers(&finding, config, directory));
         if let Some(used) = by_config.and_then(|index| used.get_mut(index)) {
             *used = true;
         }
@@ -39,7 +79,7 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
         match (by_comment, entry) {
             (Some(reason), _) => sorted.ignored.push(Ignored { finding, by: IgnoredBy::Comment, reason }),
             (None, Some(entry)) => {
-                let reason = entry.reason.clone();
+                let reason = entry.get_ref().reason.clone();
                 sorted.ignored.push(Ignored { finding, by: IgnoredBy::Configuration, reason });
             }
             (None, None) => sorted.findings.push(finding),

@@ -1,38 +1,53 @@
 //! Which findings fail a run.
 
+use std::str::FromStr;
+
+use serde::{
+    Deserialize,
+    de::{IntoDeserializer, value},
+};
+
 use crate::finding::Severity;
 
 /// The lowest severity that fails a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Threshold {
-    /// This severity and higher ones.
-    From(Severity),
-    /// None.
+    #[default]
+    Error,
+    Warning,
+    Info,
+    /// No finding fails the run.
     Never,
 }
 
 impl Threshold {
-    /// The names of all thresholds.
     pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "never"];
 
-    /// The threshold called `name`.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "error" => Some(Self::From(Severity::Error)),
-            "warning" => Some(Self::From(Severity::Warning)),
-            "info" => Some(Self::From(Severity::Info)),
-            "never" => Some(Self::Never),
-            _ => None,
-        }
-    }
-
-    /// The threshold called `name`; errors, if there is no such threshold.
-    pub fn wanted(name: Option<&str>) -> Self {
-        name.and_then(Self::named).unwrap_or(Self::From(Severity::Error))
+    /// Its name in the configuration file.
+    pub fn as_str(self) -> &'static str {
+        self.severity().map_or("never", Severity::as_str)
     }
 
     /// Whether findings of `severity` fail the run.
     pub fn includes(self, severity: Severity) -> bool {
-        matches!(self, Self::From(lowest) if severity >= lowest)
+        self.severity().is_some_and(|lowest| severity >= lowest)
+    }
+
+    fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Error => Some(Severity::Error),
+            Self::Warning => Some(Severity::Warning),
+            Self::Info => Some(Severity::Info),
+            Self::Never => None,
+        }
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = value::Error;
+
+    fn from_str(name: &str) -> Result<Self, value::Error> {
+        Self::deserialize(name.into_deserializer())
     }
 }

@@ -68,11 +68,7 @@ fn every_report_names_the_construct() {
     let material = read(&CDK.replace("\"NetworkMode\": \"awsvpc\"", "\"NetworkMode\": \"bridge\""));
     let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
     assert_eq!(sorted.findings.len(), 1);
-    let report = Report::new(
-        &Gathered { material, files_read: 1, ..Gathered::default() },
-        &sorted,
-        Threshold::named("error").unwrap(),
-    );
+    let report = Report::new(&Gathered { material, files_read: 1, ..Gathered::default() }, &sorted, Threshold::Error);
     for format in Format::ALL {
         // Then each format names the construct.
         let text = report.render(format, Medium::default()).unwrap();

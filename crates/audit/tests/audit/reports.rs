@@ -27,7 +27,7 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
         ecs_definition(file, &node).unwrap()
     });
     let material = Material { definitions: definitions.collect(), ..Material::default() };
-    let config = Config::read(&SourceFile::new("ecs-mesh.toml", config), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let config = Config::read(SourceFile::new("ecs-mesh.toml", config), Path::new("/run")).unwrap();
     let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
     let problem =
         InputProblem { file: "broken.json".to_owned(), position: None, reason: "the file is empty".to_owned() };
@@ -43,7 +43,7 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
         files_read: files.len() + 1,
         ..Gathered::default()
     };
-    Report::new(&gathered, &sorted, Threshold::named("error").unwrap())
+    Report::new(&gathered, &sorted, Threshold::Error)
 }
 
 /// A definition with three defects, one outside of the mesh with hostile names, a correct one, and an ignored finding.
@@ -283,12 +283,12 @@ fn reports_contain_no_sensitive_values_of_plans() {
     });
     let mut material = Material::default();
     read_source(Arc::new(SourceFile::new("plan.json", plan.to_string())), true, &mut material).unwrap();
-    let config = Config::read(&SourceFile::new("c.toml", ""), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let config = Config::read(SourceFile::new("c.toml", ""), Path::new("/run")).unwrap();
     let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
     assert_silent(&[Report::new(
         &Gathered { material, files_read: 1, ..Gathered::default() },
         &sorted,
-        Threshold::named("error").unwrap(),
+        Threshold::Error,
     )]);
 }
 

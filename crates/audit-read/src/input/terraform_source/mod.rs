@@ -28,8 +28,8 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::syntax::is_source_name;
-pub use self::syntax::literals;
+pub(super) use self::syntax::{is_source_name, span_of};
+pub use self::syntax::{literals, parse_native};
 use self::{
     declarations::Declarations,
     directory::{Directories, Directory, Tree, identity},

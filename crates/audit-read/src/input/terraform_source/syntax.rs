@@ -118,7 +118,7 @@ pub(in crate::input) fn is_source_name(name: &str) -> bool {
 }
 
 /// The bytes of a part of the syntax tree.
-pub(super) fn span_of(part: &impl hcl_edit::Span) -> Span {
+pub(in crate::input) fn span_of(part: &impl hcl_edit::Span) -> Span {
     part.span().map_or_else(Span::default, |range| Span::new(range.start, range.end))
 }
 
@@ -127,26 +127,25 @@ pub(super) fn span_of(part: &impl hcl_edit::Span) -> Span {
 /// # Errors
 /// It is not in the notation that its name stands for, or it is nested too deeply.
 pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseError> {
-    let text = without_mark(&file.text, "   ");
+    let json = || parse_json(&without_mark(&file.text, "   "), &Route::default());
     let endings: Vec<String> = file.name.rsplit('.').take(2).map(str::to_ascii_lowercase).collect();
     match endings.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["json", "tfvars"] => {
-            let values = parse_json(&text, &Route::default())?;
+            let values = json()?;
             let head = Head { kind: "", span: values.place.span, file: index };
-            return Ok(head.content(map_of(values, "values")?));
+            Ok(head.content(map_of(values, "values")?))
         }
-        ["json", ..] => return json_body(parse_json(&text, &Route::default())?, index),
-        _ => {}
+        ["json", ..] => json_body(json()?, index),
+        _ => Ok(native_body(&parse_native(&file.text)?, index)),
     }
-    Ok(native_body(&parse_native(&text)?, index))
 }
 
-/// The syntax tree of a file in Terraform's native syntax.
+/// The syntax tree of a text in Terraform's native syntax.
 ///
 /// # Errors
 /// It is not in that syntax.
-pub(super) fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
-    hcl_edit::parser::parse_body(text).map_err(|error| {
+pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
+    hcl_edit::parser::parse_body(&without_mark(text, "   ")).map_err(|error| {
         let at = error.location().offset();
         ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
     })
