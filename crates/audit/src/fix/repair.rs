@@ -7,10 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    apply::{Manner, apply, try_apply},
-    error::EditError,
-};
+use super::{EditError, Manner, apply, try_apply};
 use crate::{
     audit,
     finding::{Change, Edit, Finding, Identity},
@@ -200,7 +197,7 @@ fn fix_group(state: &mut State<'_>, group: &[Finding], repair: &mut Repair) {
     let all: Vec<Edit> = group.iter().flat_map(edits).cloned().collect();
     let text = state.dialect.clone().and_then(|dialect| match group {
         [_] => apply(&state.file.text, dialect, &all),
-        _ => try_apply(&state.file.text, dialect, &all, Manner::PART_BY_PART),
+        _ => try_apply(&state.file.text, dialect, &all, Manner::PartByPart),
     });
     let error = match text {
         Ok(text) => {

@@ -1,10 +1,12 @@
 //! Edits of YAML.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 use yamlpatch::{Op, Patch, apply_yaml_patches};
 use yamlpath::{Component, Document, Route};
 
-use super::{error::EditError, read::read, tree};
+use super::{EditError, change, in_parts, node_at, put, read};
 use crate::finding::Change;
 use audit_read::document::{Node, Span, Step};
 
@@ -13,18 +15,52 @@ const PLACEHOLDER: &str = "PLACEHOLDER";
 
 /// Makes changes in a YAML text, and verifies each: some notations are wrong for some values, which only the result
 /// shows.
-pub(super) fn edit_all(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
+pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     changes.iter().try_fold(text.to_owned(), |text, (steps, change)| edit_one(&text, steps, change))
+}
+
+/// Makes changes in a YAML text with the tree `node`, resource by resource: to read a large template again for each edit
+/// takes too long.
+pub(super) fn edit_parts(text: &str, node: &Node, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
+    let mut parts: BTreeMap<Span, Vec<(Vec<Step>, Change)>> = BTreeMap::new();
+    let mut others = Vec::new();
+    for (steps, change) in changes {
+        match (part_of(text, node, steps), steps.get(1..)) {
+            (Some(span), Some(inner)) => parts.entry(span).or_default().push((inner.to_vec(), change.clone())),
+            _ => others.push((steps.clone(), change.clone())),
+        }
+    }
+    edit(&in_parts(text, parts, edit)?, &others)
+}
+
+/// The lines of an entry on the second level (`Resources`, `Task`), if these lines contain nothing else.
+fn part_of(text: &str, root: &Node, steps: &[Step]) -> Option<Span> {
+    let [Step::Key(outer), Step::Key(inner), _, ..] = steps else { return None };
+    let entry = |node: &'_ Node, key: &str| node.entries().iter().position(|entry| entry.key == *key);
+    let owner = &root.entries().get(entry(root, outer)?)?.node;
+    let entry = owner.entries().get(entry(owner, inner)?)?;
+    let start = text.get(..entry.key_span.start)?.rfind('\n')? + 1;
+    let own_end = entry.node.place.span.end;
+    let is_at_line_start = text.get(..own_end)?.ends_with('\n');
+    let rest = text.get(own_end..)?;
+    let end = if is_at_line_start { own_end } else { own_end + rest.find('\n').map_or(rest.len(), |at| at + 1) };
+    let after = text.get(own_end..end)?.trim();
+    let is_alone =
+        text.get(start..entry.key_span.start)?.trim().is_empty() && (after.is_empty() || after.starts_with('#'));
+    let (_, alone) = read(text.get(start..end).filter(|_| is_alone)?).ok()?;
+    let is_whole =
+        alone.entries().len() == 1 && alone.get(inner).is_some_and(|found| found.json() == entry.node.json());
+    is_whole.then_some(Span::new(start, end))
 }
 
 /// The first attempt keeps YAML's notation. The second one writes the value as JSON, which is valid YAML in any place:
 /// the first one leaves a string like `true` without quotes.
 fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let (_, tree) = read(text)?;
-    let mut wanted = tree.clone();
-    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
-    let is_minimal = |edited: &String| read(edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
-    let edited = edit(text, &tree, steps, change);
+    let mut wanted = tree.json();
+    change::make(&mut wanted, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
+    let is_minimal = |edited: &String| read(edited).is_ok_and(|(_, found)| found.json() == wanted);
+    let edited = edit_in_yaml(text, &tree, steps, change);
     if let Ok(edited) = &edited
         && is_minimal(edited)
     {
@@ -36,8 +72,8 @@ fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditE
     }
 }
 
-fn edit(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
-    match (change, tree::at(tree, steps), steps.split_last()) {
+fn edit_in_yaml(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
+    match (change, node_at(tree, steps), steps.split_last()) {
         (Change::Append(value), Some(list), _) if is_in_brackets(text, list) => append_in_brackets(text, list, value),
         (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
         (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
@@ -47,7 +83,7 @@ fn edit(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<Stri
             patch(text, before, Op::Add { key: key.clone(), value: yaml(value)? })
         }
         (Change::Remove, Some(_), Some((Step::Index(_), before))) if is_only_item(tree, before) => {
-            edit(text, tree, before, &Change::Set(Json::Array(Vec::new())))
+            edit_in_yaml(text, tree, before, &Change::Set(Json::Array(Vec::new())))
         }
         (Change::Remove, Some(_), _) => patch(text, steps, Op::Remove),
         (_, None, _) => Err(EditError::no_such_place(steps)),
@@ -57,7 +93,7 @@ fn edit(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<Stri
 /// Writes a placeholder first, and then replaces it with the value.
 fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let placeholder = Json::from(PLACEHOLDER);
-    let (change, steps, value) = match (change, tree::at(tree, steps)) {
+    let (change, steps, value) = match (change, node_at(tree, steps)) {
         (Change::Set(value), Some(node)) => return replace(text, node, value),
         (Change::Set(value), None) => (Change::Set(placeholder), steps.to_vec(), value),
         (Change::Append(value), Some(list)) => {
@@ -68,9 +104,9 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
     };
     let list_or_key =
         if matches!(change, Change::Append(_)) { steps.split_last().map_or(&[][..], |(_, list)| list) } else { &steps };
-    let prepared = edit(text, tree, list_or_key, &change)?;
+    let prepared = edit_in_yaml(text, tree, list_or_key, &change)?;
     let (_, tree) = read(&prepared)?;
-    let place = tree::at(&tree, &steps).ok_or_else(|| EditError::no_such_place(&steps))?;
+    let place = node_at(&tree, &steps).ok_or_else(|| EditError::no_such_place(&steps))?;
     replace(&prepared, place, value)
 }
 
@@ -97,7 +133,7 @@ fn has_tag_or_comment(value: &str) -> bool {
 
 /// Without its only item, the list would be null instead of empty.
 fn is_only_item(tree: &Node, list: &[Step]) -> bool {
-    tree::at(tree, list).is_some_and(|list| list.items().len() == 1)
+    node_at(tree, list).is_some_and(|list| list.items().len() == 1)
 }
 
 fn is_literal(text: &str, node: &Node) -> bool {
@@ -167,13 +203,6 @@ fn replace(text: &str, node: &Node, value: &Json) -> Result<String, EditError> {
         return put(text, Span::new(before.len(), span.end), &format!(" {value}"));
     }
     put(text, span, &value.to_string())
-}
-
-fn put(text: &str, span: Span, with: &str) -> Result<String, EditError> {
-    match (text.get(..span.start), text.get(span.end..)) {
-        (Some(before), Some(after)) => Ok([before, with, after].concat()),
-        _ => Err(EditError::NotMinimal),
-    }
 }
 
 fn component(step: &Step) -> Option<Component<'_>> {

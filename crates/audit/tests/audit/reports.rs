@@ -164,8 +164,7 @@ fn fingerprints(text: &str, reword: impl Fn(&mut Finding)) -> Vec<String> {
     let material = Material { definitions: vec![definition], ..Material::default() };
     let mut sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
     sorted.findings.iter_mut().for_each(reword);
-    let report =
-        Report::new(&Gathered { material, ..Gathered::default() }, &sorted, Threshold::named("error").unwrap());
+    let report = Report::new(&Gathered { material, ..Gathered::default() }, &sorted, Threshold::Error);
     report.findings.into_iter().map(|finding| finding.fingerprint).collect()
 }
 
