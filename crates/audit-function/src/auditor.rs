@@ -3,8 +3,7 @@
 use std::{error::Error, path::Path, sync::Arc};
 
 use audit::{
-    audit_in,
-    deployment::Deployment,
+    Deployment, audit_in,
     ignore::{self, Config},
     report::Report,
 };

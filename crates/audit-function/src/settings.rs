@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use audit::{
-    deployment::Deployment,
+    Deployment,
     ignore::{Config, ConfigError},
 };
 use audit_read::source::SourceFile;

@@ -10,9 +10,9 @@ use std::{
 
 use audit::{
     audit,
-    finding::Finding,
+    finding::{Finding, Threshold},
     ignore::{self, Baseline, Config, Origin, Sorted},
-    report::{Format, Report, Reported, Threshold},
+    report::{Format, Report, Reported},
     rules::rules as all_rules,
 };
 use audit_read::{

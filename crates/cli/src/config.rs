@@ -8,8 +8,8 @@ use std::{
 };
 
 use audit::{
+    finding::Threshold,
     ignore::{Config, IgnoreEntry, PathPattern, Selection, Selector, config_schema, quoted},
-    report::Threshold,
     rules::rules,
 };
 use audit_read::source::SourceFile;

@@ -4,7 +4,7 @@ pub(crate) mod fakes;
 
 use std::sync::{Arc, atomic::Ordering};
 
-use audit::{deployment::Deployment, ignore::Config};
+use audit::{Deployment, ignore::Config};
 use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames, settings::TokenMode, tenancy::Tenancy};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -3,7 +3,7 @@
 use mesh::consul_ecs::{self, Tree};
 use serde_json::Value as Json;
 
-use super::{Place, Span};
+use super::{Place, Span, Step};
 
 /// A value and its place in the file.
 #[derive(Debug, Clone)]
@@ -73,6 +73,15 @@ impl Node {
     /// The items of the list at a key; none for other values.
     pub fn items_of(&self, key: &str) -> &[Self] {
         self.get(key).map(Self::items).unwrap_or_default()
+    }
+
+    /// The value at the end of `steps` in one document.
+    pub fn at(&self, steps: &[Step]) -> Option<&Self> {
+        steps.iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.entries().iter().find(|entry| entry.key == *key).map(|entry| &entry.node),
+            Step::Index(index) => node.items().get(*index),
+            Step::Embedded | Step::Document(_) => None,
+        })
     }
 
     /// The text of a string without unknown parts.

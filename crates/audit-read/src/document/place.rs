@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::TextParts;
 
 /// A line and a column, both counted from 1. A column is a character.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     pub line: usize,
     pub column: usize,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::{
     definition::Mismatch,
     document::{ParseError, Position, Span},
@@ -9,11 +11,12 @@ use crate::{
 };
 
 /// A problem with the input, in one line: `path:line:col: reason`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InputProblem {
     /// The file, as the user gave it; `<stdin>` for standard input.
     pub file: String,
     /// The position in the file, if there is one.
+    #[serde(rename = "start", skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// The reason. It contains no values, which might be secrets.
     pub reason: String,

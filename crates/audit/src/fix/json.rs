@@ -3,7 +3,7 @@
 use jsonc_parser::cst::{CstContainerNode, CstInputValue, CstLeafNode, CstNode, CstRootNode};
 use serde_json::Value as Json;
 
-use super::{EditError, node_at, put, read};
+use super::{EditError, put, read};
 use crate::finding::Change;
 use audit_read::document::{Entry, JSON_WITH_COMMENTS, Node, Span, Step};
 
@@ -90,12 +90,12 @@ pub(super) fn edit_line(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<S
 
 fn make_in_line(text: &str, root: &Node, steps: &[Step], change: &Change) -> Option<String> {
     let blank = if text.contains("\": ") { " " } else { "" };
-    match (change, node_at(root, steps)) {
+    match (change, root.at(steps)) {
         (Change::Set(value), Some(node)) => put(text, node.place.span, &value.to_string()).ok(),
         (Change::Set(value), None) => {
             let (Step::Key(key), before) = steps.split_last()? else { return None };
             let pair = format!("{}:{blank}{value}", Json::from(key.as_str()));
-            let map = node_at(root, before)?;
+            let map = root.at(before)?;
             add(text, map, map.entries().last().map(|entry| entry.node.place.span), &pair, blank)
         }
         (Change::Append(value), Some(list)) => {
@@ -119,7 +119,7 @@ fn add(text: &str, owner: &Node, last: Option<Span>, part: &str, blank: &str) ->
 /// Removes an item or entry with the comma before it; the first one with the comma after it.
 fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
     let (last, before) = steps.split_last()?;
-    let owner = node_at(root, before)?;
+    let owner = root.at(before)?;
     let (index, parts) = match last {
         Step::Key(key) => {
             let whole = |entry: &Entry| Span::new(entry.key_span.start, entry.node.place.span.end);

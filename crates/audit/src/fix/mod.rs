@@ -152,7 +152,7 @@ fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> R
             Manner::PartByPart | Manner::ItemByItem => change::in_items(&wanted, &steps, &change),
         };
         for (steps, change) in parts {
-            let replaced = node_at(&before, &steps).filter(|_| matches!(change, Change::Set(_)));
+            let replaced = before.at(&steps).filter(|_| matches!(change, Change::Set(_)));
             if replaced.is_some_and(|replaced| has_comment(text, replaced, notation)) {
                 return Err(EditError::comments_lost(&steps));
             }
@@ -201,15 +201,6 @@ fn outermost(
 /// Reads a text before or after an edit. The content shows the notation: the name of the file is not known here.
 fn read(text: &str) -> Result<(Notation, Node), ParseError> {
     parse(&SourceFile::new("", text))
-}
-
-/// The value at the end of `steps`.
-fn node_at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
-    steps.iter().try_fold(node, |node, step| match step {
-        Step::Key(key) => node.entries().iter().find(|entry| entry.key == *key).map(|entry| &entry.node),
-        Step::Index(index) => node.items().get(*index),
-        Step::Embedded | Step::Document(_) => None,
-    })
 }
 
 /// The text with other bytes at `span`.

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use yamlpatch::{Op, Patch, apply_yaml_patches};
 use yamlpath::{Component, Document, Route};
 
-use super::{EditError, change, in_parts, node_at, put, read};
+use super::{EditError, change, in_parts, put, read};
 use crate::finding::Change;
 use audit_read::document::{Node, Span, Step};
 
@@ -73,7 +73,7 @@ fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditE
 }
 
 fn edit_in_yaml(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
-    match (change, node_at(tree, steps), steps.split_last()) {
+    match (change, tree.at(steps), steps.split_last()) {
         (Change::Append(value), Some(list), _) if is_in_brackets(text, list) => append_in_brackets(text, list, value),
         (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
         (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
@@ -93,7 +93,7 @@ fn edit_in_yaml(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
 /// Writes a placeholder first, and then replaces it with the value.
 fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let placeholder = Json::from(PLACEHOLDER);
-    let (change, steps, value) = match (change, node_at(tree, steps)) {
+    let (change, steps, value) = match (change, tree.at(steps)) {
         (Change::Set(value), Some(node)) => return replace(text, node, value),
         (Change::Set(value), None) => (Change::Set(placeholder), steps.to_vec(), value),
         (Change::Append(value), Some(list)) => {
@@ -106,7 +106,7 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
         if matches!(change, Change::Append(_)) { steps.split_last().map_or(&[][..], |(_, list)| list) } else { &steps };
     let prepared = edit_in_yaml(text, tree, list_or_key, &change)?;
     let (_, tree) = read(&prepared)?;
-    let place = node_at(&tree, &steps).ok_or_else(|| EditError::no_such_place(&steps))?;
+    let place = tree.at(&steps).ok_or_else(|| EditError::no_such_place(&steps))?;
     replace(&prepared, place, value)
 }
 
@@ -133,7 +133,7 @@ fn has_tag_or_comment(value: &str) -> bool {
 
 /// Without its only item, the list would be null instead of empty.
 fn is_only_item(tree: &Node, list: &[Step]) -> bool {
-    node_at(tree, list).is_some_and(|list| list.items().len() == 1)
+    tree.at(list).is_some_and(|list| list.items().len() == 1)
 }
 
 fn is_literal(text: &str, node: &Node) -> bool {

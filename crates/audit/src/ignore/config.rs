@@ -13,8 +13,7 @@ use toml::Spanned;
 
 use super::selection::{Selection, Selector, rules_and_groups, unknown_rule};
 use crate::{
-    finding::{Finding, Severity},
-    report::Threshold,
+    finding::{Finding, Severity, Threshold},
     rule::Rule,
     rules::{rule, rules},
 };

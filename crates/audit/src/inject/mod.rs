@@ -1,17 +1,16 @@
 //! Injection: the edits that add the containers of Consul's mesh to a plain task definition.
 
-mod client;
-mod dataplane;
-mod logging;
+mod containers;
 mod options;
 
 use serde_json::{Value, json};
 
-pub use self::{
-    logging::log_configuration,
-    options::{Images, InjectError, Options, Target, TokenSecrets, Upstream},
+pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
+use audit_read::{
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, List, Maybe, TaskDefinition},
+    document::{HOLE, Step},
+    input::parse_all,
 };
-use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, Maybe, TaskDefinition};
 
 use super::{
     finding::{Edit, Fix},
@@ -26,8 +25,6 @@ use mesh::{
 const DATA_VOLUME: &str = "consul_data";
 /// The volume with Consul's binary.
 const BINARY_VOLUME: &str = "consul_binary";
-/// The kernel's maximum: see the rule `consul-proxy-open-files`.
-const OPEN_FILES: u64 = 1_048_576;
 
 /// What is added to a definition, derived from its content.
 struct Plan<'d> {
@@ -138,81 +135,35 @@ impl<'d> Plan<'d> {
         }
         Ok(edits)
     }
+}
 
-    /// The part of `CONSUL_ECS_CONFIG_JSON` that both generations have.
-    fn configuration(&self) -> Value {
-        let upstreams: Vec<Value> = self
-            .options
-            .upstreams
-            .iter()
-            .map(|upstream| json!({ "destinationName": upstream.name, "localBindPort": upstream.port }))
-            .collect();
-        let mut configuration = json!({
-            "bootstrapDir": "/consul",
-            "service": { "name": self.service.as_str(), "port": self.port },
-            "proxy": { "upstreams": upstreams },
-        });
-        if let Some(map) = configuration.as_object_mut().filter(|_| !self.checked.is_empty()) {
-            map.insert("healthSyncContainers".to_owned(), json!(self.checked));
+/// The log configuration of the first essential container that has one, otherwise of the first other one, as the file
+/// spells it: with its intrinsic functions. None of a log router: the router waits for the proxy as every app does, so that
+/// the proxy cannot wait for the router. Nor of the router's own container, which logs for itself.
+///
+/// # Errors
+/// The file does not parse.
+pub fn log_configuration(definition: &TaskDefinition) -> Result<Option<Value>, InjectError> {
+    let (_, documents) = parse_all(&definition.file).map_err(|error| InjectError::Notation(error.to_string()))?;
+    let key = Step::Key(definition.dialect.spell("logConfiguration"));
+    let of = |container: &Container| {
+        let mut steps = container.place.route.as_ref()?.steps();
+        steps.push(key.clone());
+        let (document, steps) = match steps.as_slice() {
+            [Step::Document(index), steps @ ..] => (*index, steps),
+            steps => (0, steps),
+        };
+        let json = documents.get(document)?.at(steps)?.json();
+        if json.is_null() || json.to_string().contains(HOLE) {
+            return None;
         }
-        configuration
-    }
-
-    /// The container that registers the service and then stops.
-    fn mesh_init(&self, environment: &Value, secrets: &[Value]) -> Value {
-        json!({
-            "name": names::MESH_INIT,
-            "image": self.options.images.consul_ecs,
-            "essential": false,
-            "command": ["mesh-init"],
-            "environment": environment,
-            "secrets": secrets,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", true)],
-            "linuxParameters": { "initProcessEnabled": true },
-        })
-    }
-
-    /// The container that copies health from ECS to Consul.
-    fn health_sync(&self, environment: &Value, secrets: &[Value]) -> Value {
-        json!({
-            "name": names::HEALTH_SYNC,
-            "image": self.options.images.consul_ecs,
-            "essential": false,
-            "command": ["health-sync"],
-            "environment": environment,
-            "secrets": secrets,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
-            "dependsOn": after_mesh_init(),
-            "linuxParameters": { "initProcessEnabled": true },
-        })
-    }
-
-    /// Adds the properties that all proxy containers have.
-    fn proxy(&self, mut container: Value) -> Value {
-        if let Some(map) = container.as_object_mut() {
-            map.insert("mountPoints".to_owned(), json!([mount(DATA_VOLUME, "/consul", true)]));
-            map.insert(
-                "ulimits".to_owned(),
-                json!([{ "name": "nofile", "softLimit": OPEN_FILES, "hardLimit": OPEN_FILES }]),
-            );
-            if let Some(seconds) = self.stop_timeout {
-                map.insert("stopTimeout".to_owned(), json!(seconds));
-            }
-        }
-        container
-    }
-}
-
-fn mount(volume: &str, path: &str, read_only: bool) -> Value {
-    json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only })
-}
-
-fn after_mesh_init() -> Value {
-    json!([{ "containerName": names::MESH_INIT, "condition": "SUCCESS" }])
-}
-
-fn secret(name: &str, value_from: &str) -> Value {
-    json!({ "name": name, "valueFrom": value_from })
+        let driver = json.get(definition.dialect.spell("logDriver")).and_then(Value::as_str);
+        (driver != Some("awsfirelens")).then_some(json)
+    };
+    let apps = definition.containers.items.iter().filter(|container| container.fire_lens.is_absent());
+    let (essential, others): (Vec<&Container>, Vec<&Container>) =
+        apps.partition(|container| container.is_essential() == Some(true));
+    Ok(essential.into_iter().chain(others).find_map(of))
 }
 
 fn is_checked(app: &Container) -> bool {
@@ -247,11 +198,7 @@ fn port(definition: &TaskDefinition, options: &Options) -> Result<u64, InjectErr
 }
 
 /// The edits that add `items` to `list`: one by one to an existing list, otherwise all at once.
-fn add_all<T>(
-    list: &audit_read::definition::List<T>,
-    items: Vec<Value>,
-    what: &'static str,
-) -> Result<Vec<Edit>, InjectError> {
+fn add_all<T>(list: &List<T>, items: Vec<Value>, what: &'static str) -> Result<Vec<Edit>, InjectError> {
     if items.is_empty() {
         return Ok(Vec::new());
     }

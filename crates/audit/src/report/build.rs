@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    excerpt::Excerpt,
+    excerpt::{Excerpt, Lines},
     fingerprint::Fingerprints,
-    lines::Lines,
     model::{Counts, Definition, Report, Reported, ReportedNote},
-    secret::Secrets,
-    threshold::Threshold,
+    secrets::Secrets,
 };
 use crate::{
-    finding::{Finding, Severity},
-    ignore::{IgnoredBy, Sorted},
+    finding::{Finding, Severity, Threshold},
+    ignore::{Exception, Sorted},
     subject::{Generation, Subject},
     timeline::Timeline,
 };
@@ -32,11 +30,8 @@ impl Report {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
         let mut files = Files::of(material);
         let findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
-        let ignored: Vec<Reported> = sorted
-            .ignored
-            .iter()
-            .map(|ignored| files.report(&ignored.finding, Some((ignored.by, clean(&ignored.reason)))))
-            .collect();
+        let ignored: Vec<Reported> =
+            sorted.ignored.iter().map(|ignored| files.report(&ignored.finding, Some(&ignored.exception))).collect();
         let definitions: Vec<Definition> =
             material.definitions.iter().map(|definition| describe(definition, &files)).collect();
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
@@ -66,9 +61,7 @@ impl Report {
             counts,
         }
     }
-}
 
-impl Report {
     /// Adds a problem with the input as a whole.
     pub fn add_problem(&mut self, problem: &InputProblem) {
         self.problems.push(clean_problem(problem));
@@ -99,7 +92,7 @@ impl<'m> Files<'m> {
         Self { secrets, lines, fingerprints: Fingerprints::default() }
     }
 
-    fn report(&mut self, finding: &Finding, ignored: Option<(IgnoredBy, String)>) -> Reported {
+    fn report(&mut self, finding: &Finding, exception: Option<&Exception>) -> Reported {
         let none = Secrets::default();
         let secrets = self.secrets.get(finding.file.name.as_str()).unwrap_or(&none);
         let own;
@@ -131,7 +124,7 @@ impl<'m> Files<'m> {
             is_fixable: finding.fix.is_some(),
             path: self.fingerprints.path(&finding.file, finding.span),
             fingerprint: String::new(),
-            ignored,
+            ignored: exception.map(|Exception { by, reason }| Exception { by: *by, reason: clean(reason) }),
             excerpt: Excerpt::of(lines, secrets, finding.span, &spans),
             message,
         };

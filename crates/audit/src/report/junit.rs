@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use quick_junit::{NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::model::{Report, Reported};
+use crate::ignore::Exception;
 use audit_read::input::InputProblem;
 
 pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
@@ -35,7 +36,7 @@ pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
 
 fn case(report: &Report, finding: &Reported) -> TestCase {
     let status = match &finding.ignored {
-        Some((_, reason)) => {
+        Some(Exception { reason, .. }) => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(format!("ignored: {reason}"));
             status

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{
-    model::{Report, Reported},
-    summary::counted,
-};
+use super::model::{Report, Reported, counted};
+use crate::ignore::Exception;
 use audit_read::input::InputProblem;
 
 pub(super) fn render(report: &Report) -> String {
@@ -65,14 +63,15 @@ fn ignored(out: &mut String, report: &Report) {
     let _ = writeln!(out, "\n<details><summary>{} ignored</summary>\n", counted(report.ignored.len(), "finding"));
     out.push_str("| Finding | Where | Why |\n|---|---|---|\n");
     for finding in &report.ignored {
-        let (by, reason) = finding.ignored.as_ref().map_or(("", ""), |(by, reason)| (by.as_str(), reason.as_str()));
+        let Some(Exception { by, reason }) = &finding.ignored else { continue };
         let place = escape(&finding.place());
         let _ = writeln!(
             out,
-            "| `{}` {} | {place} | {} ({by}) |",
+            "| `{}` {} | {place} | {} ({}) |",
             finding.rule.id,
             escape(&finding.message),
-            escape(reason)
+            escape(reason),
+            by.as_str()
         );
     }
     out.push_str("\n</details>\n");

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    excerpt::Excerpt,
-    page::{link, page},
-    threshold::Threshold,
+use serde::{Serialize, Serializer};
+
+use super::{Excerpt, link, page};
+use crate::{
+    finding::{Severity, Threshold},
+    ignore::Exception,
+    rule::Rule,
+    timeline::Timeline,
 };
-use crate::{finding::Severity, ignore::IgnoredBy, rule::Rule, timeline::Timeline};
 use audit_read::{document::Position, input::InputProblem};
 
 /// The result of an audit. Its texts contain no control characters and no secrets of the definitions.
@@ -34,7 +37,7 @@ pub struct Report {
 }
 
 /// The numbers of a report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// Findings of severity error.
@@ -58,8 +61,9 @@ pub struct Counts {
 }
 
 /// A finding as reports show it.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Reported {
+    #[serde(flatten, serialize_with = "rule_fields")]
     pub rule: &'static Rule,
     pub severity: Severity,
     pub file: String,
@@ -68,7 +72,9 @@ pub struct Reported {
     /// The character after the last one of the defect.
     pub end: Position,
     /// The task definition or resource.
+    #[serde(rename = "definition")]
     pub subject: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// What is wrong.
     pub message: String,
@@ -77,19 +83,23 @@ pub struct Reported {
     /// Other relevant places.
     pub notes: Vec<ReportedNote>,
     /// Whether `ecs-mesh fix` can fix it.
+    #[serde(rename = "fixable")]
     pub is_fixable: bool,
     /// The keys that lead to the defect in the file.
+    #[serde(skip)]
     pub path: String,
     /// An ID that stays the same if the finding moves within its file or its message is reworded.
     pub fingerprint: String,
     /// What ignores it, and the reason.
-    pub ignored: Option<(IgnoredBy, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Exception>,
     /// The lines of the file.
+    #[serde(skip)]
     pub excerpt: Excerpt,
 }
 
 /// Another relevant place.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct ReportedNote {
     /// Why it is relevant.
     pub text: String,
@@ -100,7 +110,7 @@ pub struct ReportedNote {
 }
 
 /// A task definition that was checked.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Definition {
     /// Its name in findings.
     pub label: String,
@@ -108,13 +118,16 @@ pub struct Definition {
     /// Its name in the file.
     pub address: String,
     /// The path of its construct, if the AWS CDK has synthesised the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub construct: Option<String>,
     /// Its position in the file.
+    #[serde(rename = "start")]
     pub position: Position,
     /// Its mesh, as users read it.
     pub mesh: &'static str,
     pub containers: Vec<String>,
     /// The order in which its containers start and stop.
+    #[serde(skip)]
     pub timeline: Timeline,
 }
 
@@ -123,6 +136,37 @@ impl Report {
     pub fn clean_definitions(&self) -> impl Iterator<Item = &Definition> {
         let found: BTreeSet<(&str, &str)> = self.findings.iter().map(Reported::group).collect();
         self.definitions.iter().filter(move |definition| !found.contains(&definition.group()))
+    }
+
+    /// The summary as the last line of a text; empty if the report has none.
+    pub fn summary_line(&self) -> String {
+        if self.has_summary { self.summary() + "\n" } else { String::new() }
+    }
+
+    /// `3 errors, 1 warning in 2 of 14 task definitions (12 files)`.
+    pub fn summary(&self) -> String {
+        let counts = self.counts;
+        let found = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.infos, "info")];
+        let found: Vec<String> = found.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
+        let mut scope = vec![counted(counts.files, "file")];
+        if counts.resources > 0 {
+            scope.push(counted(counts.resources, "App Mesh resource"));
+        }
+        if counts.ignored > 0 {
+            scope.push(format!("{} ignored", counted(counts.ignored, "finding")));
+        }
+        if counts.problems > 0 {
+            scope.push(counted(counts.problems, "problem"));
+        }
+        if !self.unchecked.is_empty() {
+            scope.push(format!("{} known only with a plan", self.unchecked.len()));
+        }
+        let scope = scope.join(", ");
+        let definitions = counted(counts.definitions, "task definition");
+        if found.is_empty() {
+            return format!("no findings in {definitions} ({scope})");
+        }
+        format!("{} in {} of {definitions} ({scope})", found.join(", "), counts.definitions_with_findings)
     }
 
     /// Whether there are findings that fail the run.
@@ -166,4 +210,68 @@ impl Definition {
     pub fn group(&self) -> (&str, &str) {
         (&self.file, &self.label)
     }
+}
+
+/// Increased only if a change breaks readers.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The auditor's own JSON: `docs/schema/report.schema.json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'r> {
+    schema_version: u32,
+    tool: Tool,
+    summary: Summary,
+    findings: &'r [Reported],
+    ignored: &'r [Reported],
+    definitions: &'r [Definition],
+    problems: &'r [InputProblem],
+    unchecked: &'r [InputProblem],
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    text: String,
+    failed: bool,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+/// The report in the auditor's own JSON.
+pub(super) fn json(report: &Report) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool { name: "ecs-mesh", version: report.version },
+        summary: Summary { text: report.summary(), failed: report.fails(), counts: report.counts },
+        findings: &report.findings,
+        ignored: &report.ignored,
+        definitions: &report.definitions,
+        problems: &report.problems,
+        unchecked: &report.unchecked,
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// What JSON says of a finding's rule.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn rule_fields<S: Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Fields {
+        rule: &'static str,
+        effect: &'static str,
+        page: String,
+    }
+    Fields { rule: rule.id, effect: rule.effect, page: page(rule) }.serialize(serializer)
+}
+
+/// `1 file`, `2 files`.
+pub(super) fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }

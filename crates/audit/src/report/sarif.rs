@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value, json};
+use serde_json::json;
 use serde_sarif::sarif::{
     ArtifactLocation, Invocation, Location, LogicalLocation, Message, MultiformatMessageString, Notification,
     PhysicalLocation, Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run,
@@ -11,11 +11,16 @@ use serde_sarif::sarif::{
 };
 
 use super::{
-    inline::plain,
+    html::plain,
+    link,
     model::{Report, Reported, ReportedNote},
-    page::{link, page},
+    page,
 };
-use crate::{finding::Severity, ignore::IgnoredBy, rule::Rule, rules::rules};
+use crate::{
+    ignore::{Exception, IgnoredBy},
+    rule::Rule,
+    rules::rules,
+};
 use audit_read::{document::Position, input::InputProblem};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -63,7 +68,9 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         .short_description(MultiformatMessageString::builder().text(rule.summary).build())
         .full_description(MultiformatMessageString::builder().text(explanation).markdown(rule.explanation).build())
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
-        .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
+        .default_configuration(
+            ReportingConfiguration::builder().level(json!(rule.severity.pick(["error", "warning", "note"]))).build(),
+        );
     // SARIF requires an absolute address.
     match link(rule).or_else(|| rule.sources.first().map(|&source| source.to_owned())) {
         Some(uri) => descriptor.help_uri(uri).build(),
@@ -86,11 +93,7 @@ fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
     SarifResult::builder()
         .rule_id(finding.rule.id)
         .rule_index(index.get(finding.rule.id).copied().unwrap_or(-1))
-        .level(match finding.severity {
-            Severity::Error => ResultLevel::Error,
-            Severity::Warning => ResultLevel::Warning,
-            Severity::Info => ResultLevel::Note,
-        })
+        .level(finding.severity.pick([ResultLevel::Error, ResultLevel::Warning, ResultLevel::Note]))
         .message(Message::builder().text(text).build())
         .locations(vec![location])
         .related_locations(related)
@@ -99,7 +102,7 @@ fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
         .build()
 }
 
-fn suppression((by, reason): &(IgnoredBy, String)) -> Suppression {
+fn suppression(Exception { by, reason }: &Exception) -> Suppression {
     let kind = match by {
         IgnoredBy::Comment => "inSource",
         IgnoredBy::Configuration => "external",
@@ -140,14 +143,6 @@ fn notification(problem: &InputProblem, level: &str) -> Notification {
         .message(Message::builder().text(problem.reason.as_str()).build())
         .locations(vec![Location::builder().physical_location(location).build()])
         .build()
-}
-
-fn level(severity: Severity) -> Value {
-    match severity {
-        Severity::Error => json!("error"),
-        Severity::Warning => json!("warning"),
-        Severity::Info => json!("note"),
-    }
 }
 
 fn number(number: usize) -> i64 {

@@ -1,9 +1,14 @@
 //! Readable text: the defect is marked in the lines of its file.
 
-use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet};
+use std::fmt::Write;
+
+use annotate_snippets::{
+    Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet,
+    renderer::{AnsiColor, Effects, Style},
+};
 
 use super::{
-    medium::Medium,
+    Medium,
     model::{Report, Reported},
 };
 use crate::finding::Severity;
@@ -44,11 +49,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
 }
 
 fn level_of(severity: Severity) -> Level<'static> {
-    match severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-        Severity::Info => Level::INFO,
-    }
+    severity.pick([Level::ERROR, Level::WARNING, Level::INFO])
 }
 
 fn snippet(finding: &Reported) -> Snippet<'_, Annotation<'_>> {
@@ -71,4 +72,29 @@ fn far_notes(finding: &Reported) -> impl Iterator<Item = Element<'_>> {
 
 fn labelled<'a>(level: Level<'a>, name: &'a str, text: String) -> Element<'a> {
     level.with_name(name).message(text).into()
+}
+
+/// One line for each finding: `web.json:3:18: error consul-network-mode web: the network mode is bridge`.
+pub(super) fn render_concise(report: &Report, in_colour: bool) -> String {
+    let mut out = String::new();
+    for finding in &report.findings {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{}", line(finding, in_colour));
+    }
+    out.push_str(&report.summary_line());
+    out
+}
+
+fn line(finding: &Reported, in_colour: bool) -> String {
+    let Reported { file, start, severity, rule, message, .. } = finding;
+    let [strong, colour] =
+        if in_colour { [Style::new().effects(Effects::BOLD), colour(*severity)] } else { [Style::new(); 2] };
+    let subject = finding.subject_and_container();
+    let (line, column, severity, rule) = (start.line, start.column, severity.as_str(), rule.id);
+    format!("{strong}{file}{strong:#}:{line}:{column}: {colour}{severity}{colour:#} {rule} {subject}: {message}")
+}
+
+fn colour(severity: Severity) -> Style {
+    let colour = severity.pick([AnsiColor::BrightRed, AnsiColor::Yellow, AnsiColor::BrightBlue]);
+    Style::new().effects(Effects::BOLD).fg_color(Some(colour.into()))
 }

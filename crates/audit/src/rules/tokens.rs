@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::{
-    deployment::Deployment,
+    Deployment,
     subject::{AgentScript, Configuration},
 };
 use audit_read::definition::{Secret, TaskDefinition};

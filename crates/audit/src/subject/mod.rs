@@ -19,7 +19,7 @@ pub use self::{
     consul_ecs::{ConsulEcs, Controller, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, subcommand},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
 };
-use crate::{deployment::Deployment, finding::Fix};
+use crate::{Deployment, finding::Fix};
 use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition, Text};
 pub use mesh::{
     consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names},

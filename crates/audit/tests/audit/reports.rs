@@ -6,9 +6,9 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     audit,
-    finding::Finding,
+    finding::{Finding, Threshold},
     ignore::{self, Config},
-    report::{Format, Medium, Report, Threshold},
+    report::{Format, Medium, Report},
 };
 use audit_read::{
     Material,

@@ -54,7 +54,7 @@ fn without_a_file_there_are_the_defaults() {
     let invalid = Workspace::new("config-invalid", &[("ecs-mesh.toml", "fial-on = 'error'\n")]);
     let output = invalid.run(&["config", "show"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(errors(&output).contains("ecs-mesh.toml:1:1: there is no key \"fial-on\""), "{}", errors(&output));
+    assert!(errors(&output).contains("ecs-mesh.toml:1:1: unknown field `fial-on`"), "{}", errors(&output));
 }
 
 #[test]

@@ -1,0 +1,134 @@
+//! What CI services show beside the lines of a change.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::model::{Report, Reported};
+use audit_read::{document::Position, input::InputProblem};
+
+/// The UUID namespace of the fingerprints of problems.
+const PROBLEMS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d70_726f_626c);
+
+/// Workflow commands of GitHub Actions:
+/// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
+pub(super) fn github(report: &Report) -> String {
+    let mut out = String::new();
+    report.findings.iter().for_each(|finding| annotate(&mut out, finding));
+    report.problems.iter().for_each(|problem| remark(&mut out, "error", "unreadable", problem));
+    report.unchecked.iter().for_each(|problem| remark(&mut out, "notice", "not checked", problem));
+    out.push_str(&report.summary_line());
+    out
+}
+
+fn annotate(out: &mut String, finding: &Reported) {
+    let command = finding.severity.pick(["error", "warning", "notice"]);
+    let (start, end) = (finding.start, finding.end);
+    // Columns are valid only within one line.
+    let columns =
+        if start.line == end.line { format!(",col={},endColumn={}", start.column, end.column) } else { String::new() };
+    let text = format!(
+        "{}\nin: {}\nat run time: {}\nfix: {}\nmore: {}",
+        finding.message,
+        finding.subject_and_container(),
+        finding.rule.effect,
+        finding.help,
+        finding.page()
+    );
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "::{command} file={},line={},endLine={}{columns},title={}::{}",
+        property(&finding.file),
+        start.line,
+        end.line,
+        property(finding.rule.id),
+        data(&text)
+    );
+}
+
+fn remark(out: &mut String, command: &str, title: &str, problem: &InputProblem) {
+    let place =
+        problem.position.map_or_else(String::new, |Position { line, column }| format!(",line={line},col={column}"));
+    let _ =
+        writeln!(out, "::{command} file={}{place},title={title}::{}", property(&problem.file), data(&problem.reason));
+}
+
+/// Escapes what follows `::`.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Escapes a property's value.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[derive(Serialize)]
+struct Issue {
+    description: String,
+    check_name: &'static str,
+    fingerprint: String,
+    severity: &'static str,
+    location: Location,
+}
+
+#[derive(Serialize)]
+struct Location {
+    path: String,
+    lines: Lines,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    begin: usize,
+}
+
+/// GitLab's code quality report: <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>
+pub(super) fn gitlab(report: &Report) -> Result<String, serde_json::Error> {
+    let problems =
+        report.problems.iter().map(|problem| of_input(problem, ["could not be read", "unreadable", "blocker"]));
+    let unchecked = report.unchecked.iter().map(|problem| of_input(problem, ["not checked", "not-checked", "info"]));
+    let issues: Vec<Issue> = report.findings.iter().map(issue).chain(problems).chain(unchecked).collect();
+    Ok(serde_json::to_string_pretty(&issues)? + "\n")
+}
+
+fn issue(finding: &Reported) -> Issue {
+    let Reported { message, help, rule, fingerprint, .. } = finding;
+    let subject = finding.subject_and_container();
+    Issue {
+        description: format!("{subject}: {message}. At run time: {}. Fix: {help}.", rule.effect),
+        check_name: rule.id,
+        fingerprint: fingerprint.clone(),
+        severity: finding.severity.pick(["major", "minor", "info"]),
+        location: location(&finding.file, finding.start.line),
+    }
+}
+
+fn of_input(problem: &InputProblem, [what, check_name, severity]: [&'static str; 3]) -> Issue {
+    let text = problem.to_string();
+    Issue {
+        fingerprint: Uuid::new_v5(&PROBLEMS, text.as_bytes()).to_string(),
+        description: format!("{what}: {}", problem.reason),
+        check_name,
+        severity,
+        location: location(&problem.file, problem.position.map_or(1, |position| position.line)),
+    }
+}
+
+/// GitLab reads paths relative to the repository, without `./`.
+fn location(file: &str, begin: usize) -> Location {
+    Location { path: file.trim_start_matches("./").to_owned(), lines: Lines { begin } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_characters_are_escaped() {
+        assert_eq!(data("50%\n::error::x"), "50%25%0A::error::x");
+        assert_eq!(property("a,b:c%"), "a%2Cb%3Ac%25");
+    }
+}
