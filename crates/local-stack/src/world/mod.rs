@@ -96,11 +96,7 @@ impl<'a> World<'a> {
     /// A cluster of the shared stack with its own queue, without a deployment: for functions that run in the test's process or are
     /// started by it.
     pub async fn without_deployment(name: &'static str) -> World<'static> {
-        World::without_deployment_in(Stack::shared().await, name).await
-    }
-
-    /// A cluster without a deployment in another stack.
-    pub async fn without_deployment_in<'s>(stack: &'s Stack, name: &'static str) -> World<'s> {
+        let stack = Stack::shared().await;
         let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
         let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
         let world = World::new(stack, &deployed, name, name);
