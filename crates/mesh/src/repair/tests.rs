@@ -87,7 +87,9 @@ fn configuration_and_region_of_the_task_replace_those_of_its_definition() {
         [("CONSUL_ECS_CONFIG_JSON", r#"{"service":{"name":"api","port":1},"proxy":{}}"#), ("AWS_REGION", "eu-west-1")];
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
     task.placement.overrides.insert("consul-ecs-mesh-init".to_owned(), own.into_iter().collect());
-    let expected = expected_of(&task, &definition()).unwrap();
+    let mut of_definition = definition();
+    registrar(&mut of_definition).region = Some("us-west-2".to_owned());
+    let expected = expected_of(&task, &of_definition).unwrap();
     assert_eq!(expected[0].name, "api");
     assert_eq!(expected[0].locality.as_ref().unwrap().region, "eu-west-1");
     // Fargate sets the region
