@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{audit, fix::apply};
+use crate::{
+    audit,
+    fix::apply,
+    subject::Release,
+    versions::{Program, newest_for},
+};
 use audit_read::{Material, input::read_source, source::SourceFile};
 
 const ECS: &str = r#"{
@@ -157,14 +162,16 @@ fn only_health_sync_is_restarted_and_has_a_read_only_root_file_system() {
 #[test]
 fn images_go_together() {
     let newest = Images::of(Target::Dataplane);
-    assert_eq!(newest.consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.10.1");
+    let newest_for = |consul: &[Release]| newest_for(Program::ConsulEcs, consul, |_| true).unwrap();
+    let image = |consul: &[Release]| format!("public.ecr.aws/hashicorp/consul-ecs:{}", newest_for(consul));
+    assert_eq!(newest.consul_ecs, image(&[]));
     assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.4");
     assert_eq!(Images::of(Target::Client).consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.4.3");
     let with = |image: &str| Images::of(Target::Dataplane).with_consul_ecs(Target::Dataplane, image);
     let older = with("registry.example.com/consul-ecs:0.9.4").unwrap();
     assert_eq!(older.dataplane, "hashicorp/consul-dataplane:1.9.12");
     let of_servers = newest.clone().of_consul("1.22".parse().unwrap()).unwrap();
-    assert_eq!(of_servers.consul_ecs, newest.consul_ecs);
+    assert_eq!(of_servers.consul_ecs, image(&[Release::line(1, 22)]));
     assert_eq!(of_servers.dataplane, "hashicorp/consul-dataplane:1.9.12");
     assert_eq!(with("registry.example.com/ours:latest").unwrap().dataplane, newest.dataplane);
 }

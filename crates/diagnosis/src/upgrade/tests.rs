@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use audit::versions::newest_for;
+
 use super::*;
 use crate::inventory::{Generation, Images};
 
@@ -107,13 +109,15 @@ fn newest_releases_go_with_the_target_and_if_some_do_with_the_servers() {
         let newest = upgrade(&[], from.map(line), line(target)).unwrap().newest?;
         Some((newest.consul.join(" "), newest.consul_ecs, newest.consul_dataplane))
     };
-    let releases = |consul: &str, consul_ecs: &str, dataplane: &str| {
-        Some((consul.to_owned(), consul_ecs.to_owned(), dataplane.to_owned()))
+    let releases = |consul: &str, dataplane: &str| {
+        let lines: Vec<Release> = consul.split(' ').map(line).collect();
+        let consul_ecs = newest_for(Program::ConsulEcs, &lines, |_| true)?;
+        Some((consul.to_owned(), consul_ecs.to_string(), dataplane.to_owned()))
     };
-    assert_eq!(newest(None, "2.0"), releases("2.0", "0.10.1", "2.0.4"));
-    assert_eq!(newest(Some("2.0"), "2.0"), releases("2.0", "0.10.1", "2.0.4"));
-    assert_eq!(newest(Some("1.22"), "2.0"), releases("1.22 2.0", "0.10.1", "1.9.12"));
-    assert_eq!(newest(Some("1.20"), "2.0"), releases("2.0", "0.10.1", "2.0.4"), "no releases go with both");
+    assert_eq!(newest(None, "2.0"), releases("2.0", "2.0.4"));
+    assert_eq!(newest(Some("2.0"), "2.0"), releases("2.0", "2.0.4"));
+    assert_eq!(newest(Some("1.22"), "2.0"), releases("1.22 2.0", "1.9.12"));
+    assert_eq!(newest(Some("1.20"), "2.0"), releases("2.0", "2.0.4"), "no releases go with both");
     assert_eq!(newest(None, "1.13"), None, "before Consul Dataplane");
 }
 
