@@ -33,6 +33,11 @@ impl Release {
         Self::line(self.major, self.minor)
     }
 
+    /// Whether they are equal, or one is the line of the other.
+    pub fn may_be(self, other: Self) -> bool {
+        self.first() <= other.last() && other.first() <= self.last()
+    }
+
     /// The first release of a line, or the release itself.
     pub(crate) fn first(self) -> (u64, u64, u64) {
         (self.major, self.minor, self.patch.unwrap_or(0))

@@ -178,7 +178,7 @@ fn check_image_versions(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((first, wanted)) = versions.next() else { return };
     for (container, version) in versions {
         let fits = [wanted, version].into_iter().all(|version| consul.generation.fits(version));
-        if fits && version != wanted {
+        if fits && !version.may_be(wanted) {
             let message = format!("{} has version {version}, {} has {wanted}", container.label(), first.label());
             let draft = Draft::new(container.image.span(), message, "use one version of the image for both");
             findings.add(draft.of(container).note(first.image.span(), "the other image"));

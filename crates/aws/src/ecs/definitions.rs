@@ -138,8 +138,7 @@ fn role_of(container: &EcsContainer) -> Option<Role> {
         entry_point: container.entry_point().into(),
         command: container.command().into(),
         has_configuration: configuration.is_some()
-            || container.secrets().iter().any(|secret| secret.name() == CONFIG_VARIABLE)
-            || !container.environment_files().is_empty(),
+            || container.secrets().iter().any(|secret| secret.name() == CONFIG_VARIABLE),
         configures_controller: json.as_ref().is_some_and(configures_controller),
     };
     facts.running()
@@ -194,6 +193,14 @@ mod tests {
     use mesh::release::Release;
 
     use super::*;
+
+    #[test]
+    fn another_program_s_controller_is_not_that_of_consul_ecs() {
+        let file = EnvironmentFile::builder().value("arn:aws:s3:::games/env").r#type(EnvironmentFileType::S3).build();
+        let other = EcsContainer::builder().name("games").image("games/controller:1").command("controller");
+        let programs = read_programs(&[other.environment_files(file.unwrap()).build()]);
+        assert_eq!(programs.controller, None);
+    }
 
     #[test]
     fn last_container_that_registers_the_task_counts() {

@@ -1,8 +1,11 @@
 //! `CONSUL_ECS_CONFIG_JSON` as the controller reads it: in part for the identity of a task, and in full for its registration.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
 
 use super::{
     SERVICE_METHOD,
@@ -160,8 +163,8 @@ impl MeshConfig {
 }
 
 fn read(json: &str, registrar: Registrar) -> Result<Root, InvalidField> {
-    let not_json = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "one JSON object");
-    let json: serde_json::Value = serde_json::from_str(json).map_err(not_json)?;
+    let not_json = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "one JSON object, with each key once");
+    let EachKeyOnce(json) = serde_json::from_str(json).map_err(not_json)?;
     let releases = registrar.generation().releases();
     let problems = Check::run(&json, &ROOT, Some(releases), releases.since);
     // Whether consul-ecs accepts a value such as an empty name is its decision; the types of the fields are checked below.
@@ -175,6 +178,67 @@ fn read(json: &str, registrar: Registrar) -> Result<Root, InvalidField> {
     }
     serde_path_to_error::deserialize(json)
         .map_err(|error| invalid(&error.path().to_string(), "a valid value, as in the reference of consul-ecs"))
+}
+
+/// JSON whose objects have each key once. consul-ecs would merge the values of a repeated key, and `serde_json` keeps the last.
+struct EachKeyOnce(serde_json::Value);
+
+impl<'de> Deserialize<'de> for EachKeyOnce {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EachKeyOnceVisitor).map(Self)
+    }
+}
+
+struct EachKeyOnceVisitor;
+
+impl<'de> Visitor<'de> for EachKeyOnceVisitor {
+    type Value = serde_json::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut map = serde_json::Map::new();
+        while let Some((key, EachKeyOnce(value))) = entries.next_entry::<String, EachKeyOnce>()? {
+            if map.insert(key, value).is_some() {
+                return Err(A::Error::custom("repeated key"));
+            }
+        }
+        Ok(map.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(EachKeyOnce(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(serde_json::Value::Null)
+    }
 }
 
 /// A field's path as errors name it.

@@ -1,8 +1,8 @@
 //! The roles of containers: the one place that decides what a container of a task is, for the controller and the auditor.
 //!
 //! A name that HashiCorp's modules use decides, because consul-ecs and the modules look for it. Otherwise the subcommand of
-//! consul-ecs decides, if the image is that of consul-ecs by its name, or if the container has its configuration: a mirror
-//! may give the image another name, and other programs have subcommands such as `controller` too.
+//! consul-ecs decides. Other programs have a subcommand `controller` too: it counts only if the image is that of consul-ecs by its
+//! name, or if the container has its configuration, because a mirror may give the image another name.
 //! Sources: <https://developer.hashicorp.com/consul/docs/ecs/architecture>,
 //! <https://registry.terraform.io/modules/hashicorp/consul-ecs/aws/latest>
 
@@ -106,7 +106,7 @@ pub struct Container<'a> {
     pub image: Option<Image>,
     pub entry_point: Words<'a>,
     pub command: Words<'a>,
-    /// Whether it has, or may have, a configuration of consul-ecs.
+    /// Whether it has a configuration of consul-ecs.
     pub has_configuration: bool,
     /// What [`configures_controller`] says of it.
     pub configures_controller: bool,
@@ -116,7 +116,7 @@ impl<'a> Container<'a> {
     pub fn role(&self) -> Role {
         let is_certain = self.is_consul_ecs() || self.has_configuration;
         let named = self.name.and_then(|name| in_table(&NAMED, name));
-        let runs = || in_table(&SUBCOMMANDS, self.word().filter(|_| is_certain)?);
+        let runs = || in_table(&SUBCOMMANDS, self.word()?).filter(|role| is_certain || *role != Role::Controller);
         let configured = || self.configures_controller.then_some(Role::Controller);
         named.or_else(runs).or_else(configured).unwrap_or(Role::App)
     }
@@ -204,7 +204,7 @@ pub struct RegistrarContainer {
 /// The programs of consul-ecs in a task definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// What registers the task; `None` in the client generation, where the task's agent does.
+    /// What registers the task. In the client generation it does so by the task's agent.
     pub registrar: Option<RegistrarContainer>,
     /// The name of the container that runs `health-sync`.
     pub health_sync: Option<String>,
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn subcommand_decides_with_the_image_or_the_configuration_of_consul_ecs() {
+    fn subcommand_decides_and_a_controller_also_needs_the_image_or_the_configuration() {
         let of = |image: &str, has_configuration, entry_point: &[&str], command: &[&str]| {
             Container { has_configuration, ..container("init", image, entry_point, command) }.role()
         };
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(of(OFFICIAL, false, &["wrapper.sh"], &["control-plane"]), Role::ControlPlane);
         assert_eq!(of("hashicorp/consul-ecs@sha256:00ff", false, &[], &["acl-controller"]), Role::Controller);
         assert_eq!(of("mirror/ours:1", true, &[], &["mesh-init"]), Role::MeshInit);
-        assert_eq!(of("mirror/ours:1", false, &[], &["mesh-init"]), Role::App);
+        assert_eq!(of("mirror/ours:1", false, &[], &["mesh-init"]), Role::MeshInit);
         assert_eq!(of("games/controller:1", false, &[], &["controller"]), Role::App);
         let configured = Container { configures_controller: true, ..container("c", "mirror/ours:1", &[], &["x"]) };
         assert_eq!(configured.role(), Role::Controller);

@@ -295,7 +295,7 @@ impl<'t, T: Tree> Check<'t, T> {
             let path = at(key);
             match section.field(key) {
                 Some(field) if self.is_of_other_releases(field.releases) => {
-                    // A field of older releases changes nothing if it is empty.
+                    // A field of older releases changes nothing if it is empty: the modules pass `checks` as an empty list.
                     let has_ended = self.known.is_some_and(|known| field.releases.since.first() < known.since.first());
                     self.is_read = is_read && section.is_read_in_full && !(has_ended && value.value().is_empty());
                     let (releases, is_refused) = (field.releases, section.is_strict);

@@ -392,3 +392,11 @@ fn pointers(value: &Value) -> Vec<String> {
     }
     all
 }
+
+#[test]
+fn repeated_key_is_refused() {
+    for json in [r#"{"service":{"name":"a"},"service":{}}"#, r#"{"service":{"tags":["a"],"tags":["b"]}}"#] {
+        let refused = MeshConfig::parse(json, Registrar::MeshInit).expect_err(json);
+        assert!(refused.to_string().contains("each key once"), "{refused}");
+    }
+}
