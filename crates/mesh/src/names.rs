@@ -23,19 +23,27 @@ macro_rules! text {
 macro_rules! words {
     (
         $(#[$meta:meta])*
-        $enum:ident, $field:literal { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }
+        $enum:ident, $field:literal {
+            $(#[$first_meta:meta])* $first:ident = $first_text:literal,
+            $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+
+        }
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-        pub enum $enum {$(
-            $(#[$variant_meta])*
-            #[serde(rename = $text)]
-            $variant,
-        )+}
+        pub enum $enum {
+            $(#[$first_meta])*
+            #[serde(rename = $first_text)]
+            $first,
+            $(
+                $(#[$variant_meta])*
+                #[serde(rename = $text)]
+                $variant,
+            )+
+        }
 
         impl $enum {
             pub fn as_str(self) -> &'static str {
-                match self {$(Self::$variant => $text),+}
+                match self { Self::$first => $first_text, $(Self::$variant => $text),+ }
             }
         }
 
@@ -44,8 +52,9 @@ macro_rules! words {
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
+                    $first_text => Ok(Self::$first),
                     $($text => Ok(Self::$variant),)+
-                    _ => Err(Self::Err::new($field, text, concat!("one of" $(, " ", $text)+))),
+                    _ => Err(Self::Err::new($field, text, concat!("one of ", $first_text $(, ", ", $text)+))),
                 }
             }
         }
