@@ -43,7 +43,7 @@ pub enum StartError {
 }
 
 /// The controller for the environment's variables, and its settings. `level` is the result of parsing `LOG_LEVEL`;
-/// `retry_policy` is that of the function.
+/// `retry_policy` is the function's.
 ///
 /// # Errors
 /// The first missing or invalid setting, or why a client could not be created.
@@ -58,7 +58,7 @@ pub async fn start(
     Ok((Controller::new(settings.scope.clone(), edges), settings))
 }
 
-/// The clients of the external services for `settings`; `retry_policy` is that of the client of Consul.
+/// The clients of the external services for `settings`; `retry_policy` is for the client of Consul.
 ///
 /// # Errors
 /// The secret of the CA certificate cannot be read, or is not a certificate.

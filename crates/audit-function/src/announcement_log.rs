@@ -144,8 +144,8 @@ impl Record {
     /// Replaces an earlier version's IDs with `found`, the IDs of the revision's findings now. Returns whether the record
     /// changed.
     ///
-    /// A revision never changes, so the earlier version has announced the same findings, except those of rules that it did not
-    /// have: they count as announced too. Without this, an update would announce the findings of all revisions again. A record
+    /// A revision never changes, so the earlier version has announced the same findings, except for rules that it did not have:
+    /// these count as announced too. Without this, an update would announce the findings of all revisions again. A record
     /// with a claim is not adopted: the announcement failed or is in progress, so the findings are announced, in the worst case
     /// twice.
     pub(super) fn adopt<'a>(

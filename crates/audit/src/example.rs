@@ -6,9 +6,9 @@ use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// A correct definition with one defect, and the same definition without it.
 ///
-/// Paths are those of ECS's JSON, with the name of a list's item in brackets:
+/// Paths are as in ECS's JSON, with the name of a list's item in brackets:
 /// `containerDefinitions[consul-dataplane].user`. `config` is the configuration of consul-ecs in every container that
-/// has it: `config.proxy.publicListenerPort`; `config@consul-ecs-health-sync` is that of one container.
+/// has it: `config.proxy.publicListenerPort`; `config@consul-ecs-health-sync` is one container's.
 #[derive(Debug)]
 pub struct Example {
     /// The correct definition that it starts from.

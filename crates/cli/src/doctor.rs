@@ -109,8 +109,9 @@ fn text(report: &DoctorReport, medium: Medium) -> String {
         sheet.add(vec![Cell::new(format!("{name:<7}  {}", check.check), tone), Cell::plain(&check.seen)]);
     }
     let mut out = sheet.text(medium);
-    let mended = report.checks.iter().filter(|check| check.outcome != CheckOutcome::Ok && !check.commands.is_empty());
-    out.extend(mended.map(|check| commands(check, medium)));
+    let with_commands =
+        report.checks.iter().filter(|check| check.outcome != CheckOutcome::Ok && !check.commands.is_empty());
+    out.extend(with_commands.map(|check| commands(check, medium)));
     // Writing to a `String` cannot fail.
     let _ = write!(out, "\n{}", wrapped(&Cell::plain(summary(report)), medium));
     out

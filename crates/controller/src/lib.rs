@@ -163,7 +163,7 @@ impl Controller {
         report
     }
 
-    /// Sweeps whole clusters: observes them, and applies the plan as far as time and the guard allow.
+    /// Sweeps whole clusters: observes them, and applies what time and the guard allow of the plan.
     pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let report = self.sweep.run(order, deadline).await;
         self.announcer.send(deadline).await;

@@ -100,12 +100,12 @@ impl Scope {
         if self.repair == RepairMode::On && !is_disconnected { losses } else { Losses::default() }
     }
 
-    /// What a task has lost, as far as it counts.
+    /// What a task has lost that counts.
     pub(crate) fn losses(&self, task: &DescribedTask, definition: &TaskDefinition) -> Losses {
         self.counted(task.losses(definition), task.placement.is_disconnected)
     }
 
-    /// Whether the partition is that of the deployment or of one of its clusters.
+    /// Whether the partition belongs to the deployment or to one of its clusters.
     pub fn has_partition(&self, name: &TenancyName) -> bool {
         let all = self.cluster_partitions.iter().map(|(_, tenancy)| tenancy).chain([&self.default_tenancy]);
         all.filter_map(Tenancy::partition).any(|partition| partition == name)

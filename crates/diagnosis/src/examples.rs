@@ -1,8 +1,8 @@
-//! Examples for the tests: what is read of a service with two tasks, both of which are healthy.
+//! Examples for the tests: what is read of a service with two healthy tasks.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use aws::ecs::ServiceState;
+use aws::{ecs::ServiceState, installation::DeployedStack};
 use jiff::{SignedDuration, Timestamp};
 use mesh::{
     admission::TokenFacts,
@@ -21,7 +21,7 @@ use mesh::{
 };
 use uuid::Uuid;
 
-use crate::{CatalogReading, MemberService, ObservedCluster, TokenSource, Tokens};
+use crate::{CatalogReading, MemberService, ObservedCluster, TokenSource, Tokens, doctor::Commands};
 
 const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
@@ -171,7 +171,7 @@ pub(crate) fn register(catalog: &mut CatalogReading, number: u8, status: CheckSt
     catalog.instances.extend([service, sidecar]);
 }
 
-/// A cluster with an ECS service that wants two tasks, both of which are healthy.
+/// A cluster with an ECS service that wants two tasks, and has two healthy ones.
 pub(crate) fn healthy() -> ObservedCluster {
     let node = NodeReading { exists: true, ..NodeReading::missing(cluster(), Tenancy::Community) };
     let mut catalog = CatalogReading { nodes: vec![node], ..CatalogReading::default() };
@@ -197,10 +197,25 @@ pub(crate) fn healthy() -> ObservedCluster {
     }
 }
 
-/// A cluster of which these definitions could be read.
+/// A cluster whose definitions could be read: these.
 pub(crate) fn empty_cluster(definitions: impl IntoIterator<Item = Arc<TaskDefinition>>) -> ObservedCluster {
     let home = ClusterSelection::parse(cluster().as_str(), None).unwrap();
     let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &home);
     let definitions = definitions.into_iter().map(|definition| (definition.arn.clone(), definition));
     ObservedCluster::new(cluster(), names, definitions.collect())
+}
+
+/// The commands of a person whose stack is `mesh`.
+pub(crate) fn commands() -> Commands {
+    Commands { stack: "mesh".to_owned(), region: "us-east-1".to_owned(), profile: None }
+}
+
+pub(crate) fn stack(name: &str, parameters: &[(&str, &str)]) -> DeployedStack {
+    let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    DeployedStack {
+        name: name.to_owned(),
+        status: "CREATE_COMPLETE".to_owned(),
+        reason: None,
+        parameters: parameters.collect(),
+    }
 }

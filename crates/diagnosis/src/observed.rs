@@ -47,7 +47,7 @@ pub struct ObservedCluster {
     pub outside: Outside,
     /// The controllers of consul-ecs.
     pub controllers: Vec<OtherController>,
-    /// Those of the others of which it is not known whether they are in the mesh: their definition could not be read.
+    /// The other tasks that may be in the mesh: their definition could not be read.
     pub unsorted: BTreeSet<TaskId>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
@@ -115,7 +115,7 @@ impl CatalogReading {
 }
 
 impl ObservedCluster {
-    /// A cluster of which nothing was sorted yet. `names` are the names of the secrets of its tokens.
+    /// A cluster before anything was sorted. `names` are the names of the secrets of its tokens.
     pub(crate) fn new(
         arn: ClusterArn,
         names: SecretNames,
@@ -143,7 +143,7 @@ impl ObservedCluster {
         TokenSource::of(&member.definition, &member.identity, self.rules())
     }
 
-    /// Sorts tasks and ECS services into those of the mesh and others. Definitions that are not valid are added to `problems`.
+    /// Tells the mesh's tasks and ECS services from others. Definitions that are not valid are added to `problems`.
     pub(crate) fn sort(
         &mut self,
         tasks: Vec<DescribedTask>,

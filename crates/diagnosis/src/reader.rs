@@ -298,7 +298,7 @@ pub async fn select_clusters(ecs: &AwsEcs, wanted: &[String]) -> Result<Vec<Clus
     wanted.iter().map(find).collect()
 }
 
-/// How the deployment is configured, as far as it matters here.
+/// What matters here of the deployment's configuration.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// The prefix of the names of secrets.

@@ -23,7 +23,7 @@ pub struct Tokens {
     /// What decides what they grant; `None` with the default policy `allow`, where nothing has to be proven. An error says why
     /// it could not be read, in one sentence.
     pub facts: Result<Option<TokenFacts>, String>,
-    /// The hosts of this Consul, with which global tokens of another datacenter are told from those of this one.
+    /// The hosts of this Consul, which tell this datacenter's global tokens from another's.
     pub consul_hosts: BTreeSet<String>,
 }
 
@@ -44,7 +44,7 @@ impl Tokens {
     }
 }
 
-/// The tokens in Consul, as far as the tasks of one cluster are concerned.
+/// The tokens in Consul that concern the tasks of one cluster.
 pub(crate) struct ClusterTokens<'a> {
     pub(crate) all: &'a Tokens,
     pub(crate) logins: LoginTokens<'a>,

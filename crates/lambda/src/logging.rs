@@ -55,7 +55,7 @@ pub fn start(level: Option<&str>) -> Result<(), InvalidField> {
     }
 }
 
-/// The finest level of the lines with this target, where those of this workspace's crates are logged up to `own`. A target
+/// The finest level of the lines with this target, where this workspace's crates log up to `own`. A target
 /// begins with the name of its crate.
 fn limit(target: &str, own: LevelFilter) -> LevelFilter {
     let name = target.split("::").next().unwrap_or_default();

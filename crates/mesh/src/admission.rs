@@ -69,10 +69,10 @@ pub enum TokenGap {
         /// The names of the policies and roles.
         policies: String,
     },
-    /// The token is that of another service.
+    /// The token belongs to another service.
     #[error("its login token is that of {0}")]
     OtherService(String),
-    /// The token is that of a service of this name elsewhere (Enterprise).
+    /// The token belongs to a service of this name elsewhere (Enterprise).
     #[error(
         "its login token grants this name in partition {partition}, namespace {namespace}, and its registration is elsewhere"
     )]
@@ -279,7 +279,7 @@ pub enum RoleGap {
     /// The role may have replaced the one with which the task was started.
     #[error("role {0} is not older than the task")]
     Young(RoleArn),
-    /// The role is that of another service.
+    /// The role belongs to another service.
     #[error("the tag {SERVICE_NAME_ENTITY_TAG} of role {role} is {tag:?}, not {service:?}")]
     OtherService { role: RoleArn, tag: String, service: String },
     /// The login would be in another namespace.

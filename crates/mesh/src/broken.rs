@@ -96,7 +96,7 @@ impl MemberTask {
         let have_all_logged_in = task.end.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
         let is_healthy = |it: &TaskContainer| !it.is_stopped && it.health == ContainerHealth::Healthy;
         let has_logged_in = have_all_logged_in || task.container(DATAPLANE).is_some_and(is_healthy);
-        // The dataplane holds one. health-sync logs in for another one; control-plane of 0.7 holds that of the dataplane.
+        // The dataplane holds one. health-sync logs in for another one; control-plane of 0.7 holds the dataplane's.
         let registrar = definition.programs.registrar.as_ref().map(|container| container.registrar);
         let logs_in_twice = registrar == Some(Registrar::MeshInit) && definition.programs.health_sync.is_some();
         match tokens? {

@@ -23,7 +23,7 @@ impl Tags {
         self.0.get(key).map(String::as_str)
     }
 
-    /// These tags, and those of `fallback` for other keys.
+    /// These tags, and `fallback`'s for other keys.
     #[must_use]
     pub fn or(&self, fallback: &Self) -> Self {
         let mut merged = fallback.0.clone();
@@ -178,7 +178,7 @@ impl TaskDefinition {
     /// The identity of a task of this definition, or `None` if it is not in the mesh.
     ///
     /// It is in the mesh if its mesh tag is `true`, or if the definition has no such tag and reads a token of the
-    /// controller. The service name is that of the tag, else of the configuration, else the family. Without Enterprise
+    /// controller. The service name is the tag's, else the configuration's, else the family. Without Enterprise
     /// tags the tenancy is `default_tenancy`.
     ///
     /// A tag of the task (`task_tags`) takes precedence over the same tag of the definition, because ECS copies tags to

@@ -16,8 +16,8 @@
 //! - `mark`: which cluster and service, or which task, a token belongs to, by its description.
 //! - `admission`: whether Consul has let a task log in as a service, or would.
 //! - `time`: what is assumed of time.
-//! - `health`: the statuses that Consul's checks should have. `repair`: what Consul has forgotten of a task, or remembers
-//!   wrongly. `broken`: which tasks have to be replaced.
+//! - `health`: the statuses that Consul's checks should have. `repair`: what Consul has lost of a task, or has
+//!   wrong. `broken`: which tasks have to be replaced.
 //! - `permissions`: what the controller's own token has to be allowed.
 
 pub mod admission;

@@ -155,7 +155,7 @@ impl Image {
         self.software() == Some(Software::ConsulEcs)
     }
 
-    /// The release or line of consul-ecs in the tag. All releases are 0.x: other numbers are those of a mirror.
+    /// The release or line of consul-ecs in the tag. All releases are 0.x: other numbers are a mirror's own.
     pub fn consul_ecs_version(&self) -> Option<Release> {
         self.version().filter(|version| self.is_consul_ecs() && version.major == 0)
     }

@@ -1,4 +1,4 @@
-//! The value of a secret in Secrets Manager. The format that tasks read is that of consul-ecs:
+//! The value of a secret in Secrets Manager. The format that tasks read is consul-ecs' own:
 //! <https://github.com/hashicorp/consul-ecs>.
 //!
 //! | value | meaning |

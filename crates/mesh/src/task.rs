@@ -147,9 +147,9 @@ pub struct Placement {
     pub service: Option<String>,
     /// Its capacity provider, or its launch type.
     pub runs_on: Option<String>,
-    /// The IAM role of its containers, if it replaces that of the definition.
+    /// The IAM role of its containers, if it replaces the definition's.
     pub role: Option<String>,
-    /// Its own values of environment variables, by container and name: they replace those of the definition.
+    /// Its own values of environment variables, by container and name: they replace the definition's.
     pub overrides: BTreeMap<String, BTreeMap<String, String>>,
     /// The containers whose command or environment files it replaces.
     pub rewritten: BTreeSet<String>,

@@ -80,7 +80,7 @@ impl Bounds {
     ///
     /// The token is hidden only after a listing that starts at `hidden_from` or later. A task whose event used the
     /// version is then older than the lag of ECS, so that the listing contains it. Two functions are involved, and the
-    /// clock of each may differ from that of Secrets Manager.
+    /// clock of each may differ from Secrets Manager's.
     pub fn relied_on_until(&self, written_at: Timestamp) -> Timestamp {
         later(written_at, self.shown.saturating_sub(self.ecs_lag + self.clocks * 2))
     }

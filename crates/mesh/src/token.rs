@@ -144,7 +144,7 @@ impl TokenPair {
     }
 }
 
-/// What a token or an ACL role grants, as far as Consul's lists show it: the rules of policies are not in them.
+/// What Consul's lists show of the grants of a token or an ACL role: the rules of policies are not in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Service identities, and uses of the templated policy `builtin/service`.

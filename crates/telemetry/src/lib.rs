@@ -50,7 +50,7 @@ pub struct Metric {
     pub name: &'static str,
     /// Its unit: counters count, histograms record milliseconds.
     pub unit: Unit,
-    /// Its dimensions beside [`STACK`], with their values.
+    /// Its dimensions in addition to [`STACK`], with their values.
     pub dimensions: Vec<(&'static str, Vec<&'static str>)>,
 }
 
@@ -79,7 +79,7 @@ const FAILED: &str = "Failed";
 /// The values of [`SEVERITY`].
 const SEVERITIES: [&str; 3] = ["Error", "Warning", "Info"];
 
-/// An enum of names in metrics: `name` is that of the variant, unless it has another text.
+/// An enum of names in metrics: `name` is the variant's, unless it has another text.
 macro_rules! named {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident $(= $text:literal)?),* $(,)? })*) => {$(
         $(#[$doc])*

@@ -310,7 +310,7 @@ pub fn yaml_documents(text: &str) -> Vec<Span> {
             documents.push(Span::new(start, at));
             (start, has_content) = (at, false);
         } else {
-            has_content |= !is_beside_the_content(line);
+            has_content |= !is_outside_the_content(line);
         }
     }
     match documents.last_mut().filter(|_| !has_content) {
@@ -339,7 +339,7 @@ fn is_marker(line: &str, marker: &str) -> bool {
     line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-fn is_beside_the_content(line: &str) -> bool {
+fn is_outside_the_content(line: &str) -> bool {
     let line = line.trim_start_matches('\u{FEFF}');
     let is_blank = line.trim().is_empty() || line.trim_start().starts_with('#') || line.starts_with('%');
     is_blank || line.trim_end() == "---"

@@ -33,7 +33,7 @@ pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
     match parse_json(&without_mark(&file.text, "   "), &Route::default()) {
         Ok(node) => Ok((Notation::Json, node)),
         Err(error) if is_json_by_name => Err(error),
-        // YAML in flow style looks like JSON. If it is neither, the error is that of JSON.
+        // YAML in flow style looks like JSON. If it is neither, JSON's error is reported.
         Err(error) => yaml(&file.text).map(|node| (Notation::Yaml, node)).map_err(|_| error),
     }
 }

@@ -19,14 +19,14 @@ use crate::{
 };
 use audit_read::{document::Position, source::SourceFile};
 
-/// The configuration file. The default is that of a run without one.
+/// The configuration file. The default is for a run without one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
     /// Findings to ignore.
     #[serde(rename = "ignore")]
     pub ignores: Vec<Spanned<IgnoreEntry>>,
-    /// Severities that replace those of the rules.
+    /// Severities that replace the rules' own.
     #[serde(rename = "severity")]
     pub severities: BTreeMap<Spanned<Selector>, Level>,
     /// The lowest severity that fails the run.

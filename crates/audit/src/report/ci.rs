@@ -1,4 +1,4 @@
-//! What CI services show beside the lines of a change.
+//! What CI services show next to the lines of a change.
 
 use std::fmt::Write;
 

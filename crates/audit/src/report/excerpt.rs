@@ -114,7 +114,7 @@ fn window(lines: &Lines<'_>, line: usize, focus: usize) -> Range<usize> {
     from..to
 }
 
-/// The position of a part of the file in the excerpt, as far as it is shown.
+/// The position in the excerpt of what it shows of a part of the file.
 fn placed(pieces: &[(Range<usize>, usize)], part: &Range<usize>) -> Option<Range<usize>> {
     let of_piece = |(window, at): &(Range<usize>, usize)| {
         let from = part.start.max(window.start);

@@ -29,7 +29,7 @@ struct Group<'r> {
     picture: String,
 }
 
-/// A line of an excerpt: its number, and pieces of text of which some are marked.
+/// A line of an excerpt: its number, and pieces of text, some of them marked.
 struct Line {
     number: usize,
     pieces: Vec<(bool, String)>,

@@ -59,7 +59,7 @@ impl Secrets {
 
     fn learn_environment(&mut self, container: &Container, is_name: &dyn Fn(&str) -> bool) {
         for variable in container.environment.items.iter().filter(|variable| !variable.value.is_absent()) {
-            // An unknown name might be that of a secret.
+            // An unknown name might be a secret's.
             if variable.name.text().is_none_or(sounds_secret) {
                 self.secret.push(variable.value.span());
                 let whole = variable.value.known().and_then(Text::whole);

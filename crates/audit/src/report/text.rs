@@ -32,7 +32,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
     let title = level_of(finding.severity).primary_title(finding.message.as_str()).id(finding.rule.id);
     let origin = Origin::path(finding.file.as_str()).line(finding.start.line).char_column(finding.start.column);
     let fix = finding.is_fixable.then(|| labelled(Level::HELP, "fix", "ecs-mesh fix can do this".to_owned()));
-    // The excerpt has no path, because the columns of a cut line are not those of the file.
+    // The excerpt has no path, because the columns of a cut line differ from the file's.
     let excerpt = Group::with_level(level_of(finding.severity))
         .element(snippet(finding))
         .element(Padding)

@@ -237,7 +237,7 @@ fn check_client_shell(subject: &Subject<'_>) -> Option<Draft> {
         }
         _ => format!("{} has a script, but no shell to run it", client.label()),
     };
-    // If the command has other words beside the script, the right entry point is unknown.
+    // If the command has other words next to the script, the right entry point is unknown.
     let is_plain = client.command.items.len() == 1;
     let fix = Fix::set(&entry_point.place, vec!["/bin/sh", "-ec"]).filter(|_| is_plain);
     let help = "set the entry point to [\"/bin/sh\", \"-ec\"]";

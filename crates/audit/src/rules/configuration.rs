@@ -35,7 +35,7 @@ fn check_config_missing(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whether its release has a configuration, as far as that is known.
+/// Whether its release has a configuration, if that is known.
 fn reads_a_configuration(container: &Container) -> bool {
     let has_flags =
         container.command.items.iter().any(|word| word.known().is_some_and(|word| word.head().starts_with('-')));

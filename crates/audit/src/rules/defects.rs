@@ -156,7 +156,7 @@ fn check_restart_policy(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let logs_in = consul.configuration.flag("consulLogin.enabled", false) == Some(true);
     let proxy = consul.dataplane.filter(|_| logs_in);
-    // Unknown with a moving tag or a mirror's own one. The defects are those of all releases of the generation so far.
+    // Unknown with a moving tag or a mirror's own one. The defects of all releases of the generation count.
     let release = consul.release();
     for (container, id) in [(consul.mesh_init, "ecs-mesh-init-restart"), (proxy, "ecs-login-replay")] {
         let defect = table().defects.iter().find(|defect| defect.id == id);

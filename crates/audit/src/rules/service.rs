@@ -60,7 +60,7 @@ fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
             let help = format!("set service.port to {port}, or remove the port mapping if the app only sends requests");
             findings.add(Draft::new(place.span, message, help));
         }
-        // Invalid ports, and those of the mesh's containers, are reported by other rules.
+        // Other rules report invalid ports and the ports of the mesh's containers.
         Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
         Some(wanted)
             if are_ports_known(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>

@@ -61,7 +61,7 @@ fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
         || script.is_some_and(|script| script.mentions("consul login"))
 }
 
-/// Whether mesh-init logs in, as far as its configuration is known.
+/// Whether mesh-init logs in, if its configuration says so.
 fn logs_in(configuration: &Configuration) -> Option<bool> {
     configuration.json()?;
     match configuration.at("consulLogin") {

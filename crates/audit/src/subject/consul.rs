@@ -28,7 +28,7 @@ pub struct ConsulTask<'d> {
     pub dataplane: Option<&'d Container>,
     /// All other containers.
     pub apps: Vec<&'d Container>,
-    /// The configuration of mesh-init or of the control plane; that of health-sync if both are missing.
+    /// The configuration of mesh-init or of the control plane; health-sync's if both are missing.
     pub configuration: Configuration,
     /// Whether the configuration describes a gateway and certainly no service.
     pub is_gateway: bool,
@@ -264,7 +264,7 @@ impl<'d> ConsulTask<'d> {
         }
         match self.configuration.at("transparentProxy") {
             Maybe::Known(_) => self.configuration.flag("transparentProxy.enabled", true),
-            Maybe::Absent => Some(self.generation == Generation::Dataplane),
+            Maybe::Absent => Some(Feature::TransparentProxy.is_in(self.generation.releases().since)),
             Maybe::Unknown => None,
         }
     }

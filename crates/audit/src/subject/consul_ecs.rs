@@ -98,7 +98,7 @@ pub(super) struct Roles<'d> {
     pub(super) sidecar_proxy: Option<&'d Container>,
     pub(super) dataplane: Option<&'d Container>,
     pub(super) apps: Vec<&'d Container>,
-    /// Whether a container that is none of these has a configuration.
+    /// Whether another container has a configuration.
     has_configuration: bool,
 }
 

@@ -75,7 +75,7 @@ impl<'d> Subject<'d> {
         self.consul.as_ref().map(ConsulEcs::of_mesh).or_else(controller)
     }
 
-    /// The containers with programs of Consul, whose releases are judged: those of the mesh or of the controller, if
+    /// The containers with programs of Consul, whose releases are judged: the mesh's or the controller's, if
     /// their images have their commands.
     pub fn containers_of_consul(&self) -> Vec<&'d Container> {
         match &self.consul {

@@ -186,7 +186,7 @@ fn is_running(lane: &Lane) -> bool {
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html>
 fn terms(lanes: &[Lane], starts: &Starts) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..lanes.len()).filter(|index| lanes.get(*index).is_some_and(is_running)).collect();
-    // A container that waits starts later: its own step is final before those of its dependencies are computed.
+    // A container that waits starts later: its own step is final before its dependencies' steps are computed.
     order.sort_by_key(|index| std::cmp::Reverse(lanes.get(*index).and_then(|lane| lane.starts.step())));
     let mut terms: Vec<Option<usize>> = lanes.iter().map(|lane| is_running(lane).then_some(0)).collect();
     for index in order {

@@ -128,7 +128,7 @@ pub struct Defect {
     pub id: String,
     /// The program that has it.
     pub program: Program,
-    /// The releases that have it, as far as that is known.
+    /// The releases that are known to have it.
     pub releases: VersionReq,
     /// What happens, in one phrase.
     pub what: String,

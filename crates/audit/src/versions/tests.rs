@@ -26,6 +26,11 @@ fn the_table_parses() {
 }
 
 #[test]
+fn newest_line_of_consul_ecs_is_the_one_in_mesh() {
+    assert_eq!(lines_of(Program::ConsulEcs).last(), Some(&mesh::consul_ecs::NEWEST));
+}
+
+#[test]
 fn every_row_has_a_source() {
     let table = table();
     let sources = (table.consul.iter().map(|row| &row.sources))

@@ -69,7 +69,7 @@ impl Applier {
         }
     }
 
-    /// Applies the actions, as far as time allows.
+    /// Applies the actions until the time is over.
     pub(crate) async fn apply(
         &self,
         planned: Vec<Planned>,
@@ -167,7 +167,7 @@ impl Applier {
         })
     }
 
-    /// Reconciles the token of a holder of which a survey found these running tasks.
+    /// Reconciles the token of a holder. A survey found these running tasks of it.
     async fn provision_surveyed(
         &self,
         holder: &TokenHolder,

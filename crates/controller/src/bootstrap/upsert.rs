@@ -36,7 +36,7 @@ pub(super) struct Upserter {
 }
 
 impl Upserter {
-    /// Ensures that the objects exist, and verifies each write until it persists. In mode `observe` there is none to verify.
+    /// Ensures that the objects exist, and verifies each write until it persists. In mode `observe` there is nothing to verify.
     pub(super) async fn ensure(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
         let mut changes: Vec<(&Object, Change)> = Vec::new();
         let mut pending: Vec<&Object> = objects.iter().collect();

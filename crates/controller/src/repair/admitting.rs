@@ -43,7 +43,7 @@ impl Candidate {
         Self { login, role: found.running.role(), found }
     }
 
-    /// The claim of the missing instances: that of the service, or of the gateway. A sidecar proxy comes with its service.
+    /// The claim of the missing instances: the service's or the gateway's. A sidecar proxy comes with its service.
     fn claim(&self) -> Option<Claim<'_>> {
         self.found.running.claim(&self.found.expected)
     }
@@ -78,7 +78,7 @@ impl Candidate {
 type Methods = BTreeMap<(Tenancy, String), AuthMethod>;
 type Roles = BTreeMap<RoleArn, Option<IamRole>>;
 
-/// What decides whether the IAM roles of tasks prove their claims, as far as it was read.
+/// What decides whether the IAM roles of tasks prove their claims, where it was read.
 struct RoleProofs<'a> {
     hosts: HostsOfServices<'a>,
     datacenter: &'a str,
@@ -240,7 +240,7 @@ impl Repairs {
     }
 }
 
-/// The hosts that the tasks of a service use, as far as their login tokens prove that they are of this Consul.
+/// The hosts that the tasks of a service use, if their login tokens prove that they are this Consul's.
 struct HostsOfServices<'a> {
     own: &'a BTreeSet<String>,
     /// By service and tenancy.

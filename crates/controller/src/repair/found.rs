@@ -96,7 +96,7 @@ pub(super) fn compare(
                 }
             }
             Err(why) if why.is_normal(&running.task, now) => {}
-            // A task that is registered lacks nothing that is known of, unless nobody reports its health.
+            // A registered task lacks nothing that is known, unless no container reports its health.
             Err(why)
                 if why != NotRepaired::Disconnected
                     && catalog.has_task(running.task.arn.id())

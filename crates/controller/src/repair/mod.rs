@@ -1,4 +1,4 @@
-//! Repairs what Consul has forgotten of running tasks, or remembers wrongly. Only tasks whose node was read are compared,
+//! Repairs what Consul has lost of running tasks, or has wrong. Only tasks whose node was read are compared,
 //! nothing is written for a task that ECS does not describe as running after that read, and nothing is registered that
 //! this Consul has not admitted (`admitting`).
 //!
@@ -53,7 +53,7 @@ struct Described {
 #[derive(Default)]
 pub(crate) struct SecondLook {
     found: Vec<Found>,
-    /// The tasks of which something was registered.
+    /// The tasks for which something was registered.
     repaired: BTreeSet<TaskArn>,
     /// When ECS was asked for the first look.
     looked_at: Option<Instant>,

@@ -40,7 +40,7 @@ pub(crate) struct Survey {
     pub(crate) synthetic_nodes: BTreeSet<ClusterArn>,
     /// Clusters whose entries in Consul could not be read.
     pub(crate) unread: BTreeSet<ClusterArn>,
-    /// The clusters' nodes, as far as they and their checks could be read.
+    /// The clusters' nodes that could be read, with their checks.
     pub(crate) nodes: Vec<NodeReading>,
     /// The tasks of the mesh that are meant to run.
     pub(crate) running: Vec<MemberTask>,

@@ -57,7 +57,7 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Surveys whole clusters, and applies the plan as far as time and the guard allow.
+    /// Surveys whole clusters, and applies what time and the guard allow of the plan.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {

@@ -129,7 +129,7 @@ impl Reconciliation<'_> {
         }
         let Scope { mode, bounds, .. } = self.tokens.scope.as_ref();
         if let Some(message) = Message::idle_check(self.holder, hops).filter(|_| mode.acts()) {
-            // The clock of the checking function may be behind that of Secrets Manager.
+            // The clock of the checking function may be behind Secrets Manager's.
             let delay = bounds.hidden_for() + bounds.clocks;
             self.tokens.queue.send_later(&[message], delay).await?;
         }

@@ -7,8 +7,6 @@
 
 mod commands;
 mod delivery;
-#[cfg(test)]
-mod examples;
 mod functions;
 mod stacks;
 mod surroundings;

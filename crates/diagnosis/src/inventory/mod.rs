@@ -331,7 +331,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Adds those of a definition. An image without a tag counts as [`UNTAGGED`].
+    /// Adds the tags of a definition. An image without a tag counts as [`UNTAGGED`].
     pub(crate) fn add(&mut self, definition: &mesh::definition::TaskDefinition) {
         let registrar = definition.programs.registrar.as_ref();
         let is_it = |image: &&str| Image::parse(image).software() == Some(Software::ConsulEcs);

@@ -29,7 +29,7 @@ use crate::{
 /// The type of the checks of Consul's maintenance mode.
 pub(crate) const MAINTENANCE: &str = "_service_maintenance:";
 
-/// The verdict on a task. The order is that of how much it matters.
+/// The verdict on a task. What matters most comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TaskVerdict {
     /// Consul has no instance of it, or not all that belongs to it.
@@ -203,7 +203,7 @@ pub(crate) fn remedy(gap: Option<&TokenGap>) -> String {
     }
 }
 
-/// A task of which these checks do not pass. A container that has not been healthy yet may still become so.
+/// A task whose checks do not pass: these. A container that has not been healthy yet may still become so.
 fn not_passing(member: &MemberTask, failing: &[&HealthCheck], is_new: bool) -> TaskVerdict {
     let task = &member.task;
     let named = failing.iter().filter_map(|check| container_of(check).and_then(|name| task.container(name)));
@@ -313,7 +313,7 @@ impl<'a> OnNode<'a> {
         Some(self.catalog.difference(expected)?.instances)
     }
 
-    /// The checks of a task that do not pass, those of its node included: Consul gives no traffic to the instances of a critical
+    /// The checks of a task and its node that do not pass: Consul gives no traffic to the instances of a critical
     /// node.
     pub(crate) fn failing(&self, task: &TaskId) -> Vec<&'a HealthCheck> {
         let of_instance = |instance: &&ServiceInstance| {

@@ -1,11 +1,11 @@
-//! All that was read of one task, and what was read besides the clusters.
+//! All that was read of one task, and what was read in addition to the clusters.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
-    consul_ecs::Registrar,
+    consul_ecs::{Registrar, names},
     task::{ContainerHealth, MemberTask, TaskContainer, TaskEnd, TaskPhase},
 };
 use report::{LogAction, LogLine, LogOutcome};
@@ -77,7 +77,7 @@ impl<'a> TaskEvidence<'a> {
         self.background.history.lines.iter().filter(move |line| line.is_of_task(id))
     }
 
-    /// The cluster of a task that ECS has forgotten.
+    /// The cluster of a task that ECS no longer knows.
     pub(crate) fn cluster_in_log(&self) -> Option<String> {
         self.lines().find_map(|line| line.cluster_arn.clone())
     }
@@ -136,9 +136,9 @@ impl<'a> TaskEvidence<'a> {
         registrar.is_some_and(|registrar| registrar.registrar == Registrar::ControlPlane)
     }
 
-    /// The name of the registrar; without the definition, that of consul-ecs.
+    /// The name of the registrar; without the definition, the modules' name for mesh-init.
     pub(crate) fn registrar_or_usual(&self) -> &'a str {
-        self.registrar().unwrap_or("consul-ecs-mesh-init")
+        self.registrar().unwrap_or(names::MESH_INIT)
     }
 
     /// The containers of the task that ECS reports as unhealthy.

@@ -70,7 +70,7 @@ pub(super) fn task_in_ecs(timeline: &mut Timeline, member: &MemberTask) {
     timeline.add(end.stopped_at, Who::Ecs, stopped(end));
 }
 
-/// What the log says of a task that ECS has forgotten.
+/// What the log says of a task that ECS no longer knows.
 fn end_in_log(timeline: &mut Timeline, end: Option<&TaskEnd>) {
     let Some(end) = end else { return };
     timeline.add(end.created_at, Who::Ecs, "created it");

@@ -11,6 +11,7 @@ use super::{
     SERVICE_METHOD,
     container::Registrar,
     fields::{Gateway, GatewayKind, ROOT, Root, Service, ServiceProxy},
+    release::Feature,
     schema::{Check, Fault},
 };
 use crate::{
@@ -29,7 +30,7 @@ pub const REGION_VARIABLE: &str = "AWS_REGION";
 const SHOWN_CHARS: usize = 120;
 const NOT_SHOWN: &str = "(not shown)";
 
-/// The part of the configuration that names the task's service or gateway, whatever the rest contains.
+/// The part of the configuration that names the task's service or gateway. The rest may be invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct EcsConfig {
     service: Option<NamedService>,
@@ -104,7 +105,7 @@ impl MeshConfig {
     pub fn parse(json: &str, registrar: Registrar) -> Result<Self, InvalidField> {
         let root = read(json, registrar)?;
         // Transparent proxy is on by default: <https://developer.hashicorp.com/consul/docs/reference/ecs>
-        let is_transparent = registrar == Registrar::MeshInit
+        let is_transparent = Feature::TransparentProxy.is_in(registrar.generation().releases().since)
             && root.transparent_proxy.and_then(|transparent_proxy| transparent_proxy.enabled).unwrap_or(true);
         let instance = match (root.gateway, root.proxy) {
             (Some(gateway), _) => Instance::Gateway(Box::new(gateway)),

@@ -1,8 +1,7 @@
 //! The roles of containers: the one place that decides what a container of a task is, for the controller and the auditor.
 //!
 //! A name that HashiCorp's modules use decides, because consul-ecs and the modules look for it. Otherwise the subcommand of
-//! consul-ecs decides. Other programs have a subcommand `controller` too: it counts only if the image is that of consul-ecs by its
-//! name, or if the container has its configuration, because a mirror may give the image another name.
+//! consul-ecs decides. Other programs have a subcommand `controller` too: it counts only if the image is consul-ecs' by its name, or if the container has its configuration, because a mirror may give the image another name.
 //! Sources: <https://developer.hashicorp.com/consul/docs/ecs/architecture>,
 //! <https://registry.terraform.io/modules/hashicorp/consul-ecs/aws/latest>
 
@@ -19,7 +18,7 @@ pub mod names {
     pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
     /// The Consul client agent of a task.
     pub const CLIENT: &str = "consul-client";
-    /// Envoy, beside a client agent.
+    /// Envoy, with a client agent.
     pub const SIDECAR_PROXY: &str = "sidecar-proxy";
     /// The container whose check represents the sidecar proxy or gateway.
     pub const DATAPLANE: &str = "consul-dataplane";
@@ -38,7 +37,7 @@ pub enum Role {
     /// Writes the health that ECS reports to Consul.
     HealthSync,
     Client,
-    /// Envoy, beside a client agent.
+    /// Envoy, with a client agent.
     SidecarProxy,
     /// Consul Dataplane, which runs Envoy.
     Dataplane,
@@ -149,7 +148,7 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// The subcommand. Behind a wrapper as entry point, the command is usually still that of consul-ecs.
+    /// The subcommand. Behind a wrapper as entry point, the command is usually still consul-ecs' own.
     fn word(&self) -> Option<&'a str> {
         match self.subcommand() {
             Subcommand::Known(word) => Some(word),

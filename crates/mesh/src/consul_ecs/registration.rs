@@ -97,13 +97,13 @@ pub struct Locality {
 pub struct Registration {
     /// The catalog node: the cluster's ARN.
     pub node: String,
-    /// The address of the node if it does not exist yet: that of the task.
+    /// The address of the node if it does not exist yet: the task's.
     pub address: String,
     /// The instance's ID: `<name>-<task id>`, with `-sidecar-proxy` for a sidecar proxy.
     pub id: String,
     pub name: String,
     pub kind: InstanceKind,
-    /// The address of the instance: that of the task, or the LAN address that a gateway is configured with.
+    /// The address of the instance: the task's, or the LAN address that a gateway is configured with.
     pub service_address: String,
     /// The port of the instance; 0 if it has none.
     pub port: u16,
@@ -159,7 +159,7 @@ pub fn service_behind(name: &str) -> &str {
 }
 
 impl TaskPlace {
-    /// The configured name; the family in lower case if there is none. `path` is that of the name in the configuration.
+    /// The configured name, or else the family in lower case. `path` is where the configuration has the name.
     fn name(&self, configured: Option<&str>, path: &str) -> Result<ServiceName, InvalidField> {
         match configured.filter(|name| !name.is_empty()) {
             Some(name) => name.parse::<ServiceName>().map_err(|e| e.in_field(in_config(path))),
@@ -173,7 +173,7 @@ impl TaskPlace {
         Some(Locality { region, zone: self.zone.clone() })
     }
 
-    /// The metadata of all instances of the task; configured values replace those of consul-ecs.
+    /// The metadata of all instances of the task; configured values replace consul-ecs' own.
     fn meta(&self, configured: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
         let own = [(TASK_ID_META, self.arn.id().as_str()), ("task-arn", self.arn.as_str()), ("source", "consul-ecs")];
         let mut meta: BTreeMap<_, _> = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();

@@ -99,14 +99,6 @@ impl Field {
     pub(super) const fn until(self, minor: u64) -> Self {
         Self { releases: self.releases.until(minor), ..self }
     }
-
-    pub(super) const fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
-    }
-
-    pub(super) const fn read_as(self, _: &'static str) -> Self {
-        Self { is_read: true, ..self }
-    }
 }
 
 impl Section {
@@ -130,6 +122,7 @@ macro_rules! configuration {
     (@is lenient) => { false };
     (@is read) => { true };
     (@is partly) => { false };
+    (@read $name:ident) => { true };
     (@struct [$($meta:tt)*] [] $($rest:tt)*) => {};
     (@struct [$($meta:tt)*] [$struct:ident] $(($key:literal [$($name:ident: $type:ty)?]))*) => {
         $($meta)*
@@ -150,7 +143,11 @@ macro_rules! configuration {
         pub static $table: $crate::consul_ecs::schema::Section = $crate::consul_ecs::schema::Section {
             is_strict: configuration!(@is $unknown),
             is_read_in_full: configuration!(@is $read),
-            fields: &[$($field.named($key)$(.read_as(stringify!($name)))?),*],
+            fields: &[$($crate::consul_ecs::schema::Field {
+                name: $key,
+                $(is_read: configuration!(@read $name),)?
+                ..$field
+            }),*],
         };
     )*};
 }
@@ -267,51 +264,67 @@ pub enum Fault {
     },
 }
 
+/// A place in a configuration.
+#[derive(Clone)]
+struct Position {
+    /// As in [`Problem::path`].
+    path: String,
+    /// As in [`Problem::changes_registration`].
+    is_read: bool,
+}
+
+impl Position {
+    fn key(&self, name: &str, is_read: bool) -> Self {
+        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
+        Self { path, is_read: self.is_read && is_read }
+    }
+
+    fn item(&self, index: usize) -> Self {
+        Self { path: format!("{}[{index}]", self.path), is_read: self.is_read }
+    }
+}
+
 /// A check of one configuration.
 pub struct Check<'t, T> {
     /// The releases that may read it; `None` if they are not known. Then no field is one of other releases.
     known: Option<Releases>,
     /// A release that may read it: its required fields are required.
     presumed: Release,
-    is_read: bool,
     problems: Vec<Problem<'t, T>>,
 }
 
 impl<'t, T: Tree> Check<'t, T> {
     /// The problems of `root`, in its order.
     pub fn run(root: &'t T, section: &Section, known: Option<Releases>, presumed: Release) -> Vec<Problem<'t, T>> {
-        let mut check = Self { known, presumed, is_read: true, problems: Vec::new() };
+        let mut check = Self { known, presumed, problems: Vec::new() };
+        let at = Position { path: String::new(), is_read: true };
         match root.value() {
-            Value::Map(entries) => check.map(root, &entries, section, ""),
-            other => check.add(root, "the configuration", Fault::WrongType("a map", other.kind())),
+            Value::Map(entries) => check.map(root, &entries, section, &at),
+            other => {
+                let at = Position { path: "the configuration".to_owned(), ..at };
+                check.add(root, at, Fault::WrongType("a map", other.kind()));
+            }
         }
         check.problems
     }
 
-    fn map(&mut self, map: &'t T, entries: &[(&'t str, &'t T)], section: &Section, path: &str) {
-        let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-        let is_read = self.is_read;
+    fn map(&mut self, map: &'t T, entries: &[(&'t str, &'t T)], section: &Section, at: &Position) {
         for (key, value) in entries {
-            let path = at(key);
             match section.field(key) {
                 Some(field) if self.is_of_other_releases(field.releases) => {
                     // A field of older releases changes nothing if it is empty: the modules pass `checks` as an empty list.
                     let has_ended = self.known.is_some_and(|known| field.releases.since.first() < known.since.first());
-                    self.is_read = is_read && section.is_read_in_full && !(has_ended && value.value().is_empty());
+                    let is_read = section.is_read_in_full && !(has_ended && value.value().is_empty());
                     let (releases, is_refused) = (field.releases, section.is_strict);
-                    self.add_key(map, key, &path, Fault::OtherRelease { releases, value: None, is_refused });
+                    let fault = Fault::OtherRelease { releases, value: None, is_refused };
+                    self.add_key(map, key, at.key(key, is_read), fault);
                 }
-                Some(field) => {
-                    self.is_read = is_read && field.is_read;
-                    // A required field that is null counts as missing.
-                    if !(matches!(value.value(), Value::Null) && (field.is_nullable || field.is_required)) {
-                        self.value(value, &field.kind, &path);
-                    }
-                }
+                // A required field that is null counts as missing.
+                Some(field) if matches!(value.value(), Value::Null) && (field.is_nullable || field.is_required) => {}
+                Some(field) => self.value(value, &field.kind, &at.key(key, field.is_read)),
                 None => {
-                    self.is_read = is_read && section.is_read_in_full;
                     let fault = Fault::Unknown { is_refused: section.is_strict, nearest: section.nearest(key) };
-                    self.add_key(map, key, &path, fault);
+                    self.add_key(map, key, at.key(key, section.is_read_in_full), fault);
                 }
             }
         }
@@ -320,96 +333,95 @@ impl<'t, T: Tree> Check<'t, T> {
         for field in section.fields.iter().filter(|it| it.is_required && it.releases.contain(presumed)) {
             if !is_given(field.name) {
                 let is_partly_read = matches!(field.kind, Kind::Map(section) if !section.is_read_in_full);
-                self.is_read = is_read && field.is_read && section.is_read_in_full && !is_partly_read;
-                self.add(map, &at(field.name), Fault::Missing);
+                let is_read = field.is_read && section.is_read_in_full && !is_partly_read;
+                self.add(map, at.key(field.name, is_read), Fault::Missing);
             }
         }
-        self.is_read = is_read;
     }
 
     fn is_of_other_releases(&self, releases: Releases) -> bool {
         self.known.is_some_and(|known| !releases.overlaps(known))
     }
 
-    fn value(&mut self, node: &'t T, kind: &Kind, path: &str) {
+    fn value(&mut self, node: &'t T, kind: &Kind, at: &Position) {
         match (kind, node.value()) {
-            (Kind::NotEmpty, Value::Text("")) => self.wrong_value(node, path, "is empty"),
+            (Kind::NotEmpty, Value::Text("")) => self.wrong_value(node, at, "is empty"),
             (_, Value::Unknown)
             | (Kind::Text | Kind::NotEmpty, Value::Text(_))
             | (Kind::Flag, Value::Flag)
             | (Kind::AnyMap, Value::Map(_)) => {}
-            (Kind::OneOf(choices), Value::Text(text)) => self.choice(node, choices, text, path),
-            (Kind::Whole(min, max), Value::Number(number)) => self.whole(node, &number, (*min, *max), path),
-            (Kind::Words | Kind::Texts | Kind::Ports, Value::List(items)) => self.list(&items, kind, path),
+            (Kind::OneOf(choices), Value::Text(text)) => self.choice(node, choices, text, at),
+            (Kind::Whole(min, max), Value::Number(number)) => self.whole(node, &number, (*min, *max), at),
+            (Kind::Words | Kind::Texts | Kind::Ports, Value::List(items)) => self.list(&items, kind, at),
             (Kind::TextMap, Value::Map(entries)) => {
                 for (key, value) in entries {
-                    self.value(value, &Kind::Text, &format!("{path}.{key}"));
+                    self.value(value, &Kind::Text, &at.key(key, true));
                 }
             }
-            (Kind::Map(section), Value::Map(entries)) => self.map(node, &entries, section, path),
+            (Kind::Map(section), Value::Map(entries)) => self.map(node, &entries, section, at),
             (Kind::Maps(section), Value::List(items)) => {
                 for (index, item) in items.into_iter().enumerate() {
-                    self.value(item, &Kind::Map(section), &format!("{path}[{index}]"));
+                    self.value(item, &Kind::Map(section), &at.item(index));
                 }
             }
-            (kind, other) => self.add(node, path, Fault::WrongType(wanted(kind), other.kind())),
+            (kind, other) => self.add(node, at.clone(), Fault::WrongType(wanted(kind), other.kind())),
         }
     }
 
-    fn choice(&mut self, node: &'t T, choices: &'static [Choice], text: &str, path: &str) {
+    fn choice(&mut self, node: &'t T, choices: &'static [Choice], text: &str, at: &Position) {
         match choices.iter().find(|choice| choice.text == text) {
             Some(choice) if self.is_of_other_releases(choice.releases) => {
                 let (releases, value) = (choice.releases, Some(choice.text));
-                self.add(node, path, Fault::OtherRelease { releases, value, is_refused: true });
+                self.add(node, at.clone(), Fault::OtherRelease { releases, value, is_refused: true });
             }
             Some(_) => {}
             None => {
                 let known: Vec<&str> = choices.iter().map(|choice| choice.text).collect();
-                self.wrong_value(node, path, &format!("is {text:?}, which is not one of {}", known.join(", ")));
+                self.wrong_value(node, at, &format!("is {text:?}, which is not one of {}", known.join(", ")));
             }
         }
     }
 
-    fn whole(&mut self, node: &'t T, number: &str, (min, max): (i64, i64), path: &str) {
+    fn whole(&mut self, node: &'t T, number: &str, (min, max): (i64, i64), at: &Position) {
         match number.parse::<i64>() {
             Ok(value) if value < min || value > max => {
                 let range = if max == i64::MAX { format!("{min} or more") } else { format!("{min} to {max}") };
-                self.wrong_value(node, path, &format!("is {value}, and may be {range}"));
+                self.wrong_value(node, at, &format!("is {value}, and may be {range}"));
             }
             Ok(_) => {}
             // JSON Schema accepts 20.0 as an integer, Go does not.
-            Err(_) => self.wrong_value(node, path, &format!("is {number}, and has to be a whole number")),
+            Err(_) => self.wrong_value(node, at, &format!("is {number}, and has to be a whole number")),
         }
     }
 
-    fn list(&mut self, items: &[&'t T], kind: &Kind, path: &str) {
+    fn list(&mut self, items: &[&'t T], kind: &Kind, at: &Position) {
         let mut seen = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
-            let path = format!("{path}[{index}]");
-            self.value(item, if matches!(kind, Kind::Ports) { &PORT } else { &Kind::Text }, &path);
+            let at = at.item(index);
+            self.value(item, if matches!(kind, Kind::Ports) { &PORT } else { &Kind::Text }, &at);
             let text = match item.value() {
                 Value::Text(text) => text.to_owned(),
                 Value::Number(number) => number.into_owned(),
                 _ => continue,
             };
             if !matches!(kind, Kind::Words) && seen.replace(text.clone()).is_some() {
-                self.wrong_value(item, &path, &format!("is {text}, which is in the list already"));
+                self.wrong_value(item, &at, &format!("is {text}, which is in the list already"));
             }
         }
     }
 
-    fn wrong_value(&mut self, node: &'t T, path: &str, how: &str) {
-        self.add(node, path, Fault::WrongValue(how.to_owned()));
+    fn wrong_value(&mut self, node: &'t T, at: &Position, how: &str) {
+        self.add(node, at.clone(), Fault::WrongValue(how.to_owned()));
     }
 
-    fn add(&mut self, value: &'t T, path: &str, fault: Fault) {
-        let changes_registration = self.is_read;
-        self.problems.push(Problem { value, key: None, path: path.to_owned(), fault, changes_registration });
+    fn add(&mut self, value: &'t T, at: Position, fault: Fault) {
+        let Position { path, is_read } = at;
+        self.problems.push(Problem { value, key: None, path, fault, changes_registration: is_read });
     }
 
-    fn add_key(&mut self, map: &'t T, key: &'t str, path: &str, fault: Fault) {
-        let (path, changes_registration) = (path.to_owned(), self.is_read);
-        self.problems.push(Problem { value: map, key: Some(key), path, fault, changes_registration });
+    fn add_key(&mut self, map: &'t T, key: &'t str, at: Position, fault: Fault) {
+        let Position { path, is_read } = at;
+        self.problems.push(Problem { value: map, key: Some(key), path, fault, changes_registration: is_read });
     }
 }
 

@@ -194,7 +194,7 @@ fn is_orphan(
     place: &str,
     settings: PlanSettings<'_>,
 ) -> bool {
-    // A cluster name alone may be that of another account.
+    // Another account may have a cluster of the same name.
     !secret.names(token.accessor) && mark.has_arn_of(settings.clusters) && mark.may_be_for(place)
 }
 

@@ -148,7 +148,7 @@ impl MemberTask {
         MeshConfig::parse(self.config_json(registrar)?, registrar.registrar).map_err(NotRepaired::Configuration)
     }
 
-    /// The IAM role that ECS reports for the task: its own, or that of its definition. `None` without a full ARN.
+    /// The IAM role that ECS reports for the task: its own, or its definition's. `None` without a full ARN.
     pub fn role(&self) -> Option<RoleArn> {
         self.task.placement.role.as_ref().or(self.definition.task_role.as_ref())?.parse().ok()
     }
@@ -197,7 +197,7 @@ impl MemberTask {
         }
     }
 
-    /// The text of the configuration: the task's own, or that of its definition.
+    /// The text of the configuration: the task's own, or its definition's.
     fn config_json<'a>(&'a self, registrar: &'a RegistrarContainer) -> Result<&'a str, NotRepaired> {
         let placement = &self.task.placement;
         if registrar.reads_more || placement.rewritten.contains(&registrar.name) {

@@ -114,7 +114,7 @@ impl<'a> Catalog<'a> {
         self.checks.get(&(place(&check.node, &check.tenancy), check.id.as_str())).copied()
     }
 
-    /// Whether a service on a cluster's node has the task's ID in its own, as those of consul-ecs have.
+    /// Whether a service on a cluster's node has the task's ID in its own, as consul-ecs' services have.
     pub fn has_task(&self, id: &TaskId) -> bool {
         self.tasks.contains(id.as_str())
     }

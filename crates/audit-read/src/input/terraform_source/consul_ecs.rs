@@ -3,7 +3,11 @@
 //!
 //! A value has the place of the input that it is from. What a module makes by itself has the place of the call's name.
 
-use std::{collections::BTreeMap, rc::Rc, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    rc::Rc,
+    sync::{Arc, LazyLock},
+};
 
 use mesh::{
     consul_ecs::{Feature, NEWEST},
@@ -15,24 +19,26 @@ use super::{
     directory::Directory,
     functions::Function,
     module::{Input, Location, Module},
-    syntax::{native_body, parse_native},
+    syntax::{Body, native_body, parse_native},
     values::{closed, entry, map, node, text, unknown},
 };
-use crate::{
-    document::{Entry, HOLE, Node, Span, Value},
-    input::InputProblem,
-};
+use crate::document::{Entry, HOLE, Node, Span, Value};
 
 /// The modules that make a task definition: `controller` from 0.7 on, `acl-controller` before.
 const MODULES: [&str; 4] = ["mesh-task", "gateway-task", "controller", "acl-controller"];
 
-const RELEASE: &str = include_str!("consul_ecs/release.tf");
-const TASK: &str = include_str!("consul_ecs/task.tf");
-const CLIENT: &str = include_str!("consul_ecs/client.tf");
-const DATAPLANE: &str = include_str!("consul_ecs/dataplane.tf");
-const SERVERS: &str = include_str!("consul_ecs/servers.tf");
-const CONTROLLER: &str = include_str!("consul_ecs/controller.tf");
-const SERVICE: &str = include_str!("consul_ecs/service.tf");
+static RELEASE: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/release.tf")));
+static TASK: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/task.tf")));
+static CLIENT: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/client.tf")));
+static DATAPLANE: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/dataplane.tf")));
+static SERVERS: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/servers.tf")));
+static CONTROLLER: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/controller.tf")));
+static SERVICE: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/service.tf")));
+
+#[expect(clippy::expect_used, reason = "the files are part of the program, and the tests of the modules parse them")]
+fn parsed(text: &str) -> Body {
+    native_body(&parse_native(text).expect("a file of the modules is in Terraform's language"), 0)
+}
 
 /// A module in one of its versions.
 #[derive(Debug, Clone, Copy)]
@@ -44,27 +50,23 @@ pub(super) struct ConsulEcs {
 
 impl ConsulEcs {
     /// The files that say what the module makes.
-    fn files(self) -> &'static [&'static str] {
+    fn files(self) -> Vec<&'static Body> {
         match (self.name, Feature::Dataplane.is_in(self.release)) {
-            ("mesh-task", true) => &[RELEASE, TASK, DATAPLANE, SERVERS],
-            ("mesh-task", false) => &[RELEASE, TASK, CLIENT],
-            ("gateway-task", true) => &[RELEASE, TASK, DATAPLANE, SERVERS, SERVICE],
-            ("gateway-task", false) => &[RELEASE, TASK, CLIENT, SERVICE],
-            _ => &[RELEASE, CONTROLLER, SERVERS, SERVICE],
+            ("mesh-task", true) => vec![&RELEASE, &TASK, &DATAPLANE, &SERVERS],
+            ("mesh-task", false) => vec![&RELEASE, &TASK, &CLIENT],
+            ("gateway-task", true) => vec![&RELEASE, &TASK, &DATAPLANE, &SERVERS, &SERVICE],
+            ("gateway-task", false) => vec![&RELEASE, &TASK, &CLIENT, &SERVICE],
+            _ => vec![&RELEASE, &CONTROLLER, &SERVERS, &SERVICE],
         }
     }
 
     /// The module with the inputs of a call.
-    ///
-    /// # Errors
-    /// One of our files is not in Terraform's language.
-    pub(super) fn module<'w>(self, reader: &Reader<'_, 'w>) -> Result<Module<'w>, InputProblem> {
+    pub(super) fn module<'w>(self, reader: &Reader<'_, 'w>) -> Module<'w> {
         let at = reader.block.name_span();
         let file = reader.module.directory.file(reader.block.file);
         let mut directory = Directory { files: vec![Arc::clone(&file)], ..Directory::default() };
         for own in self.files() {
-            let body = parse_native(own).map_err(|error| InputProblem::unreadable(&file, &error))?;
-            directory.declare(native_body(&body, 0).placed(at));
+            directory.declare(own.clone().placed(at));
         }
         let given = reader.arguments().map(|attribute| entry(attribute.name.clone(), reader.value(attribute)));
         let (given, cause) = reader.module.world.with_cause(|| given.collect::<Vec<_>>());
@@ -86,7 +88,7 @@ impl ConsulEcs {
         let mut module =
             reader.module.called(reader.block, reader.instance, Rc::new(directory), Location::default(), inputs);
         module.made_at = Some(at);
-        Ok(module)
+        module
     }
 }
 

@@ -107,10 +107,7 @@ impl Declarations {
             Callee::ConsulEcs(called) => {
                 for instance in instances(module, call, 0) {
                     let reader = Reader { module, block: call, instance: &instance, depth: 0 };
-                    match called.module(&reader) {
-                        Ok(called) => self.called(&called, name),
-                        Err(problem) => self.problems.push(problem),
-                    }
+                    self.called(&called.module(&reader), name);
                 }
             }
             Callee::Directory(path, source) => {
@@ -169,7 +166,7 @@ pub(super) fn definition(
     instance: &Instance,
 ) -> Result<TaskDefinition, InputProblem> {
     let file = module.directory.file(block.file);
-    // A module of ours makes one definition, which is known by the address of its call.
+    // A HashiCorp module makes one definition, which is known by the address of its call.
     let address = if module.made_at.is_some() { module.address.clone() } else { address(module, block, instance) };
     let reader = Reader { module, block, instance, depth: 0 };
     let containers = containers(&reader)

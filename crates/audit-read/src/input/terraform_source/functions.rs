@@ -193,7 +193,7 @@ impl Module<'_> {
         Some(Some(arguments))
     }
 
-    /// In a module of ours, a single value that a function computes has the place of the input that it computes it from.
+    /// In the files of HashiCorp's modules, a single value that a function computes has the place of the input that it computes it from.
     fn of_input(&self, value: Node, arguments: &[Node]) -> Node {
         let is_input = |argument: &&Node| Some(argument.place.span) != self.made_at;
         match (self.made_at, arguments.iter().find(is_input), &value.value) {

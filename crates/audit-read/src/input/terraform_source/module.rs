@@ -25,8 +25,8 @@ use crate::{
 /// Expressions nested deeper than this, counting through references, are unknown.
 const MAX_DEPTH: usize = 100;
 
-/// What the expressions of a root module, and of those that it calls, may produce: enough for thousands of task definitions, and a limit for malicious
-/// files.
+/// What the expressions of a root module and its called modules may produce: enough for thousands of task definitions, and a
+/// limit for malicious files.
 const MAX_COST: usize = 2_000_000;
 
 /// What all modules of a run share.
@@ -96,7 +96,7 @@ pub(super) struct Module<'w> {
     pub(super) address: String,
     /// What its caller passes; `None` for the root module, which takes defaults and tfvars files.
     pub(super) inputs: Option<BTreeMap<String, Input>>,
-    /// Where a module of ours has everything that is from no input: at the name of its call.
+    /// Where one of HashiCorp's modules has what is from no input: at the name of its call.
     pub(super) made_at: Option<Span>,
     /// The tags that the provider adds to every resource.
     pub(super) default_tags: Option<Node>,

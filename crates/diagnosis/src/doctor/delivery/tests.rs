@@ -4,7 +4,7 @@ use super::*;
 
 mod rules {
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     #[test]
     fn disabled_rule_is_enabled() {
@@ -25,7 +25,7 @@ mod queue {
     use aws::installation::{Resource, Resources};
 
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     fn checked(waiting: usize, state: &str, last_result: &str, concurrency: Option<usize>) -> Check {
         let stack = examples::stack("mesh", &[("MaximumConcurrency", "2")]);
@@ -84,7 +84,7 @@ mod dead_letters {
     use aws::installation::Resources;
 
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     type Judge = fn(&Read<Letters>, &Subject<'_>) -> Check;
 

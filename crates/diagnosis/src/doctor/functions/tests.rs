@@ -4,8 +4,8 @@ use aws::installation::Resource;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::doctor::{
-    CheckOutcome::{self, Failed, Ok as Fine, Unknown, Warning},
+use crate::{
+    doctor::CheckOutcome::{self, Failed, Ok as Fine, Unknown, Warning},
     examples,
 };
 

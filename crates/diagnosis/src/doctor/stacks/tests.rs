@@ -4,7 +4,7 @@ use super::*;
 
 mod this_stack {
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     fn checked(status: &str) -> Check {
         let stack = examples::stack("mesh", &[("Mode", "observe"), ("EcsClusterArns", "prod-*")]);
@@ -51,8 +51,8 @@ mod this_stack {
 mod controllers {
     use super::*;
     use crate::{
-        doctor::{CheckOutcome, examples},
-        examples::empty_cluster,
+        doctor::CheckOutcome,
+        examples::{self, empty_cluster},
         observed::ObservedCluster,
     };
 
@@ -114,7 +114,7 @@ mod controllers {
 
 mod other_stacks {
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     const PREFIX: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
 

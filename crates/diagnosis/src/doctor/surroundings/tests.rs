@@ -4,7 +4,7 @@ use super::*;
 
 mod credentials {
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     #[test]
     fn caller_is_said() {
@@ -30,7 +30,7 @@ mod alarm_topic {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     fn checked(key: Read<Option<TopicKey>>) -> Check {
         check_alarm_topic(Some(("arn:topic", key)), &examples::commands())
@@ -89,7 +89,7 @@ mod alarm_topic {
 
 mod trail {
     use super::*;
-    use crate::doctor::{CheckOutcome, examples};
+    use crate::{doctor::CheckOutcome, examples};
 
     fn checked(trails: &[(bool, bool)]) -> Check {
         let trail =

@@ -117,10 +117,10 @@ pub(super) fn otherwise(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     Some(Conclusion::ended(Cause::Stopped, sentence))
 }
 
-/// The codes of ends that somebody wanted: a container that was killed by them has not failed.
+/// The codes of ends that were asked for: a container that was killed by them has not failed.
 const WANTED: [&str; 4] = ["ServiceSchedulerInitiated", "UserInitiated", "SpotInterruption", "TerminationNotice"];
 
-/// The end, unless somebody wanted it.
+/// The end, unless it was asked for.
 fn unwanted<'a>(evidence: &'a TaskEvidence<'_>) -> Option<&'a TaskEnd> {
     evidence.end.as_ref().filter(|end| !WANTED.contains(&end.code.as_deref().unwrap_or_default()))
 }
@@ -263,8 +263,8 @@ pub(super) fn unsorted(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
 }
 
-/// ECS has forgotten it, and Consul still has its instances.
-pub(super) fn left_by_a_forgotten_task(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+/// ECS no longer knows it, and Consul still has its instances.
+pub(super) fn left_by_an_unknown_task(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     if evidence.member.is_some() || evidence.end.is_some() || evidence.is_registered() != Some(true) {
         return None;
     }
@@ -288,8 +288,8 @@ pub(super) fn left_by_a_forgotten_task(evidence: &TaskEvidence<'_>) -> Option<Co
     Some(Conclusion::faulty(Cause::LeftInConsul, sentence))
 }
 
-/// ECS has forgotten it, and the log has no line about its end.
-pub(super) fn forgotten(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+/// ECS no longer knows it, and the log has no line about its end.
+pub(super) fn unknown_to_ecs(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     if evidence.member.is_some() || evidence.end.is_some() {
         return None;
     }

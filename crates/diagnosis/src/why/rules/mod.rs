@@ -16,8 +16,8 @@ type Rule = fn(&TaskEvidence<'_>) -> Option<Conclusion>;
 const RULES: [Rule; 32] = [
     ended::unsorted,
     ended::not_in_the_mesh,
-    ended::left_by_a_forgotten_task,
-    ended::forgotten,
+    ended::left_by_an_unknown_task,
+    ended::unknown_to_ecs,
     ended::unknown,
     // It stops, or has stopped.
     ended::left_in_consul,

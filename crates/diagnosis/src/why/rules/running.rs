@@ -94,7 +94,7 @@ pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion
     Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
 }
 
-/// Consul has forgotten it.
+/// Consul has lost it.
 pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
     let member = evidence.member?;
