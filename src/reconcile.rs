@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::custom_resource;
-use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
+use aws::ecs::{ApiCall, parse_api_call_event};
 use controller::{Controller, Deadline, SweepOrder, UnusedSecretsOrder};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, names::InvalidField};
@@ -35,9 +35,9 @@ pub async fn reconcile<E: Error>(
     }
     let controller = controller.map_err(|error| diagnostic("refused_to_start", error.to_string()))?;
     let deadline = Deadline::after(left);
-    if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
-        return match deleted_cluster(&event.payload).map_err(|e| invalid(&e))? {
-            Some(cluster) if controller.manages(&cluster) => {
+    if let Some(call) = parse_api_call_event(&event.payload) {
+        return match call.map_err(|e| invalid(&e))? {
+            Some(ApiCall::ClusterDeleted(cluster)) if controller.manages(&cluster) => {
                 let order =
                     SweepOrder { clusters: vec![cluster.clone()], deleted: Some(cluster), ..SweepOrder::default() };
                 sweep(controller, &order, deadline).await
@@ -93,18 +93,6 @@ async fn delete_unused_secrets(
         return Ok(summary);
     }
     Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(&report.problems))))
-}
-
-/// The cluster in a `CloudTrail` event of a deletion.
-fn deleted_cluster(payload: &Value) -> Result<Option<ClusterArn>, InvalidField> {
-    if payload.get("source").and_then(Value::as_str) != Some(SOURCE) {
-        return Ok(None);
-    }
-    let detail = payload.get("detail").cloned().unwrap_or_default();
-    Ok(match parse_api_call(&detail)? {
-        Some(ApiCall::ClusterDeleted(cluster)) => Some(cluster),
-        _ => None,
-    })
 }
 
 fn invalid(error: &InvalidField) -> Diagnostic {

@@ -13,10 +13,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use aws::events::{EventPublisher, EventsError, OwnEvent};
+use aws::events::{EventPublisher, EventsError};
 use controller::{BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, SweepOrder};
 use jiff::Timestamp;
-use report::SweepReport;
+use report::{Event, SweepReport};
 use secrecy::SecretString;
 use uuid::Uuid;
 
@@ -96,11 +96,11 @@ struct SimulatedBus(Connection);
 
 #[async_trait]
 impl EventPublisher for SimulatedBus {
-    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
+    async fn publish(&self, events: &[Event]) -> Result<(), EventsError> {
         let mut world = self.0.shared.world.lock().unwrap();
         for event in events {
-            world.check_no_leak(&event.detail);
-            note!(world, "{}: {}", event.detail_type, event.detail);
+            world.check_no_leak(&event.detail());
+            note!(world, "{}: {}", event.detail_type(), event.detail());
         }
         Ok(())
     }

@@ -2,9 +2,10 @@
 //! answers.
 
 use audit_function::{Message, ReportStore, S3Store, SnsTopic, Topic, Version};
-use aws::events::{DefaultBus, EventPublisher, OwnEvent};
+use aws::events::{DefaultBus, EventPublisher};
 use aws_config::{SdkConfig, retry::RetryConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
+use report::Event;
 use reqwest::Url;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
@@ -86,13 +87,16 @@ async fn a_refused_message_is_an_error() {
 
 // ---- EventBridge ----
 
-fn events(number: usize) -> Vec<OwnEvent> {
-    let event = |n: usize| OwnEvent {
-        detail_type: "ECS Mesh Audit Finding",
-        resource: Some(DEFINITION.to_owned()),
-        detail: json!({ "n": n }).to_string(),
-    };
-    (0..number).map(event).collect()
+fn finding(n: usize) -> Value {
+    json!({
+        "taskDefinitionArn": DEFINITION, "family": "web", "revision": "7", "rule": "ecs-network-mode", "severity": "error",
+        "container": null, "message": format!("finding {n}"), "effect": "", "help": "", "page": "", "fingerprint": "",
+    })
+}
+
+fn events(number: usize) -> Vec<Event> {
+    let event = |n: usize| json!({ "detail-type": "ECS Mesh Audit Finding", "detail": finding(n) });
+    (0..number).map(|n| serde_json::from_value(event(n)).unwrap()).collect()
 }
 
 #[tokio::test]
@@ -113,7 +117,7 @@ async fn events_are_put_ten_at_a_time() {
             "Source": "ecs-mesh-controller",
             "Resources": [DEFINITION],
             "DetailType": "ECS Mesh Audit Finding",
-            "Detail": format!("{{\"n\":{n}}}"),
+            "Detail": finding(n).to_string(),
         })
     };
     assert_eq!(calls[1], json!({ "Entries": [expected(10), expected(11)] }));

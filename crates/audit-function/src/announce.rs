@@ -1,20 +1,16 @@
 //! Announcements of findings: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
-use audit::{
-    finding::Severity,
-    report::{Reported, page},
-};
-use aws::{events::OwnEvent, sdk::describe};
+use audit::{finding::Severity, report::Reported};
+use aws::sdk::describe;
 use aws_sdk_sns::types::MessageAttributeValue;
 use aws_types::SdkConfig;
 use mesh::arn::TaskDefinitionArn;
-use serde_json::json;
+use report::{AuditFinding, Event};
+use uuid::Uuid;
 
 use crate::announcement_log::Claim;
 
-/// The `detail-type` of the events.
-const DETAIL_TYPE: &str = "ECS Mesh Audit Finding";
 /// The message attribute for filters of subscriptions.
 const SEVERITY: &str = "severity";
 
@@ -83,27 +79,22 @@ const MAX_FINDING: usize = 20_000;
 const MAX_NAME: usize = 50;
 
 /// An event for each finding.
-pub(super) fn events(claims: &[Claim<'_>]) -> Vec<OwnEvent> {
+pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
     let all = claims.iter().flat_map(|claim| claim.fresh.iter().map(move |(id, found)| (claim, id, *found)));
-    all.map(|(claim, id, found)| OwnEvent {
-        detail_type: DETAIL_TYPE,
-        resource: Some(claim.revision.to_string()),
-        detail: json!({
-            "taskDefinitionArn": claim.revision.as_str(),
-            "family": claim.revision.family().as_str(),
-            "revision": claim.revision.revision(),
-            "rule": found.rule.id,
-            "severity": found.severity,
-            "container": found.container,
-            "message": found.message,
-            "effect": found.rule.effect,
-            "help": found.help,
-            "page": page(found.rule),
-            "fingerprint": id,
-        })
-        .to_string(),
-    })
-    .collect()
+    let event = |(claim, id, found): (&Claim<'_>, &Uuid, &Reported)| AuditFinding {
+        task_definition_arn: claim.revision.to_string(),
+        family: claim.revision.family().to_string(),
+        revision: claim.revision.revision().to_string(),
+        rule: found.rule.id.to_owned(),
+        severity: found.severity.as_str().to_owned(),
+        container: found.container.clone(),
+        message: found.message.clone(),
+        effect: found.rule.effect.to_owned(),
+        help: found.help.clone(),
+        page: found.page(),
+        fingerprint: id.to_string(),
+    };
+    all.map(event).map(Event::AuditFinding).collect()
 }
 
 /// One message with all findings, or several if they are too many for one.
@@ -177,7 +168,7 @@ fn paragraph(found: &Reported) -> String {
         found.rule.id,
         found.rule.effect,
         found.help,
-        page(found.rule),
+        found.page(),
     );
     if text.len() > MAX_FINDING {
         let end = (0..=MAX_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();

@@ -3,11 +3,12 @@
 use std::error::Error;
 
 use audit::report::Format;
-use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
+use aws::ecs::{ApiCall, parse_api_call_event};
 use jiff::Timestamp;
 use lambda::diagnostic;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent};
-use mesh::{arn::TaskDefinitionArn, names::InvalidField};
+use mesh::arn::TaskDefinitionArn;
+use report::AuditOrder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,13 +22,12 @@ use crate::auditor::Auditor;
 /// the reasons, and Lambda retries and raises the alarm.
 pub async fn audit<E: Error>(auditor: Result<&Auditor, E>, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
     let auditor = auditor.map_err(|error| diagnostic("refused_to_start", error.to_string()))?;
-    let order = if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
-        match registered(&event.payload).map_err(|e| diagnostic("invalid", e.to_string()))? {
+    let order = match parse_api_call_event(&event.payload) {
+        Some(call) => match registered(call.map_err(|e| diagnostic("invalid", e.to_string()))?) {
             Some(order) => order,
             None => return Ok(json!({ "outcome": "ignored" })),
-        }
-    } else {
-        Order::read(&event.payload).map_err(|error| diagnostic("invalid", error.to_string()))?
+        },
+        None => Order::read(&event.payload).map_err(|error| diagnostic("invalid", error.to_string()))?,
     };
     let answered = auditor.run(&order, &invocation(&event.context)).await;
     answered.map_err(|incomplete| diagnostic("incomplete", incomplete.to_string()))
@@ -40,16 +40,12 @@ fn invocation(context: &Context) -> Invocation {
     Invocation { id: Uuid::new_v4().to_string(), now, until: deadline.unwrap_or(now) }
 }
 
-/// The order for the revision in a `CloudTrail` event of a registration.
-fn registered(payload: &Value) -> Result<Option<Order>, InvalidField> {
-    if payload.get("source").and_then(Value::as_str) != Some(SOURCE) {
-        return Ok(None);
-    }
-    let detail = payload.get("detail").cloned().unwrap_or_default();
-    Ok(match parse_api_call(&detail)? {
+/// The order for a revision that was registered.
+fn registered(call: Option<ApiCall>) -> Option<Order> {
+    match call {
         Some(ApiCall::DefinitionInUse { definition, cluster: None }) => Some(Order::registered(definition)),
         _ => None,
-    })
+    }
 }
 
 /// The ID and the times of an invocation.
@@ -104,20 +100,6 @@ impl Scope {
     }
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Payload {
-    cluster: Option<String>,
-    family: Option<String>,
-    task_definition: Option<String>,
-    #[serde(default)]
-    all: bool,
-    #[serde(default)]
-    scheduled: bool,
-    format: Option<String>,
-    announce: Option<bool>,
-}
-
 impl Order {
     /// The order to audit a revision that was just registered.
     pub fn registered(definition: TaskDefinitionArn) -> Self {
@@ -130,7 +112,7 @@ impl Order {
     /// The reason why it is invalid, and the valid formats, in one line.
     pub fn read(payload: &Value) -> Result<Self, OrderError> {
         let wrong = |why: &str| OrderError { payload: payload.clone(), why: why.to_owned() };
-        let read = Payload::deserialize(payload).map_err(|e| wrong(&e.to_string()))?;
+        let read = AuditOrder::deserialize(payload).map_err(|e| wrong(&e.to_string()))?;
         let mut scopes: Vec<Scope> = Vec::new();
         scopes.extend(read.cluster.map(Scope::Cluster));
         scopes.extend(read.family.map(Scope::Family));
@@ -155,8 +137,14 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
+    use mesh::names::InvalidField;
+
     use super::*;
     use crate::settings::SettingsError;
+
+    fn order_of(event: &Value) -> Result<Option<Order>, InvalidField> {
+        parse_api_call_event(event).unwrap().map(registered)
+    }
 
     fn event() -> Value {
         serde_json::from_str(include_str!("../../../events/api-call-register-task-definition.json")).unwrap()
@@ -164,7 +152,7 @@ mod tests {
 
     #[test]
     fn registered_definition_is_audited_by_its_arn() {
-        let order = registered(&event()).unwrap().unwrap();
+        let order = order_of(&event()).unwrap().unwrap();
         let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
         assert_eq!(order.scope, Scope::Registered(arn.parse().unwrap()));
         assert!(order.announces);
@@ -174,19 +162,19 @@ mod tests {
     fn failed_calls_and_other_calls_are_ignored() {
         let mut failed = event();
         failed["detail"]["errorCode"] = json!("ClientException");
-        assert_eq!(registered(&failed), Ok(None));
+        assert_eq!(order_of(&failed), Ok(None));
         let mut forged = event();
         forged["source"] = json!("another.source");
-        assert_eq!(registered(&forged), Ok(None));
+        assert_eq!(order_of(&forged), Ok(None));
         let service = include_str!("../../../events/api-call-create-service.json");
-        assert_eq!(registered(&serde_json::from_str(service).unwrap()), Ok(None));
+        assert_eq!(order_of(&serde_json::from_str(service).unwrap()), Ok(None));
     }
 
     #[test]
     fn error_names_the_missing_arn() {
         let mut event = event();
         event["detail"]["responseElements"] = Value::Null;
-        let error = registered(&event).unwrap_err();
+        let error = order_of(&event).unwrap_err();
         assert_eq!(error.field(), "detail.responseElements.taskDefinition.taskDefinitionArn");
     }
 

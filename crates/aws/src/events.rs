@@ -4,11 +4,10 @@ use async_trait::async_trait;
 use aws_sdk_eventbridge::{Client, types::PutEventsRequestEntry};
 use aws_types::SdkConfig;
 use futures::{StreamExt, stream};
+use report::{Event, OWN_SOURCE};
 
 use crate::sdk::describe;
 
-/// The `source` of the controller's own events, and of its messages to itself.
-pub const OWN_SOURCE: &str = "ecs-mesh-controller";
 /// The most entries in one `PutEvents`.
 const MAX_ENTRIES: usize = 10;
 /// The largest sum of their sizes, in bytes: `EventBridge` accepts 256 KiB, and adds some bytes to each entry.
@@ -21,31 +20,26 @@ const CONCURRENCY: usize = 8;
 #[error("EventBridge: PutEvents failed: {0}")]
 pub struct EventsError(String);
 
-/// An event of the controller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnEvent {
-    pub detail_type: &'static str,
-    /// The ARN of what the event is about.
-    pub resource: Option<String>,
-    /// Its `detail`, in JSON.
-    pub detail: String,
+/// The entry of an event in `PutEvents`.
+fn entry(event: &Event) -> PutEventsRequestEntry {
+    let resources = event.resource().map(|resource| vec![resource.to_owned()]);
+    let entry = PutEventsRequestEntry::builder().source(OWN_SOURCE).detail_type(event.detail_type());
+    entry.set_resources(resources).detail(event.detail()).build()
 }
 
-impl OwnEvent {
-    fn bytes(&self) -> usize {
-        let resource = self.resource.as_ref().map_or(0, String::len);
-        self.detail.len() + resource + self.detail_type.len() + OWN_SOURCE.len()
-    }
+fn bytes(entry: &PutEventsRequestEntry) -> usize {
+    let texts = [entry.source(), entry.detail_type(), entry.detail(), entry.resources().first().map(String::as_str)];
+    texts.into_iter().flatten().map(str::len).sum()
 }
 
-/// The events of each call: as many as its limits allow.
-fn batches(events: &[OwnEvent]) -> Vec<&[OwnEvent]> {
-    let (mut count, mut bytes) = (1, events.first().map_or(0, OwnEvent::bytes));
-    let batches = events.chunk_by(|_, next| {
-        (count, bytes) = (count + 1, bytes + next.bytes());
-        let fits = count <= MAX_ENTRIES && bytes <= MAX_BYTES;
+/// The entries of each call: as many as its limits allow.
+fn batches(entries: &[PutEventsRequestEntry]) -> Vec<&[PutEventsRequestEntry]> {
+    let (mut count, mut sum) = (1, entries.first().map_or(0, bytes));
+    let batches = entries.chunk_by(|_, next| {
+        (count, sum) = (count + 1, sum + bytes(next));
+        let fits = count <= MAX_ENTRIES && sum <= MAX_BYTES;
         if !fits {
-            (count, bytes) = (1, next.bytes());
+            (count, sum) = (1, bytes(next));
         }
         fits
     });
@@ -58,7 +52,7 @@ pub trait EventPublisher: Send + Sync {
     ///
     /// # Errors
     /// At least one event was not accepted; others may have been.
-    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError>;
+    async fn publish(&self, events: &[Event]) -> Result<(), EventsError>;
 }
 
 /// The default event bus of the configuration's region.
@@ -71,12 +65,8 @@ impl DefaultBus {
         Self { client: Client::new(config) }
     }
 
-    async fn put(&self, batch: &[OwnEvent]) -> Result<(), EventsError> {
-        let entry = |event: &OwnEvent| {
-            let entry = PutEventsRequestEntry::builder().source(OWN_SOURCE).detail_type(event.detail_type);
-            entry.set_resources(event.resource.clone().map(|resource| vec![resource])).detail(&event.detail).build()
-        };
-        let call = self.client.put_events().set_entries(Some(batch.iter().map(entry).collect()));
+    async fn put(&self, batch: &[PutEventsRequestEntry]) -> Result<(), EventsError> {
+        let call = self.client.put_events().set_entries(Some(batch.to_vec()));
         let answer = call.send().await.map_err(|e| EventsError(describe(&e)))?;
         // The call succeeds even if entries fail.
         match answer.entries().iter().find(|entry| entry.error_code().is_some()) {
@@ -91,8 +81,9 @@ impl DefaultBus {
 
 #[async_trait]
 impl EventPublisher for DefaultBus {
-    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
-        let calls: Vec<_> = batches(events).into_iter().map(|batch| self.put(batch)).collect();
+    async fn publish(&self, events: &[Event]) -> Result<(), EventsError> {
+        let entries: Vec<_> = events.iter().map(entry).collect();
+        let calls: Vec<_> = batches(&entries).into_iter().map(|batch| self.put(batch)).collect();
         let results: Vec<Result<(), EventsError>> = stream::iter(calls).buffer_unordered(CONCURRENCY).collect().await;
         results.into_iter().collect()
     }
@@ -103,8 +94,8 @@ mod tests {
     use super::*;
 
     fn sizes(number: usize, bytes: usize) -> Vec<usize> {
-        let event = OwnEvent { detail_type: "x", resource: None, detail: "x".repeat(bytes) };
-        batches(&vec![event; number]).iter().map(|batch| batch.len()).collect()
+        let entry = PutEventsRequestEntry::builder().detail("x".repeat(bytes)).build();
+        batches(&vec![entry; number]).iter().map(|batch| batch.len()).collect()
     }
 
     #[test]

@@ -152,44 +152,66 @@ mod tests {
     use std::{env, fs, path::Path};
 
     use diagnosis::{CompareReport, StatusReport, WhyReport, doctor::DoctorReport};
+    use report::{Event, OWN_SOURCE};
     use schemars::{JsonSchema, generate::SchemaSettings};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use crate::inventory;
 
-    /// The schema of what a command prints as JSON.
-    fn schema<R: JsonSchema>(command: &str) -> String {
+    /// A schema with fields in front: what a constructor of the document adds.
+    fn schema<R: JsonSchema>(name: &str, title: &str, first: (&str, Value)) -> String {
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let mut schema = generator.into_root_schema_for::<R>();
-        schema.insert("$id".to_owned(), json!(format!("urn:ecs-mesh:{command}:1")));
-        let title = format!("What `ecs-mesh {command} --output json` prints");
+        schema.insert("$id".to_owned(), json!(format!("urn:ecs-mesh:{name}:1")));
         schema.insert("title".to_owned(), json!(title));
         let rule = "Fields and values may be added; those that are here keep their meaning.";
         schema.insert("description".to_owned(), json!(rule));
+        let (key, field) = first;
+        schema.ensure_object().entry("properties").or_insert_with(|| json!({}))[key] = field;
+        let required = schema.ensure_object().entry("required").or_insert_with(|| json!([]));
+        required.as_array_mut().unwrap().insert(0, json!(key));
+        format!("{:#}\n", schema.as_value())
+    }
+
+    /// The schema of what a command prints as JSON.
+    fn printed<R: JsonSchema>(command: &'static str) -> (&'static str, String) {
         let text = json!({ "type": "string" });
         let tool = json!({ "type": "object", "required": ["name", "version"], "properties": { "name": text, "version": text } });
-        let fields = schema.get_mut("properties").and_then(|fields| fields.as_object_mut()).unwrap();
-        fields.insert("tool".to_owned(), tool);
-        schema.get_mut("required").and_then(|names| names.as_array_mut()).unwrap().insert(0, json!("tool"));
-        format!("{:#}\n", schema.as_value())
+        (command, schema::<R>(command, &format!("What `ecs-mesh {command} --output json` prints"), ("tool", tool)))
     }
 
     #[test]
     fn published_schemas_are_those_of_the_reports() {
         let schemas = [
-            ("compare", schema::<CompareReport>("compare")),
-            ("doctor", schema::<DoctorReport>("doctor")),
-            ("inventory", schema::<inventory::Document>("inventory")),
-            ("status", schema::<StatusReport>("status")),
-            ("why", schema::<WhyReport>("why")),
+            printed::<CompareReport>("compare"),
+            printed::<DoctorReport>("doctor"),
+            printed::<inventory::Document>("inventory"),
+            printed::<StatusReport>("status"),
+            printed::<WhyReport>("why"),
+            (
+                "event",
+                schema::<Event>("event", "An event of the controller", ("source", json!({ "const": OWN_SOURCE }))),
+            ),
         ];
-        for (command, schema) in schemas {
-            let file = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/{}.schema.json"), command);
+        for (name, schema) in schemas {
+            let file = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/{}.schema.json"), name);
             let file = Path::new(&file);
             if env::var_os("UPDATE_DOCS").is_some() {
                 fs::write(file, &schema).unwrap();
             }
             assert!(fs::read_to_string(file).unwrap() == schema, "{} is stale: run make pages", file.display());
+        }
+    }
+
+    #[test]
+    fn events_match_the_published_schema() {
+        let schema = serde_json::from_str(include_str!("../../../docs/schema/event.schema.json")).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for line in include_str!("../../report/src/event/written.jsonl").lines() {
+            let mut event: Value = serde_json::from_str(line).unwrap();
+            assert!(!validator.is_valid(&event), "an event without source: {event}");
+            event["source"] = json!(OWN_SOURCE);
+            assert!(validator.is_valid(&event), "{event}");
         }
     }
 }

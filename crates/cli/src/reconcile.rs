@@ -125,8 +125,8 @@ mod tests {
         let answer = json!({ "mode": "act", "outcome": "polished", "clusters": [cluster], "problems": [] });
         let (report, _) = read(Invoked::Answer(answer)).unwrap();
         assert_eq!((report.outcome, report.clusters[0].name()), (SweepOutcome::Other, "prod"));
-        let polish = json!({ "action": "polish", "what": "web" });
-        assert_eq!(report.clusters[0].planned, [PlannedAction::Other(polish)]);
+        let PlannedAction::Other { action, fields } = &report.clusters[0].planned[0] else { panic!("{report:?}") };
+        assert_eq!((action.as_str(), json!(fields)), ("polish", json!({ "what": "web" })));
         assert!(has_changes(&report) && has_actions(&report) && deletions(&report) == 0);
     }
 }

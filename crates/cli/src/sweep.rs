@@ -6,7 +6,7 @@ use aws::{ecs::AwsEcs, installation::AwsInstallation};
 use clap::Args;
 use mesh::arn::ClusterArn;
 use report::{CheckStatus, ClusterReport, ClusterStatus, PlannedAction, SweepOutcome, SweepReport};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     account::{AwsArguments, StackArguments, runtime, selected},
@@ -203,9 +203,7 @@ fn described(planned: &PlannedAction) -> [String; 3] {
             let statuses: Vec<String> = checks.iter().map(status).collect();
             row("correct status", &format!("task {task_id}"), &statuses.join(", "))
         }
-        A::Other(newer) => {
-            row(newer["action"].as_str().unwrap_or("an action of a newer function"), &newer.to_string(), "")
-        }
+        A::Other { action, fields } => row(action, &json!(fields).to_string(), ""),
     }
 }
 

@@ -5,19 +5,16 @@ use std::{
     sync::Arc,
 };
 
-use aws::{
-    ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
-    events::OWN_SOURCE,
-};
+use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::MeshService,
     names::InvalidField,
     task::TaskChange,
-    tenancy::{Tenancy, TenancyName},
+    tenancy::Tenancy,
     token::TokenHolder,
 };
-use report::Envelope;
+use report::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use telemetry::{Counted, EventKind};
@@ -28,10 +25,6 @@ use crate::{
     scope::Scope,
 };
 
-/// The `detail-type` of an idle check.
-const IDLE_CHECK: &str = "Service Idle Check";
-/// The `detail-type` of a second look.
-const SECOND_LOOK: &str = "Unknown Task Second Look";
 /// The longest chain of messages that the controller sends to itself: an idle check that hides a token requests the one
 /// that deletes it. AWS sees such a chain as a loop, which the template allows: this bound ends it.
 const MAX_HOPS: u32 = 8;
@@ -71,25 +64,6 @@ pub(crate) struct SecondLook {
     pub(crate) force: bool,
 }
 
-#[derive(Deserialize)]
-struct SecondLookDetail {
-    clusters: Vec<String>,
-    tasks: Vec<String>,
-    force: bool,
-}
-
-#[derive(Deserialize)]
-struct IdleCheckDetail {
-    service: String,
-    /// The secret's name after the prefix, if it is not the service's.
-    secret: Option<String>,
-    /// The family that the secret is named by, in messages of an earlier version.
-    family: Option<String>,
-    hops: Option<u32>,
-    partition: Option<String>,
-    namespace: Option<String>,
-}
-
 impl Message {
     /// Parses an `EventBridge` envelope, of ECS or of the controller.
     pub(crate) fn parse(body: &str) -> Result<Self, InvalidField> {
@@ -110,18 +84,20 @@ impl Message {
                 Some(call) => Self::ApiCall(call),
                 None => Self::Other(format!("{source}: {detail_type}")),
             }),
-            (OWN_SOURCE, IDLE_CHECK) => parse_idle_check(&detail).map(Self::IdleCheck),
-            (OWN_SOURCE, SECOND_LOOK) => parse_second_look(&detail).map(Self::SecondLook),
+            (OWN_SOURCE, IdleCheckOrder::DETAIL_TYPE) => parse_idle_check(&detail).map(Self::IdleCheck),
+            (OWN_SOURCE, SecondLookOrder::DETAIL_TYPE) => parse_second_look(&detail).map(Self::SecondLook),
             _ => Ok(Self::Other(format!("{source}: {detail_type}"))),
         }
     }
 
     /// The body of the message that requests a second look.
     pub(crate) fn second_look(look: &SecondLook) -> String {
-        let clusters: Vec<&str> = look.clusters.iter().map(ClusterArn::as_str).collect();
-        let tasks: Vec<&str> = look.tasks.iter().map(TaskArn::as_str).collect();
-        let detail = json!({ "clusters": clusters, "tasks": tasks, "force": look.force });
-        json!({ "source": OWN_SOURCE, "detail-type": SECOND_LOOK, "detail": detail }).to_string()
+        let order = SecondLookOrder {
+            clusters: look.clusters.iter().map(ToString::to_string).collect(),
+            tasks: look.tasks.iter().map(ToString::to_string).collect(),
+            force: look.force,
+        };
+        json!(order.message()).to_string()
     }
 
     /// The body of the message that requests an idle check of `holder`, after a chain of `hops` messages. `None` for
@@ -134,21 +110,21 @@ impl Message {
                 "the chain of the controller's own messages ends here");
             return None;
         }
-        let secret = if let TokenHolder::Named { secret, .. } = holder { Some(secret) } else { None };
-        let detail = json!({
-            "service": service.name.as_str(),
-            "secret": secret,
-            "hops": hops + 1,
-            "partition": service.tenancy.partition().map(TenancyName::as_str),
-            "namespace": service.tenancy.namespace().map(TenancyName::as_str),
-        });
-        Some(json!({ "source": OWN_SOURCE, "detail-type": IDLE_CHECK, "detail": detail }).to_string())
+        let order = IdleCheckOrder {
+            service: service.name.to_string(),
+            secret: if let TokenHolder::Named { secret, .. } = holder { Some(secret.clone()) } else { None },
+            family: None,
+            hops: hops + 1,
+            partition: service.tenancy.partition().map(ToString::to_string),
+            namespace: service.tenancy.namespace().map(ToString::to_string),
+        };
+        Some(json!(order.message()).to_string())
     }
 }
 
 fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
     let text = detail.to_string();
-    let detail = IdleCheckDetail::deserialize(detail)
+    let detail = IdleCheckOrder::deserialize(detail)
         .map_err(|_| InvalidField::new("detail", &text, "a service, and its partition and namespace or neither"))?;
     let fields = ("detail.partition", "detail.namespace");
     let tenancy = Tenancy::from_names(detail.partition.as_deref(), detail.namespace.as_deref(), fields)?;
@@ -161,12 +137,12 @@ fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
         (None, Some(family)) => TokenHolder::of_family(service, &family.parse()?),
         (None, None) => TokenHolder::Service(service),
     };
-    Ok(IdleCheck { holder, hops: detail.hops.unwrap_or(1) })
+    Ok(IdleCheck { holder, hops: detail.hops })
 }
 
 fn parse_second_look(detail: &Value) -> Result<SecondLook, InvalidField> {
     let text = detail.to_string();
-    let SecondLookDetail { clusters, tasks, force } = SecondLookDetail::deserialize(detail)
+    let SecondLookOrder { clusters, tasks, force } = SecondLookOrder::deserialize(detail)
         .map_err(|_| InvalidField::new("detail", &text, "clusters, tasks, and whether an operator forces it"))?;
     let cluster = |arn: &String| arn.parse().map_err(|e: InvalidField| e.in_field("detail.clusters"));
     let task = |arn: &String| arn.parse().map_err(|e: InvalidField| e.in_field("detail.tasks"));

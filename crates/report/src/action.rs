@@ -1,7 +1,7 @@
 //! What a sweep would write, waits for, or may not do.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A write that a sweep would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,11 @@ pub enum PlannedAction {
     },
     /// An action of a newer function.
     #[serde(untagged)]
-    Other(Value),
+    Other {
+        action: String,
+        #[serde(flatten)]
+        fields: Map<String, Value>,
+    },
 }
 
 /// The status that a check would get.

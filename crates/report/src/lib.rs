@@ -3,28 +3,32 @@
 //! enums have a variant for what they do not know.
 //!
 //! ```text
-//!  ReconcileOrder                                                               what invokes reconcile
+//!  ReconcileOrder, AuditOrder                                                   what invokes reconcile, and audit
 //!  SweepReport ─▶ ClusterReport ─▶ PlannedAction, Waiting, Blocked, Skipped     {"dryRun": true} and others
 //!  CheckReport ─▶ TokenReport, SetUpReport                                      {"check": true}
 //!       └──────────┴─▶ Problem
 //!  LogLine ─▶ LogAction, LogOutcome, ErrorLabel                                 the log that why and compare read
-//!  Envelope                                                                     a message in a queue
+//!  Envelope ─▶ IdleCheckOrder, SecondLookOrder                                  a message in a queue
+//!  Event ─▶ InMode ─▶ Healing, TaskEntries and others; AuditFinding             the default event bus
 //! ```
 
 mod action;
+mod event;
 mod log;
+mod message;
 mod names;
 mod reconcile;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 pub use self::{
     action::{Blocked, CheckStatus, PlannedAction, Waiting},
-    log::LogLine,
+    event::{AuditFinding, CreatedToken, DrainedTask, Event, Healing, InMode, RevokedToken, TaskEntries, TrippedGuard},
+    log::{LogLine, service_of_holder},
+    message::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder},
     names::{ErrorLabel, LogAction, LogOutcome},
-    reconcile::{CheckReport, ReconcileOrder, SetUpReport, TokenReport},
+    reconcile::{AuditOrder, CheckReport, ReconcileOrder, SetUpReport, TokenReport},
     sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
 };
 
@@ -38,15 +42,4 @@ pub struct Problem {
     pub label: ErrorLabel,
     /// The reason, in one sentence.
     pub reason: String,
-}
-
-/// An event of EventBridge, or a message of the controller in the form of one.
-#[derive(Debug, Deserialize)]
-pub struct Envelope {
-    pub source: Option<String>,
-    #[serde(rename = "detail-type")]
-    pub detail_type: Option<String>,
-    pub time: Option<String>,
-    #[serde(default)]
-    pub detail: Value,
 }

@@ -139,10 +139,8 @@ impl LogLine {
     /// Whether the line names a service, its sidecar proxy or its token.
     pub fn is_of_service(&self, name: &str) -> bool {
         let mut services = self.service.as_deref().unwrap_or_default().split(", ");
-        let holder = self.holder.as_deref().and_then(|holder| holder.strip_prefix("service "));
-        // The name of its secret may follow; an earlier version wrote a family.
-        let holder = holder.and_then(|holder| holder.split(' ').next());
-        holder == Some(name) || services.any(|it| it.strip_suffix("-sidecar-proxy").unwrap_or(it) == name)
+        self.holder.as_deref().and_then(service_of_holder) == Some(name)
+            || services.any(|it| it.strip_suffix("-sidecar-proxy").unwrap_or(it) == name)
     }
 
     /// Whether the line names this cluster, or none.
@@ -162,6 +160,11 @@ impl LogLine {
             stopped_at: self.stopped_at.or(Some(self.at)),
         })
     }
+}
+
+/// The service of a holder as [`LogLine::holder`] names it. The name of its secret may follow; an earlier version wrote a family.
+pub fn service_of_holder(holder: &str) -> Option<&str> {
+    holder.strip_prefix("service ")?.split(' ').next()
 }
 
 #[cfg(test)]

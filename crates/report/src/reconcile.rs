@@ -1,4 +1,4 @@
-//! What invokes `reconcile`, and its answer to a check of the installation. The answer to a sweep is [`crate::SweepReport`].
+//! What invokes `reconcile` and `audit`, and the answer to a check of the installation. The answer to a sweep is [`crate::SweepReport`].
 
 use mesh::settings::Mode;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,25 @@ pub struct ReconcileOrder {
     /// Set by the template's schedule.
     #[serde(skip_serializing_if = "is_false")]
     pub scheduled: bool,
+}
+
+/// An invocation of `audit` by an operator or the schedule: one of the first five fields.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuditOrder {
+    /// The name or ARN of a cluster.
+    pub cluster: Option<String>,
+    pub family: Option<String>,
+    /// `family:revision`, or an ARN.
+    pub task_definition: Option<String>,
+    #[serde(default)]
+    pub all: bool,
+    /// Set by the template's schedule.
+    #[serde(default)]
+    pub scheduled: bool,
+    /// The format of the answer.
+    pub format: Option<String>,
+    pub announce: Option<bool>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

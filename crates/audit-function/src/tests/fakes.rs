@@ -11,8 +11,9 @@ use std::{
 use async_trait::async_trait;
 use aws::{
     ecs::{EcsError, Inventory, RunningService},
-    events::{EventPublisher, EventsError, OwnEvent},
+    events::{EventPublisher, EventsError},
 };
+use report::Event;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -161,7 +162,7 @@ impl ReportStore for Bucket {
 /// An announcer that records messages and events.
 pub(crate) struct RecordingAnnouncer {
     pub(crate) messages: Mutex<Vec<Message>>,
-    pub(crate) events: Mutex<Vec<OwnEvent>>,
+    pub(crate) events: Mutex<Vec<Event>>,
     /// Whether the topic rejects messages.
     pub(crate) is_failing: AtomicBool,
     /// The number of events calls that are let through.
@@ -183,8 +184,11 @@ impl RecordingAnnouncer {
     /// The messages of the recorded events.
     pub(crate) fn announced_messages(&self) -> Vec<String> {
         let events = self.events.lock().unwrap();
-        let detail = |event: &OwnEvent| serde_json::from_str::<Value>(&event.detail).unwrap();
-        events.iter().map(|event| detail(event)["message"].as_str().unwrap().to_owned()).collect()
+        let message = |event: &Event| match event {
+            Event::AuditFinding(finding) => finding.message.clone(),
+            other => panic!("{other:?}"),
+        };
+        events.iter().map(message).collect()
     }
 }
 
@@ -201,7 +205,7 @@ impl Topic for RecordingAnnouncer {
 
 #[async_trait]
 impl EventPublisher for RecordingAnnouncer {
-    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
+    async fn publish(&self, events: &[Event]) -> Result<(), EventsError> {
         self.gate.acquire().await.unwrap().forget();
         self.events.lock().unwrap().extend_from_slice(events);
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use audit::{Deployment, ignore::Config};
 use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames, settings::TokenMode, tenancy::Tenancy};
+use report::Event;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -254,12 +255,12 @@ async fn one_message_and_an_event_for_each_finding() {
         assert!(messages[0].text.contains(part), "{part}: {}", messages[0].text);
     }
     let events = world.announcer.events.lock().unwrap();
-    let resources: Vec<&str> = events.iter().filter_map(|event| event.resource.as_deref()).collect();
+    let resources: Vec<&str> = events.iter().filter_map(Event::resource).collect();
     assert_eq!(resources, [&arn("api"), &arn("web"), &arn("web")]);
-    let detail: Value = serde_json::from_str(&events[0].detail).unwrap();
-    assert_eq!(detail["taskDefinitionArn"], arn("api"));
-    assert_eq!((&detail["family"], &detail["revision"]), (&json!("api"), &json!("7")));
-    assert_eq!((&detail["severity"], &detail["container"]), (&json!("error"), &json!("app")));
+    let Event::AuditFinding(finding) = &events[0] else { panic!("{:?}", events[0]) };
+    assert_eq!(finding.task_definition_arn, arn("api"));
+    assert_eq!((finding.family.as_str(), finding.revision.as_str()), ("api", "7"));
+    assert_eq!((finding.severity.as_str(), finding.container.as_deref()), ("error", Some("app")));
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use report::Envelope;
+use serde::Deserialize;
 use serde_json::Value;
 
 use mesh::{
@@ -88,6 +90,15 @@ pub enum ApiCall {
         cluster: Option<ClusterArn>,
     },
     ClusterDeleted(ClusterArn),
+}
+
+/// Parses the payload of an invocation. The outer `None`: it is not an event about a call of an API; the inner one: the event
+/// does not affect the mesh.
+pub fn parse_api_call_event(payload: &Value) -> Option<Result<Option<ApiCall>, InvalidField>> {
+    let event = Envelope::deserialize(payload).ok()?;
+    let is_call = event.detail_type.as_deref() == Some(API_CALL_DETAIL_TYPE);
+    let is_of_ecs = event.source.as_deref() == Some(SOURCE);
+    is_call.then(|| if is_of_ecs { parse_api_call(&event.detail) } else { Ok(None) })
 }
 
 /// Parses the event's `detail`. `None`: the call failed, or does not affect the mesh. `CloudTrail` redacts environment values,

@@ -30,7 +30,9 @@ use mesh::{
 
 pub use self::{
     definitions::TaskDefinitions,
-    events::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
+    events::{
+        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_api_call_event, parse_task_change,
+    },
     inventory::{Inventory, RunningService},
     services::{ClusterStatus, Clusters, EcsService, EcsServices, ServiceDeployment, ServiceMessage, ServiceState},
     tasks::{TaskList, Tasks},

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use consul::{ConsulError, Permissions};
 use mesh::{
-    arn::TaskArn,
+    arn::{ClusterArn, TaskArn},
     catalog::{AgentStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, Member, ServiceInstance},
     consul_ecs::names::DATAPLANE,
     permissions::OPERATOR,
@@ -12,13 +12,13 @@ use mesh::{
     settings::Mode,
     time::elapsed,
 };
-use report::{LogAction, LogLine};
+use report::{DrainedTask, Event, Healing, LogAction, LogLine, TaskEntries};
 use telemetry::Counted;
 use tracing::{info, warn};
 
 use super::Group;
 use crate::{
-    announcement::{Announcement, Announcer, Healing, HealingKind, TaskEntries, count},
+    announcement::{Announcer, HealingKind, count},
     clock::{Clock, Deadline},
     edges::Consul,
     error::{ControllerError, Effect, Outcome, PlanSource, concurrently},
@@ -131,23 +131,24 @@ pub(super) fn announce(outcomes: &[Outcome], announcer: &Announcer) {
     for ((task_id, change), instances) in tasks {
         // The name of a sidecar proxy is longer than its service's.
         let Some(named) = instances.iter().min_by_key(|instance| instance.name.len()) else { continue };
-        let entries = |reason| TaskEntries {
+        let entries = |reason: &str| TaskEntries {
             node: named.node.clone(),
             task_id: task_id.clone(),
             service: named.name.clone(),
             service_ids: instances.iter().map(|instance| instance.id.clone()).collect(),
-            reason,
+            reason: reason.to_owned(),
         };
         match change {
             Change::Drained(reason @ DrainReason::Stopping) => {
-                announcer.announce(&Announcement::StoppingTaskDrained(entries(reason.as_str())));
+                announcer.announce(Event::TaskDrained, DrainedTask::Stopping(entries(reason.as_str())));
             }
             Change::Deregistered => {
-                announcer.announce(&Announcement::TaskDeregistered(entries("the task does not run any more")));
+                announcer.announce(Event::TaskDeregistered, entries("the task does not run any more"));
             }
             Change::Drained(reason @ DrainReason::ProxyStopped) => {
-                if let Some(healing) = without_proxy(named, reason) {
-                    announcer.healed(healing);
+                // The node of a client agent is no cluster.
+                if named.node.parse::<ClusterArn>().is_ok() {
+                    announcer.healed(HealingKind::Drain, without_proxy(named, reason));
                 }
             }
         }
@@ -162,16 +163,15 @@ enum Change {
 }
 
 /// A task that was drained although it is meant to run.
-fn without_proxy(instance: &ServiceInstance, reason: DrainReason) -> Option<Healing> {
-    Some(Healing {
-        kind: HealingKind::Drain,
-        cluster: instance.node.parse().ok()?,
+fn without_proxy(instance: &ServiceInstance, reason: DrainReason) -> Healing {
+    Healing {
+        cluster_arn: instance.node.clone(),
         task_id: instance.task.to_string(),
         service: instance.name.clone(),
         reason: reason.as_str().to_owned(),
         in_ecs: format!("{DATAPLANE} STOPPED, and the task is meant to run"),
         in_consul: "instances without a maintenance check".to_owned(),
-    })
+    }
 }
 
 pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], mode: Mode) {

@@ -18,13 +18,13 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},
 };
-use report::{LogAction, LogLine, LogOutcome};
+use report::{Event, LogAction, LogLine, LogOutcome, RevokedToken};
 use telemetry::Counted;
 
 pub(crate) use self::catalog::add_to_policy;
 use self::catalog::{Nodes, announce, log_deregistration, log_drain};
 use crate::{
-    announcement::{Announcement, Announcer, count},
+    announcement::{Announcer, count},
     clock::{Clock, Deadline, TimestampCache},
     edges::{Consul, Edges},
     error::{ControllerError, Effect, Outcome, PlanSource, concurrently, concurrently_in_order},
@@ -192,8 +192,12 @@ impl Applier {
                     ..LogLine::of(LogAction::DeleteLoginToken, mode)
                 }
                 .info();
-                let task_id = task_id.unwrap_or_default().to_owned();
-                self.announcer.announce(&Announcement::LoginTokenRevoked { task_id, accessor: token.accessor });
+                let revoked = RevokedToken::Login {
+                    task_id: task_id.unwrap_or_default().to_owned(),
+                    accessor_id: token.accessor.to_string(),
+                    reason: "the task has stopped".to_owned(),
+                };
+                self.announcer.announce(Event::TokenRevoked, revoked);
             }
             Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });

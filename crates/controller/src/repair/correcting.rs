@@ -12,7 +12,7 @@ use mesh::{
     task::{MemberTask, TaskPhase},
     tenancy::Tenancy,
 };
-use report::{Blocked, Waiting};
+use report::{Blocked, Healing, Waiting};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
@@ -20,7 +20,7 @@ use super::{
     found::{Found, RepairReport, correction},
 };
 use crate::{
-    announcement::{Healing, HealingKind, containers_of},
+    announcement::{HealingKind, containers_of},
     clock::Deadline,
     error::{ControllerError, concurrently},
     scope::Scope,
@@ -144,7 +144,7 @@ impl Repairs {
             match written {
                 Ok(()) => {
                     report.of(&wrong.running.cluster).corrected += wrong.checks.len();
-                    self.announcer.healed(healing(&wrong));
+                    self.announcer.healed(HealingKind::Correction, healing(&wrong));
                 }
                 // The task was deregistered since.
                 Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
@@ -237,8 +237,7 @@ impl RepairReport {
 
 fn healing(wrong: &Wrong) -> Healing {
     Healing {
-        kind: HealingKind::Correction,
-        cluster: wrong.running.cluster.clone(),
+        cluster_arn: wrong.running.cluster.to_string(),
         task_id: wrong.running.task.arn.id().to_string(),
         service: wrong.service.clone(),
         reason: "checks contradict ECS, and no program in the task writes them".to_owned(),

@@ -13,10 +13,10 @@ use mesh::{
     repair::{Catalog, Difference, NotRepaired, Statuses},
     task::MemberTask,
 };
-use report::{CheckStatus, ClusterReport, PlannedAction, Skipped};
+use report::{CheckStatus, ClusterReport, Healing, PlannedAction, Skipped};
 
 use crate::{
-    announcement::{Announcer, Healing, HealingKind, containers_of},
+    announcement::{Announcer, HealingKind, containers_of},
     scope::Scope,
     survey::{Problem, Survey},
 };
@@ -142,7 +142,7 @@ pub(crate) fn report_broken(survey: &Survey, announcer: Option<&Announcer>, repo
         let Some(broken) = running.broken(tokens, survey.began) else { continue };
         let why = format!("{broken}; {}", running.replacement());
         if let Some(announcer) = announcer {
-            announcer.healed(healing(running, broken, &why, &survey.observed));
+            announcer.healed(HealingKind::Broken, healing(running, broken, &why, &survey.observed));
         }
         report.leave(running, &why);
     }
@@ -150,8 +150,7 @@ pub(crate) fn report_broken(survey: &Survey, announcer: Option<&Announcer>, repo
 
 fn healing(running: &MemberTask, broken: Broken, why: &str, observed: &Observed) -> Healing {
     Healing {
-        kind: HealingKind::Broken,
-        cluster: running.cluster.clone(),
+        cluster_arn: running.cluster.to_string(),
         task_id: running.task.arn.id().to_string(),
         service: running.identity.service.name.to_string(),
         reason: why.to_owned(),

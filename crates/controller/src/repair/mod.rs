@@ -26,13 +26,13 @@ use mesh::{
     settings::RepairMode,
     task::{DescribedTask, MemberTask, TaskPhase},
 };
-use report::{LogAction, LogLine};
+use report::{Healing, LogAction, LogLine};
 use tokio::time::Instant;
 
 use self::found::{Found, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
 use crate::{
-    announcement::{Announcer, Healing, HealingKind, containers_of},
+    announcement::{Announcer, HealingKind, containers_of},
     clock::Deadline,
     edges::Consul,
     error::{ControllerError, concurrently},
@@ -233,7 +233,7 @@ impl Repairs {
         }
         repaired.retain(|found| !ended.contains(&found.running.task.arn));
         for found in &repaired {
-            self.announcer.healed(healing(found));
+            self.announcer.healed(HealingKind::Repair, healing(found));
             report.of(&found.running.cluster).repaired += 1;
         }
         repaired.into_iter().map(|found| found.running.task.arn.clone()).collect()
@@ -290,8 +290,7 @@ impl Repairs {
 
 fn healing(found: &Found) -> Healing {
     Healing {
-        kind: HealingKind::Repair,
-        cluster: found.running.cluster.clone(),
+        cluster_arn: found.running.cluster.to_string(),
         task_id: found.running.task.arn.id().to_string(),
         service: found.service(),
         reason: "Consul has forgotten a running task, and mesh-init registers it only once".to_owned(),

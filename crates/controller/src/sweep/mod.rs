@@ -20,14 +20,14 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     tenancy::Tenancy,
 };
-use report::{LogAction, LogLine, LogOutcome, PlannedAction, SweepReport};
+use report::{Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
 use tracing::info;
 
 use self::summary::Swept;
 use crate::{
-    announcement::{Announcement, Announcer, count},
+    announcement::{Announcer, count},
     apply::Applier,
     bootstrap::Bootstrap,
     clock::Deadline,
@@ -189,8 +189,8 @@ impl Sweep {
                 ..LogLine::of(LogAction::Sweep, LogOutcome::GuardTripped)
             }
             .error();
-            let (cluster, reason) = (cluster.clone(), reason.clone());
-            self.announcer.announce(&Announcement::GuardTripped { cluster, reason });
+            let tripped = TrippedGuard { cluster_arn: cluster.clone(), reason: reason.clone() };
+            self.announcer.announce(Event::GuardTripped, tripped);
         }
     }
 

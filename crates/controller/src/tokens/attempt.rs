@@ -24,7 +24,7 @@ use tracing::warn;
 
 use super::{NeededBy, Tokens};
 use crate::{
-    announcement::{Announcement, count},
+    announcement::count,
     error::{ControllerError, Effect},
 };
 
@@ -345,8 +345,7 @@ impl Reconciliation<'_> {
             ..self.line(LogAction::Revoke, mode)
         }
         .info();
-        let (holder, reason) = (self.holder.clone(), reason.to_owned());
-        self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
+        self.tokens.announcer.revoked(self.holder, accessor, reason);
         Ok(())
     }
 }

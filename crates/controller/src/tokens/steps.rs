@@ -9,7 +9,7 @@ use mesh::{
     secret::{Retirement, SecretState, StoredSecret},
     token::{AccessorId, ListedToken, TokenHolder, TokenPair},
 };
-use report::{LogAction, LogLine};
+use report::{CreatedToken, Event, LogAction, LogLine};
 use telemetry::Counted;
 use tokio::time::sleep;
 use tracing::warn;
@@ -19,7 +19,7 @@ use super::{
     attempt::{Progress, Reconciliation},
 };
 use crate::{
-    announcement::{Announcement, count},
+    announcement::count,
     bootstrap::client_agent_policy,
     error::{ControllerError, Effect},
     message::Message,
@@ -64,8 +64,7 @@ impl Reconciliation<'_> {
             self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
             let accessor_id = Some(accessor.to_string());
             LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.mode) }.info();
-            let (holder, reason) = (self.holder.clone(), "another attempt has created the token".to_owned());
-            self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
+            self.tokens.announcer.revoked(self.holder, accessor, "another attempt has created the token");
         }
         Ok(secret)
     }
@@ -192,9 +191,13 @@ impl Reconciliation<'_> {
                     ..self.line(LogAction::CreateToken, mode)
                 }
                 .info();
-                let (holder, cluster) = (holder.clone(), cluster.clone());
-                let created = Announcement::TokenCreated { holder, accessor: pair.accessor, cluster };
-                self.tokens.announcer.announce(&created);
+                let created = CreatedToken {
+                    cluster_arn: cluster.to_string(),
+                    holder: holder.to_string(),
+                    service: holder.service().map(|service| service.name.to_string()),
+                    accessor_id: pair.accessor.to_string(),
+                };
+                self.tokens.announcer.announce(Event::TokenCreated, created);
                 Ok(())
             }
             // The answer to an earlier try was lost, or another attempt restores the same token.

@@ -18,7 +18,7 @@ use mesh::{
     task::{MemberTask, TaskPhase},
     time::elapsed,
 };
-use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport};
+use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport, service_of_holder};
 use serde::Serialize;
 
 use crate::{
@@ -382,6 +382,5 @@ impl EndState<'_> {
 
 /// Whether a token is of the holder that the log names: `service web`, `service web in the secret Web` or `consul-client`.
 fn is_holder(mark: &HolderMark, holder: &str) -> bool {
-    let service = holder.strip_prefix("service ").and_then(|it| it.split(' ').next());
-    mark.service.as_ref().map(ServiceName::as_str) == service
+    mark.service.as_ref().map(ServiceName::as_str) == service_of_holder(holder)
 }

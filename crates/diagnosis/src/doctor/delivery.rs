@@ -12,8 +12,8 @@ use mesh::{
     names::InvalidField,
     task::{TaskChange, TaskPhase},
 };
-use report::{Envelope, ReconcileOrder};
-use serde_json::Value;
+use report::{AuditOrder, Envelope, IdleCheckOrder};
+use serde::Deserialize;
 
 use super::{
     Check, Read,
@@ -197,10 +197,11 @@ pub fn summarize_message(body: &str) -> String {
             Some(ApiCall::ClusterDeleted(cluster)) => format!("{kind}: {cluster} was deleted"),
             None => kind.clone(),
         }),
-        _ => match event.detail.get("service").and_then(Value::as_str) {
-            Some(service) => format!("{kind}: service {service}"),
-            None => kind.clone(),
+        IdleCheckOrder::DETAIL_TYPE => match IdleCheckOrder::deserialize(&event.detail) {
+            Ok(check) => format!("{kind}: service {}", check.service),
+            Err(error) => format!("{kind}: {error}: {never}"),
         },
+        _ => kind.clone(),
     }
 }
 
@@ -224,7 +225,7 @@ pub(crate) fn task_of(body: &str) -> Option<TaskId> {
 
 /// Whether a message may be for the function `audit`: a registered task definition, or its schedule. No sweep does what it asks for.
 pub(crate) fn may_be_for_audit(body: &str) -> bool {
-    let is_scheduled = serde_json::from_str(body).is_ok_and(|order: ReconcileOrder| order.scheduled);
+    let is_scheduled = serde_json::from_str(body).is_ok_and(|order: AuditOrder| order.scheduled);
     let call = serde_json::from_str::<Envelope>(body).map(|event| parse_api_call(&event.detail));
     is_scheduled || matches!(call, Ok(Ok(Some(ApiCall::DefinitionInUse { cluster: None, .. })) | Err(_)))
 }
