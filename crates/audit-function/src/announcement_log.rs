@@ -217,17 +217,13 @@ impl<'r> RevisionFindings<'r> {
         let addresses: BTreeMap<(&str, &str), &str> =
             report.definitions.iter().map(|definition| (definition.group(), definition.address.as_str())).collect();
         let mut found: BTreeMap<TaskDefinitionArn, Self> = BTreeMap::new();
-        let mut seen: BTreeMap<(&str, Uuid), usize> = BTreeMap::new();
         for finding in &report.findings {
             let address = addresses.get(&finding.group()).copied().unwrap_or_default();
             match address.parse::<TaskDefinitionArn>() {
                 Ok(revision) => {
-                    let place = place(finding);
-                    let nth = seen.entry((finding.file.as_str(), place)).or_default();
-                    *nth += 1;
                     let of_revision = found.entry(revision.clone());
                     let of_revision = of_revision.or_insert_with(|| Self { revision, findings: BTreeMap::new() });
-                    of_revision.findings.insert(Uuid::new_v5(&place, &nth.to_be_bytes()), finding);
+                    of_revision.findings.insert(Uuid::new_v5(&place(finding), &finding.nth.to_be_bytes()), finding);
                 }
                 Err(error) => reasons.push(format!("{}: not announced: {error}", finding.subject)),
             }

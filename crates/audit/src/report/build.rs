@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     excerpt::{Excerpt, Lines},
-    fingerprint::Fingerprints,
+    fingerprint::{self, Paths},
     model::{Counts, Definition, Report, Reported, ReportedNote},
     secrets::Secrets,
 };
@@ -29,9 +29,10 @@ impl Report {
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
         let mut files = Files::of(material);
-        let findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
-        let ignored: Vec<Reported> =
+        let mut findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
+        let mut ignored: Vec<Reported> =
             sorted.ignored.iter().map(|ignored| files.report(&ignored.finding, Some(&ignored.exception))).collect();
+        fingerprint::number(findings.iter_mut().chain(&mut ignored));
         let definitions: Vec<Definition> =
             material.definitions.iter().map(|definition| describe(definition, &files)).collect();
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
@@ -73,7 +74,7 @@ impl Report {
 struct Files<'m> {
     secrets: BTreeMap<&'m str, Secrets>,
     lines: BTreeMap<String, Lines<'m>>,
-    fingerprints: Fingerprints,
+    paths: Paths,
 }
 
 impl<'m> Files<'m> {
@@ -89,7 +90,7 @@ impl<'m> Files<'m> {
             secrets.entry(&definition.file.name).or_default().learn(definition);
         }
         secrets.values_mut().for_each(Secrets::settle);
-        Self { secrets, lines, fingerprints: Fingerprints::default() }
+        Self { secrets, lines, paths: Paths::default() }
     }
 
     fn report(&mut self, finding: &Finding, exception: Option<&Exception>) -> Reported {
@@ -111,7 +112,7 @@ impl<'m> Files<'m> {
         });
         let message = shown(&finding.message);
         let (start, end) = (lines.position(finding.span.start), lines.position(finding.span.end));
-        let reported = Reported {
+        Reported {
             rule: finding.rule,
             severity: finding.severity,
             file: clean(&finding.file.name),
@@ -122,13 +123,13 @@ impl<'m> Files<'m> {
             help: shown(&help(finding)),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
-            path: self.fingerprints.path(&finding.file, finding.span),
+            path: self.paths.path(&finding.file, finding.span),
+            nth: 0,
             fingerprint: String::new(),
             ignored: exception.map(|Exception { by, reason }| Exception { by: *by, reason: clean(reason) }),
             excerpt: Excerpt::of(lines, secrets, finding.span, &spans),
             message,
-        };
-        Reported { fingerprint: self.fingerprints.of(&reported), ..reported }
+        }
     }
 }
 

@@ -14,35 +14,39 @@ use audit_read::{
 /// The UUID namespace of fingerprints.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
 
-/// What names an item of a list. Items without any of these keys have no step in a path.
+/// What names an item of a list. Objects without any of these keys are counted; texts and numbers have no step in a path.
 const NAMES: [&str; 5] = ["name", "key", "containerName", "sourceVolume", "address"];
 
-/// Derives fingerprints. One value for each report, because equal findings are numbered.
+/// The trees of the files, by name.
 #[derive(Debug, Default)]
-pub(super) struct Fingerprints {
-    trees: BTreeMap<String, Vec<Node>>,
-    seen: BTreeMap<Uuid, usize>,
-}
+pub(super) struct Paths(BTreeMap<String, Vec<Node>>);
 
-impl Fingerprints {
-    /// The keys that lead to the value around `span`: `containerDefinitions.proxy.ulimits`. Items of lists are named, not
-    /// counted, so that a path stays the same if others are added.
+impl Paths {
+    /// The keys that lead to the value around `span`: `containerDefinitions.proxy.ulimits`. Items of lists are named where they
+    /// have a name, so that a path stays the same if others are added.
     pub(super) fn path(&mut self, file: &SourceFile, span: Span) -> String {
-        let of_file = self.trees.entry(file.name.clone());
+        let of_file = self.0.entry(file.name.clone());
         // The file was read before. If it could not be read again, its findings would differ in their numbers only.
         let trees = of_file.or_insert_with(|| trees(file).unwrap_or_default());
         trees.iter().find_map(|tree| path(tree, &file.text, span)).unwrap_or_default().join(".")
     }
+}
 
-    /// Derived from where a finding is, and its number among findings of the same rule in the same place. It depends neither
-    /// on lines nor on messages.
-    pub(super) fn of(&mut self, finding: &Reported) -> String {
+/// Sets the fingerprints: derived from where a finding is, and its number among findings of the same rule in the same place.
+/// They depend neither on lines nor on messages, nor on which findings are ignored.
+pub(super) fn number<'r>(findings: impl Iterator<Item = &'r mut Reported>) {
+    let mut findings: Vec<&mut Reported> = findings.collect();
+    findings.sort_by(|a, b| (a.start, a.end, &a.message).cmp(&(b.start, b.end, &b.message)));
+    let mut seen: BTreeMap<Uuid, usize> = BTreeMap::new();
+    for finding in findings {
         let container = finding.container.as_deref().unwrap_or_default();
         let parts = [finding.rule.id, &finding.file, &finding.subject, container, &finding.path];
         let same = Uuid::new_v5(&FINGERPRINTS, parts.join("\n").as_bytes());
-        let nth = self.seen.entry(same).or_default();
+        let nth = seen.entry(same).or_default();
         *nth += 1;
-        if *nth == 1 { same.to_string() } else { Uuid::new_v5(&same, &nth.to_be_bytes()).to_string() }
+        finding.nth = *nth;
+        let print = if *nth == 1 { same } else { Uuid::new_v5(&same, &nth.to_be_bytes()) };
+        finding.fingerprint = print.to_string();
     }
 }
 
@@ -56,9 +60,10 @@ fn path(node: &Node, text: &str, span: Span) -> Option<Vec<String>> {
             return Some([vec![key.clone()], below].concat());
         }
     }
-    if let Some(item) = node.items().iter().find(|item| contains(item.place.span, span)) {
+    if let Some((index, item)) = node.items().iter().enumerate().find(|(_, item)| contains(item.place.span, span)) {
         let below = path(item, text, span)?;
-        return Some(name(item).map(str::to_owned).into_iter().chain(below).collect());
+        let counted = || (!item.entries().is_empty()).then(|| index.to_string());
+        return Some(name(item).map(str::to_owned).or_else(counted).into_iter().chain(below).collect());
     }
     let is_part_of_text = contains(node.place.span, span) && node.place.span != span;
     let embedded = is_part_of_text.then(|| embedded_json(text, node).ok()).flatten();
@@ -82,14 +87,16 @@ mod tests {
     /// The path to the first `at` of a file.
     fn path_to(name: &str, text: &str, at: &str) -> String {
         let start = text.find(at).unwrap();
-        Fingerprints::default().path(&SourceFile::new(name, text), Span::new(start, start + at.len()))
+        Paths::default().path(&SourceFile::new(name, text), Span::new(start, start + at.len()))
     }
 
     #[test]
-    fn a_path_names_items_and_counts_none() {
-        let json = r#"{"containers": [{"name": "app", "ports": [80, 81]}], "config": "{\"a\": {\"b\": 1}}"}"#;
+    fn a_path_names_items_and_counts_those_without_a_name() {
+        let json = r#"{"containers": [{"name": "app", "ports": [80, 81], "mappings": [{"port": 1}, {"port": 2}]}], "config": "{\"a\": {\"b\": 1}}"}"#;
         for (at, path) in [
             ("81", "containers.app.ports"),
+            ("2", "containers.app.mappings.1.port"),
+            ("{\"port\": 2", "containers.app.mappings.1"),
             ("\"ports\"", "containers.app.ports"),
             ("{\"name", "containers.app"),
             ("1}}\"", "config"),

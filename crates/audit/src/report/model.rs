@@ -88,6 +88,9 @@ pub struct Reported {
     /// The keys that lead to the defect in the file.
     #[serde(skip)]
     pub path: String,
+    /// The number among the findings of its rule in the same place, ignored ones included.
+    #[serde(skip)]
+    pub nth: usize,
     /// An ID that stays the same if the finding moves within its file or its message is reworded.
     pub fingerprint: String,
     /// What ignores it, and the reason.

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 use audit::{
     audit,
     finding::{Finding, Threshold},
-    ignore::{self, Config},
+    ignore::{self, Config, Exception, Ignored, IgnoredBy, Sorted},
     report::{Format, Medium, Report},
 };
 use audit_read::{
@@ -159,11 +159,16 @@ fn json_and_sarif_match_their_schemas() {
 
 /// The fingerprints of the findings of a file. `reword` may change the findings before they are reported.
 fn fingerprints(text: &str, reword: impl Fn(&mut Finding)) -> Vec<String> {
+    fingerprints_of(text, |sorted| sorted.findings.iter_mut().for_each(reword))
+}
+
+/// The fingerprints of the findings of a file that count, after `change`.
+fn fingerprints_of(text: &str, change: impl FnOnce(&mut Sorted)) -> Vec<String> {
     let file = Arc::new(SourceFile::new("web.json", text));
     let definition = ecs_definition(file.clone(), &parse_json(&file.text, &Route::default()).unwrap()).unwrap();
     let material = Material { definitions: vec![definition], ..Material::default() };
     let mut sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
-    sorted.findings.iter_mut().for_each(reword);
+    change(&mut sorted);
     let report = Report::new(&Gathered { material, ..Gathered::default() }, &sorted, Threshold::Error);
     report.findings.into_iter().map(|finding| finding.fingerprint).collect()
 }
@@ -189,6 +194,28 @@ fn findings_of_a_rule_in_one_place_are_numbered() {
     let distinct: std::collections::BTreeSet<&String> = two.iter().collect();
     assert_eq!((distinct.len(), two.len()), (one.len() + 1, one.len() + 1));
     assert!(one.iter().all(|fingerprint| two.contains(fingerprint)), "{one:?} {two:?}");
+}
+
+#[test]
+fn ignoring_a_finding_keeps_the_fingerprints_of_the_others() {
+    // Given two findings of a rule in one place
+    let mut plain: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
+    let wait = json!({ "containerName": "gone", "condition": "START" });
+    plain["containerDefinitions"][1]["dependsOn"] = json!([wait, wait]);
+    let text = plain.to_string();
+    let all = fingerprints_of(&text, |_| {});
+    // When one is ignored
+    for index in 0..all.len() {
+        let others = fingerprints_of(&text, |sorted| {
+            let finding = sorted.findings.remove(index);
+            let exception = Exception { by: IgnoredBy::Configuration, reason: "accepted".to_owned() };
+            sorted.ignored.push(Ignored { finding, exception });
+        });
+        // Then the others keep their fingerprints
+        let mut expected = all.clone();
+        expected.remove(index);
+        assert_eq!(others, expected);
+    }
 }
 
 #[test]
