@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{prelude::*, proxy::wait_for};
-use crate::subject::{AgentScript, BINARY_DIRECTORY, names};
+use crate::subject::{AgentScript, BINARY_DIRECTORY, Subcommand, names, subcommand};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
     id: "consul-volumes",
@@ -95,7 +95,16 @@ fn check_mesh_init_command(subject: &Subject<'_>) -> Option<Draft> {
 
 /// Reports a container that runs another command than this one of consul-ecs.
 pub(super) fn runs_other(container: &Container, command: &str) -> Option<Draft> {
-    let words = container.command.texts().filter(|words| words.first() != Some(&command))?;
+    let (entry_point, words) = (container.entry_point.texts()?, container.command.texts()?);
+    let mut all = entry_point.iter().chain(&words).flat_map(|word| word.split_whitespace());
+    let runs_it = match subcommand(container) {
+        Subcommand::Known(word) => word == command,
+        // A script may run it.
+        Subcommand::Absent | Subcommand::Unknown => all.any(|word| word == command),
+    };
+    if runs_it {
+        return None;
+    }
     let label = container.label();
     let message = if words.is_empty() {
         format!("{label} has no command")
