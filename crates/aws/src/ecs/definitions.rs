@@ -102,31 +102,24 @@ fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutpu
     }
 }
 
-/// The programs of consul-ecs that the containers run.
+/// The programs of consul-ecs that the containers run. Of several containers with one role, the first counts, as in the auditor.
 fn read_programs(containers: &[EcsContainer]) -> Programs {
-    let mut programs = Programs::default();
-    for container in containers {
-        let name = || container.name().unwrap_or_default().to_owned();
-        programs.sets_token |= sets_token(container);
-        let registrar = match role_of(container) {
-            Some(Role::MeshInit) => Registrar::MeshInit,
-            Some(Role::ControlPlane) => Registrar::ControlPlane,
-            Some(Role::HealthSync) => {
-                programs.health_sync = Some(name());
-                continue;
-            }
-            Some(Role::Controller) => {
-                programs.controller = Some(name());
-                continue;
-            }
-            _ => continue,
-        };
-        programs.registrar = Some(read_registrar(container, registrar));
+    let first = |role| containers.iter().find(|container| role_of(container) == Some(role));
+    let name = |container: &EcsContainer| container.name().unwrap_or_default().to_owned();
+    let registrars = [(Role::ControlPlane, Registrar::ControlPlane), (Role::MeshInit, Registrar::MeshInit)];
+    let registrar = registrars.into_iter().find_map(|(role, registrar)| Some((first(role)?, registrar)));
+    let release = registrar.and_then(|(container, registrar)| {
         // A mirror may number its images in another way.
         let release = container.image().and_then(|image| Image::parse(image).consul_ecs_version());
-        programs.release = release.filter(|release| registrar.generation().fits(*release));
+        release.filter(|release| registrar.generation().fits(*release))
+    });
+    Programs {
+        registrar: registrar.map(|(container, registrar)| read_registrar(container, registrar)),
+        health_sync: first(Role::HealthSync).map(name),
+        release,
+        sets_token: containers.iter().any(sets_token),
+        controller: first(Role::Controller).map(name),
     }
-    programs
 }
 
 fn role_of(container: &EcsContainer) -> Option<Role> {
@@ -203,15 +196,15 @@ mod tests {
     }
 
     #[test]
-    fn last_container_that_registers_the_task_counts() {
+    fn first_container_that_registers_the_task_counts() {
         let container = |name: &str, image: &str| {
             let variable = KeyValuePair::builder().name(CONFIG_VARIABLE).value("{}").build();
             let container = EcsContainer::builder().name(name).image(image).command("mesh-init");
             container.environment(variable).build()
         };
-        let of = |image: &str| read_programs(&[container("a", "consul-ecs:0.8.1"), container("b", image)]);
+        let of = |image: &str| read_programs(&[container("a", image), container("b", "consul-ecs:0.8.1")]);
         let programs = of("hashicorp/consul-ecs:0.9.0");
-        assert_eq!(programs.registrar.unwrap().name, "b");
+        assert_eq!(programs.registrar.unwrap().name, "a");
         assert_eq!(programs.release, Some(Release::new(0, 9, 0)));
         for image in ["mirror/consul-ecs:0.3", "mirror/mesh:0.9.0"] {
             assert_eq!(of(image).release, None, "{image}");
