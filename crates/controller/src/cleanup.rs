@@ -145,8 +145,9 @@ impl Cleanup {
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
         // Only agents that the plan finds failed are removed.
-        let planned =
-            plan(observed, self.tasks.scope.rules(self.tasks.clock.now())).into_iter().map(|planned| planned.action);
+        let planned = plan(observed, self.tasks.scope.plan_settings(self.tasks.clock.now()))
+            .into_iter()
+            .map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
         // Tasks of one cluster may have registered in any partition, on a node of the cluster in each.
         actions.extend(survey.readings.iter().flat_map(|reading| {

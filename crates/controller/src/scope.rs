@@ -116,8 +116,8 @@ impl Scope {
         TokenSettings { mode: self.token_mode, names: &self.names }
     }
 
-    /// The rules of a plan for events, at `now`.
-    pub fn rules(&self, now: Timestamp) -> PlanSettings<'_> {
+    /// The settings of a plan for events, at `now`.
+    pub fn plan_settings(&self, now: Timestamp) -> PlanSettings<'_> {
         PlanSettings {
             mode: self.token_mode,
             clusters: &self.clusters,

@@ -135,12 +135,12 @@ impl ObservedCluster {
         }
     }
 
-    fn rules(&self) -> TokenSettings<'_> {
+    fn token_settings(&self) -> TokenSettings<'_> {
         TokenSettings { mode: TokenMode::Auto, names: &self.names }
     }
 
     pub(crate) fn token_source(&self, member: &MemberTask) -> TokenSource {
-        TokenSource::of(&member.definition, &member.identity, self.rules())
+        TokenSource::of(&member.definition, &member.identity, self.token_settings())
     }
 
     /// Tells the mesh's tasks and ECS services from others. Definitions that are not valid are added to `problems`.
@@ -154,7 +154,7 @@ impl ObservedCluster {
         self.controllers = controllers(&tasks, &services, &self.definitions);
         for task in tasks {
             let definition = self.definitions.get(&task.definition).cloned();
-            match definition.as_ref().map(|it| it.classify(Some(&task.tags), default_tenancy, self.rules())) {
+            match definition.as_ref().map(|it| it.classify(Some(&task.tags), default_tenancy, self.token_settings())) {
                 Some(Classification::Member(identity)) => self.tasks.extend(definition.map(|definition| MemberTask {
                     cluster: self.arn.clone(),
                     task,
@@ -195,9 +195,9 @@ impl ObservedCluster {
             return Some((member.identity.service.clone(), self.token_source(member)));
         }
         let definition = self.definition_of(state)?;
-        match definition.classify(Some(&Tags::default()), default_tenancy, self.rules()) {
+        match definition.classify(Some(&Tags::default()), default_tenancy, self.token_settings()) {
             Classification::Member(identity) => {
-                let token = TokenSource::of(definition, &identity, self.rules());
+                let token = TokenSource::of(definition, &identity, self.token_settings());
                 Some((identity.service, token))
             }
             Classification::Invalid(invalid) => {

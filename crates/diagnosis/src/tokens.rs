@@ -88,10 +88,10 @@ struct Login {
 impl TokenSource {
     /// How the tasks of a definition get their tokens. A secret that is read counts even if the task is configured to log
     /// in: consul-ecs skips the login then.
-    pub(crate) fn of(definition: &TaskDefinition, identity: &MeshIdentity, rules: TokenSettings<'_>) -> Self {
-        let read = rules.read(identity);
+    pub(crate) fn of(definition: &TaskDefinition, identity: &MeshIdentity, settings: TokenSettings<'_>) -> Self {
+        let read = settings.read(identity);
         if !read.is_empty() {
-            return Self::SecretsManager { secrets: read.iter().map(|holder| rules.names.of(holder)).collect() };
+            return Self::SecretsManager { secrets: read.iter().map(|holder| settings.names.of(holder)).collect() };
         }
         let config = definition.config_json.as_deref().and_then(|json| serde_json::from_str::<Config>(json).ok());
         match config.map(|config| config.consul_login) {

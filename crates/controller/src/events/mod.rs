@@ -197,7 +197,11 @@ impl TaskEvents {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
                 .applier
-                .apply(plan(&observed, self.scope.rules(self.clock.now())), PlanSource::Events(changes), deadline)
+                .apply(
+                    plan(&observed, self.scope.plan_settings(self.clock.now())),
+                    PlanSource::Events(changes),
+                    deadline,
+                )
                 .await;
             let (conflicts, failed): (Failures, Failures) =
                 failures_of(outcomes).into_iter().partition(|(_, error)| error.is_conflict());

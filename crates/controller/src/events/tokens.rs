@@ -62,7 +62,7 @@ impl IdleChecks {
     }
 
     async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
-        match judge(holder, listing, self.tasks.scope.rules(self.tasks.clock.now())) {
+        match judge(holder, listing, self.tasks.scope.plan_settings(self.tasks.clock.now())) {
             Idleness::Living(task) => {
                 kept(Some(holder), Some(&task), "a task uses the token").info();
                 let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);

@@ -88,7 +88,7 @@ impl Sweep {
                     let node = cluster.to_string();
                     repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
                 }
-                swept.plan(outcomes, &waiting_tokens(&survey.observed, self.rules(&survey, order)), &survey);
+                swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)), &survey);
                 swept.repair(repairs);
                 swept.end(survey, divided);
                 break;
@@ -139,9 +139,9 @@ impl Sweep {
         report
     }
 
-    /// The rules of the sweep's plan. Every read is later than the start of the survey.
-    fn rules(&self, survey: &Survey, order: &SweepOrder) -> PlanSettings<'_> {
-        PlanSettings { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) }
+    /// The settings of the sweep's plan. Every read is later than the start of the survey.
+    fn plan_settings(&self, survey: &Survey, order: &SweepOrder) -> PlanSettings<'_> {
+        PlanSettings { trigger: order.trigger(), ..self.tasks.scope.plan_settings(survey.began) }
     }
 
     /// The nodes of existing clusters that Consul does not have.
@@ -158,7 +158,7 @@ impl Sweep {
     /// The plan, as the guard divides it.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> Divided {
         let scope = &self.tasks.scope;
-        let mut planned = plan(&survey.observed, self.rules(survey, order));
+        let mut planned = plan(&survey.observed, self.plan_settings(survey, order));
         // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {

@@ -155,8 +155,8 @@ impl Tokens {
         }
     }
 
-    fn rules(&self) -> PlanSettings<'_> {
-        self.scope.rules(self.clock.now())
+    fn plan_settings(&self) -> PlanSettings<'_> {
+        self.scope.plan_settings(self.clock.now())
     }
 }
 
