@@ -164,7 +164,7 @@ impl<'a> Demo<'a> {
 
     pub(crate) async fn a_forgotten_task_is_swept(&mut self) {
         Timeline::chapter(
-            "A task that ECS has forgotten is still in the catalog, and no event will report it: a sweep",
+            "A task that ECS no longer knows is still in the catalog, and no event will report it: a sweep",
         );
         let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/demo/{}", "0".repeat(32));
         self.world.register_instance(SERVICE, &forgotten).await;

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn question_that_nobody_can_answer_is_an_error() {
+    fn question_without_a_terminal_is_an_error() {
         let Err(Failure::Message(message)) = asked("y\n", false) else { panic!("it went on") };
         assert_eq!(message, "Sweep, with 1 deletion? There is no terminal to answer on: pass --yes");
     }

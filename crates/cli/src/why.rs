@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "It only reads: ECS, Consul by its usual variables (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …), and the log of the \
-                  stack's functions, also of tasks that ECS has forgotten. The last line says what is wrong and what to do.\n\n\
+                  stack's functions, also of tasks that ECS no longer knows. The last line says what is wrong and what to do.\n\n\
                   Exit codes: 0 healthy, or ended as somebody wanted it, 1 something is wrong, or it is starting, 2 it is not known, or \
                   something could not be read.\n\n\
                   Examples:\n  ecs-mesh why 0123456789abcdef0123456789abcdef\n  ecs-mesh why web --cluster prod\n  \

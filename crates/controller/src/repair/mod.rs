@@ -293,7 +293,7 @@ fn healing(found: &Found) -> Healing {
         cluster_arn: found.running.cluster.to_string(),
         task_id: found.running.task.arn.id().to_string(),
         service: found.service(),
-        reason: "Consul has forgotten a running task, and mesh-init registers it only once".to_owned(),
+        reason: "Consul has lost the registration of a running task, and mesh-init registers it only once".to_owned(),
         in_ecs: format!("RUNNING: {}", containers_of(&found.running.task.containers)),
         in_consul: found.missing(),
     }

@@ -117,7 +117,7 @@ pub(super) fn check_controllers(observed: &Read<Observed>, mode: Option<Mode>, c
     let seen = format!("the controller of consul-ecs runs: {}", seen.join(", "));
     let stop = found.iter().map(|(cluster, other)| stop(cluster, other, commands));
     match mode {
-        Some(Mode::Observe) => Check::ok(CONTROLLERS, format!("{seen}; beside Mode=observe it is meant to")),
+        Some(Mode::Observe) => Check::ok(CONTROLLERS, format!("{seen}, as it should with Mode=observe")),
         Some(Mode::Act) => Check::failed(CONTROLLERS, seen).with_commands(stop),
         // It is not stopped: nothing would manage the mesh until the installation acts.
         None => Check::warning(CONTROLLERS, format!("{seen}; install with Mode=observe, and stop it before Mode=act"))

@@ -201,7 +201,7 @@ pub enum Cause {
     ConsulNotRead,
     /// Its task definition could not be read.
     DefinitionNotRead,
-    /// ECS has forgotten it, and the log does not say how it ended.
+    /// ECS no longer knows it, and the log does not say how it ended.
     Forgotten,
     /// Neither ECS, Consul nor the log knows the task.
     UnknownTask,

@@ -1,4 +1,4 @@
-//! What Consul has forgotten of running tasks, or remembers wrongly: the difference between what `mesh-init` registered
+//! What Consul has lost of running tasks, or remembers wrongly: the difference between what `mesh-init` registered
 //! for them, with the health that ECS reports, and the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};

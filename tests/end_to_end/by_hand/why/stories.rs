@@ -52,7 +52,7 @@ async fn a_revoked_token_of_a_service_is_found() {
     let (line, code) = last_line(&world, id).await;
     let expected = format!(
         "Consul does not have the token of the service {service} any more, which its tasks read from \
-         why-{service} and why-consul-client-token, and nobody is known to have deleted it"
+         why-{service} and why-consul-client-token, and the controller's log since "
     );
     assert!(line.starts_with(&expected), "{line}");
     assert_eq!(code, Some(1));

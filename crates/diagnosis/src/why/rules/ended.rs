@@ -295,7 +295,7 @@ pub(super) fn unknown_to_ecs(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
     }
     let last = evidence.lines().last()?;
     let sentence = format!(
-        "ECS has forgotten it, and the log of the stack {} does not say how it ended; the last that is known is from {}: ask again \
+        "ECS no longer knows it, and the log of the stack {} does not say how it ended; the last that is known is from {}: ask again \
          with a longer --since, and set LogLevel=info, without which ends are not logged",
         evidence.background.stack,
         moment(last.at)

@@ -104,7 +104,9 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let lost = if ids.is_empty() { "it".to_owned() } else { format!("its instance {}", ids.join(", ")) };
     let by = match evidence.done(&LogAction::Deregister) {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
-        None if evidence.background.history.is_complete => "nobody is known to have deregistered it".to_owned(),
+        None if evidence.background.history.is_complete => {
+            "the controller's log has no deregistration of it".to_owned()
+        }
         None => "who deregistered it is not known, because the controller's log could not be read".to_owned(),
     };
     let what_to_do = if evidence.observed(&LogAction::Repair).is_some() {
@@ -219,7 +221,7 @@ fn who(evidence: &TaskEvidence<'_>, line: Option<&LogLine>) -> String {
             format!("the controller deleted it at {}{why}", moment(line.at))
         }
         None if evidence.background.history.is_complete => format!(
-            "nobody is known to have deleted it: the controller's log since {} does not say so (with LogLevel=info it would)",
+            "the controller's log since {} does not say who deleted it (with LogLevel=info it would)",
             moment(evidence.background.since)
         ),
         None => "who deleted it is not known, because the controller's log could not be read".to_owned(),

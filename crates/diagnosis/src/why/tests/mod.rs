@@ -76,7 +76,7 @@ fn deregister(cluster: &mut ObservedCluster) {
     cluster.catalog.as_mut().unwrap().instances.retain(|instance| instance.task != id(1));
 }
 
-/// ECS has forgotten the first task.
+/// ECS no longer knows the first task.
 fn forget(cluster: &mut ObservedCluster) {
     cluster.tasks.remove(0);
     deregister(cluster);

@@ -86,8 +86,9 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     };
     let (cause, sentence) = without_tokens(|_| {});
     assert_eq!(cause, Cause::TokenDeleted);
-    let nobody = "nobody is known to have deleted it: the controller's log since 2026-11-22 12:00:00 UTC does not say so (with LogLevel=info it would)";
-    assert!(sentence.contains(nobody), "{sentence}");
+    let unknown =
+        "the controller's log since 2026-11-22 12:00:00 UTC does not say who deleted it (with LogLevel=info it would)";
+    assert!(sentence.contains(unknown), "{sentence}");
     let (_, sentence) = without_tokens(|background| {
         let deleted = json!({ "action": "delete_login_token", "outcome": "done", "task_id": id(1).to_string() });
         background.history.lines.push(line(1, deleted));
@@ -194,7 +195,7 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     let (cause, sentence) = because(|cluster, _| deregister(cluster));
     assert_eq!(cause, Cause::LostFromTheCatalog);
     assert!(
-        sentence.contains("nobody is known to have deregistered it")
+        sentence.contains("the controller's log has no deregistration of it")
             && sentence.ends_with("registers it again. To sweep now: ecs-mesh sweep --cluster prod"),
         "{sentence}"
     );

@@ -41,7 +41,7 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
     });
     let expected = format!("0 of its 2 desired tasks run; the last that failed is {}: It was never registered", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
-    // Also if ECS has forgotten it
+    // Also if ECS no longer knows it
     let report = asked(|cluster, background| {
         cluster.tasks.clear();
         cluster.catalog.as_mut().unwrap().instances.clear();

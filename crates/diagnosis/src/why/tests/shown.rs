@@ -47,7 +47,7 @@ fn what_was_only_observed_says_so() {
     let report = asked(|_, background| {
         let observed = || {
             json!({
-                "action": "repair", "outcome": "observed", "task_id": id(1).to_string(), "reason": "Consul has forgotten it",
+                "action": "repair", "outcome": "observed", "task_id": id(1).to_string(), "reason": "Consul has lost it",
             })
         };
         let call =
@@ -56,7 +56,7 @@ fn what_was_only_observed_says_so() {
     });
     let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
     let [event] = by_controller.as_slice() else { panic!("{by_controller:?}") };
-    let what = "would have done, and did not (Mode=observe): registered it again, because Consul has forgotten it";
+    let what = "would have done, and did not (Mode=observe): registered it again, because Consul has lost it";
     assert_eq!((event.what.as_str(), event.times, event.last_at), (what, 2, minutes_ago(2)));
 }
 
