@@ -59,16 +59,15 @@ impl Observer {
         tags: Option<&Tags>,
         definitions: &Definitions,
     ) -> Result<Option<MeshTask>, Arc<ControllerError>> {
-        let losses = definitions.losses(&change.definition, &change.stopped_containers);
-        let losses = self.tasks.scope.counted(losses, change.is_disconnected);
+        let definition = definitions.get(&change.definition);
+        let losses = definition.map(|it| it.losses(&change.stopped_containers)).unwrap_or_default();
         let task = |tenancy: &Tenancy, identity| MeshTask {
-            arn: change.arn.clone(),
-            cluster: change.cluster.clone(),
-            phase: change.phase,
-            tenancy: tenancy.clone(),
+            stopped_at: change.end.as_ref().and_then(|end| end.stopped_at),
             identity,
-            runs_client_agent: definitions.runs_client_agent(&change.definition),
-            losses,
+            secrets: definition.map(|it| it.secrets.clone()).unwrap_or_default(),
+            runs_client_agent: definition.is_some_and(|it| it.runs_client_agent()),
+            losses: self.tasks.scope.counted(losses, change.is_disconnected),
+            ..MeshTask::unidentified(change.arn.clone(), change.cluster.clone(), change.phase, tenancy.clone())
         };
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         let is_stopped = change.phase == TaskPhase::Stopped;

@@ -9,11 +9,10 @@ use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Classification, Losses, MeshIdentity, Tags, TaskDefinition},
-    idleness::{ServiceTask, TaskListing},
-    secret_reference::SecretReference,
+    definition::{Classification, MeshIdentity, Tags, TaskDefinition},
+    idleness::TaskListing,
     settings::TokenMode,
-    task::{DescribedTask, TaskChange, TaskPhase},
+    task::{DescribedTask, MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
 };
 use tracing::warn;
@@ -53,7 +52,8 @@ impl TaskReader {
         definitions: &Definitions,
         identity: &MeshIdentity,
     ) {
-        let of_agent = || self.unsupported_agent(definitions.runs_client_agent(arn), identity);
+        let runs_client_agent = definitions.get(arn).is_some_and(|definition| definition.runs_client_agent());
+        let of_agent = || self.unsupported_agent(runs_client_agent, identity);
         let Some(reason) = self.scope.tokens().contradiction(identity).or_else(of_agent) else { return };
         if self.contradictions.get(arn).is_none() {
             self.contradictions.insert(arn.clone(), self.clock.now());
@@ -119,7 +119,7 @@ impl TaskReader {
         let clusters: Vec<ClusterTasks> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
         let tasks = clusters.iter().flat_map(|cluster| &cluster.tasks);
         let definitions = self.definitions(tasks.map(|task| &task.definition), deadline).await;
-        Ok(Some(TaskListing { listed_at, tasks: self.service_tasks(&clusters, &definitions)? }))
+        Ok(Some(TaskListing { listed_at, tasks: self.listed_tasks(&clusters, &definitions)? }))
     }
 
     /// The tasks of a cluster, which are none if the cluster was deleted.
@@ -178,39 +178,50 @@ impl TaskReader {
         Ok(described.into_iter().flatten().collect())
     }
 
-    /// What decides which tokens each task may use.
+    /// Every task, with what decides which tokens it may use.
     ///
     /// # Errors
     /// The definition of a task that is not stopped could not be read.
-    pub(crate) fn service_tasks(
+    pub(crate) fn listed_tasks(
         &self,
         clusters: &[ClusterTasks],
         definitions: &Definitions,
-    ) -> Result<Vec<ServiceTask>, Arc<ControllerError>> {
+    ) -> Result<Vec<MeshTask>, Arc<ControllerError>> {
         let tasks = clusters.iter().flat_map(|of| of.tasks.iter().map(|task| (&of.cluster, task)));
-        tasks.map(|(cluster, task)| self.service_task(cluster, task, definitions)).collect()
+        let listed = tasks.map(|(cluster, task)| {
+            let tenancy = self.scope.tenancy_of(cluster);
+            let identity = |tags: &Tags| match definitions.classify(&task.definition, Some(tags), tenancy) {
+                Ok(Classification::Member(identity)) => Ok(Some(identity)),
+                // A task with invalid tags never had a token.
+                Ok(_) => Ok(None),
+                // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
+                Err(error) if error.is_unknown_definition() && !task.phase.is_living() => Ok(None),
+                Err(error) => Err(error),
+            };
+            let identity_by_definition = identity(&Tags::default())?;
+            Ok(MeshTask { identity_by_definition, ..self.mesh_task(cluster, task, identity(&task.tags)?, definitions) })
+        });
+        listed.collect()
     }
 
-    fn service_task(
+    /// A described task with its identity, as a plan sees it.
+    pub(crate) fn mesh_task(
         &self,
         cluster: &ClusterArn,
         task: &DescribedTask,
+        identity: Option<MeshIdentity>,
         definitions: &Definitions,
-    ) -> Result<ServiceTask, Arc<ControllerError>> {
-        let tenancy = self.scope.tenancy_of(cluster);
-        let identities = match definitions.possible_identities(&task.definition, &task.tags, tenancy) {
-            // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
-            Err(error) if error.is_unknown_definition() && !task.phase.is_living() => Vec::new(),
-            identities => identities?,
-        };
-        Ok(ServiceTask {
-            arn: task.arn.clone(),
-            phase: task.phase,
+    ) -> MeshTask {
+        let tenancy = identity.as_ref().map_or(self.scope.tenancy_of(cluster), |it| &it.service.tenancy).clone();
+        let definition = definitions.get(&task.definition);
+        MeshTask {
             stopped_at: task.end.stopped_at,
-            required: identities.iter().flat_map(|identity| self.scope.tokens().required(identity)).collect(),
-            services: identities.into_iter().map(|identity| identity.service).collect(),
-            secrets: definitions.secrets(&task.definition),
-        })
+            identity,
+            secrets: definition.map(|it| it.secrets.clone()).unwrap_or_default(),
+            runs_client_agent: definition.is_some_and(|it| it.runs_client_agent()),
+            losses: definition.map(|it| self.scope.losses(task, it)).unwrap_or_default(),
+            ..MeshTask::unidentified(task.arn.clone(), cluster.clone(), task.phase, tenancy)
+        }
     }
 
     /// The cluster of an active one of these tasks; `None` if none is active, so that a stale event creates nothing for
@@ -284,37 +295,5 @@ impl Definitions {
     /// Whether the tags of tasks of the definition decide what they are.
     pub(crate) fn needs_task_tags(&self, arn: &TaskDefinitionArn, default_tenancy: &Tenancy) -> bool {
         self.get(arn).is_some_and(|definition| definition.needs_task_tags(default_tenancy, self.scope.tokens()))
-    }
-
-    /// The identities that a task of the definition may have: by its tags, and by the definition's tags alone, which
-    /// counted if its event came before ECS described the task. A task with invalid tags never had a token.
-    fn possible_identities(
-        &self,
-        arn: &TaskDefinitionArn,
-        tags: &Tags,
-        default_tenancy: &Tenancy,
-    ) -> Result<Vec<MeshIdentity>, Arc<ControllerError>> {
-        let mut identities = Vec::new();
-        for tags in [tags, &Tags::default()] {
-            if let Classification::Member(identity) = self.classify(arn, Some(tags), default_tenancy)? {
-                identities.push(identity);
-            }
-        }
-        Ok(identities)
-    }
-
-    /// The secrets that the containers of the definition's tasks read.
-    pub(crate) fn secrets(&self, arn: &TaskDefinitionArn) -> Vec<SecretReference> {
-        self.get(arn).map(|definition| definition.secrets.clone()).unwrap_or_default()
-    }
-
-    /// What a task of the definition has lost, if these of its containers have stopped.
-    pub(crate) fn losses(&self, arn: &TaskDefinitionArn, stopped: &[String]) -> Losses {
-        self.get(arn).map(|definition| definition.losses(stopped)).unwrap_or_default()
-    }
-
-    /// Whether tasks of the definition run a Consul client agent.
-    pub(crate) fn runs_client_agent(&self, arn: &TaskDefinitionArn) -> bool {
-        self.get(arn).is_some_and(|definition| definition.runs_client_agent())
     }
 }

@@ -2,40 +2,23 @@
 
 use jiff::Timestamp;
 
-use crate::time::elapsed;
 use crate::{
     arn::TaskArn,
-    definition::MeshService,
     lifecycle::Idle,
     secret::Retirement,
     secret_name::HolderSecret,
-    secret_reference::SecretReference,
     settings::{PlanSettings, TokenMode},
-    task::TaskPhase,
+    task::MeshTask,
+    time::elapsed,
     token::TokenHolder,
 };
-
-/// A task, and what decides which tokens it may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceTask {
-    pub arn: TaskArn,
-    pub phase: TaskPhase,
-    pub stopped_at: Option<Timestamp>,
-    /// The services that it may be an instance of: by its own tags, and by those of its definition. They differ only if a
-    /// user overrides tags; then neither is idle.
-    pub services: Vec<MeshService>,
-    /// The secrets that its containers read, in any version.
-    pub secrets: Vec<SecretReference>,
-    /// The holders whose tokens it requires.
-    pub required: Vec<TokenHolder>,
-}
 
 /// Every task of every cluster of the deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskListing {
     /// When the listing started, by the clock of the function.
     pub listed_at: Timestamp,
-    pub tasks: Vec<ServiceTask>,
+    pub tasks: Vec<MeshTask>,
 }
 
 /// Whether the token of a holder is idle.
@@ -74,11 +57,11 @@ pub fn judge(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings
     }
 }
 
-impl ServiceTask {
+impl MeshTask {
     /// Whether the task may use the holder's token: it reads the secret; or, in the explicit modes, it is an instance of
     /// the service, whether its definition says so or not.
     fn may_use(&self, holder: &TokenHolder, secret: &HolderSecret<'_>, settings: PlanSettings<'_>) -> bool {
-        let is_instance = || self.services.iter().any(|service| holder.is_of_service(service));
+        let is_instance = || self.identities().any(|identity| holder.is_of_service(&identity.service));
         self.secrets.iter().any(|reference| secret.is(reference)) || settings.mode != TokenMode::Auto && is_instance()
     }
 }
@@ -91,29 +74,37 @@ mod tests {
 
     use super::*;
     use crate::{
-        examples::{clusters, service},
+        definition::{MeshIdentity, MeshService},
+        examples::{cluster, clusters, service, task_id},
         secret::Trigger,
         secret_name::SecretNames,
+        secret_reference::SecretReference,
+        task::TaskPhase,
         tenancy::Tenancy,
         time::{Bounds, GracePeriod},
     };
 
-    fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> ServiceTask {
-        ServiceTask {
-            arn: "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef".parse().unwrap(),
-            phase,
+    /// A task of these services: by its own tags, and by those of its definition.
+    fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> MeshTask {
+        let arn = TaskArn::in_cluster(&cluster("prod"), &task_id(1));
+        let mut identities = services.iter().map(|name| identity(service(name)));
+        MeshTask {
             stopped_at: stopped_at.map(|second| Timestamp::from_second(second).unwrap()),
-            services: services.iter().map(|name| service(name)).collect(),
-            secrets: Vec::new(),
-            required: Vec::new(),
+            identity: identities.next(),
+            identity_by_definition: identities.next(),
+            ..MeshTask::unidentified(arn, cluster("prod"), phase, Tenancy::Community)
         }
     }
 
-    fn judged_at(now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
+    fn identity(service: MeshService) -> MeshIdentity {
+        MeshIdentity { service, gateway: None, secrets: Vec::new() }
+    }
+
+    fn judged_at(now: Timestamp, grace: GracePeriod, tasks: &[MeshTask]) -> Idleness {
         judged_in(TokenMode::AuthMethod, now, grace, tasks)
     }
 
-    fn judged_in(mode: TokenMode, now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
+    fn judged_in(mode: TokenMode, now: Timestamp, grace: GracePeriod, tasks: &[MeshTask]) -> Idleness {
         let clusters = clusters("prod");
         let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &clusters);
         let settings = PlanSettings {
@@ -133,7 +124,7 @@ mod tests {
         )
     }
 
-    fn judged(tasks: &[ServiceTask]) -> Idleness {
+    fn judged(tasks: &[MeshTask]) -> Idleness {
         judged_at(Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(300), tasks)
     }
 
@@ -172,7 +163,7 @@ mod tests {
     fn in_mode_auto_only_tasks_that_read_the_secret_count() {
         let judged = |secrets: &[&str]| {
             let secrets = secrets.iter().map(|secret| SecretReference::parse(secret).unwrap()).collect();
-            let task = ServiceTask { secrets, ..task(TaskPhase::Active, None, &["web"]) };
+            let task = MeshTask { secrets, ..task(TaskPhase::Active, None, &["web"]) };
             let now = Timestamp::from_second(1_000).unwrap();
             judged_in(TokenMode::Auto, now, GracePeriod::from_secs(300), &[task])
         };
@@ -189,7 +180,7 @@ mod tests {
             MeshService { tenancy: Tenancy::default_namespace_of("default".parse().unwrap()), ..service("web") };
         let in_another =
             MeshService { tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()), ..service("web") };
-        let of = |service: MeshService| ServiceTask { services: vec![service], ..task(TaskPhase::Active, None, &[]) };
+        let of = |service| MeshTask { identity: Some(identity(service)), ..task(TaskPhase::Active, None, &[]) };
         assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both have the same token");
         assert_eq!(judged(&[of(in_another)]), never_used());
     }

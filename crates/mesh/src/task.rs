@@ -15,6 +15,7 @@ use crate::{
     catalog::DrainReason,
     definition::{Losses, MeshIdentity, Tags, TaskDefinition},
     names::{InvalidField, words},
+    secret_reference::SecretReference,
     tenancy::Tenancy,
     time::elapsed,
 };
@@ -188,22 +189,49 @@ pub struct MemberTask {
     pub is_enterprise: bool,
 }
 
-/// A task of the mesh, as a plan sees it.
+/// Who a task is in the mesh: as a plan sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshTask {
     pub arn: TaskArn,
     pub cluster: ClusterArn,
     pub phase: TaskPhase,
+    pub stopped_at: Option<Timestamp>,
     /// The tenancy of its entries in Consul.
     pub tenancy: Tenancy,
-    /// Its identity. `None` for a stopped task whose definition or tags are gone: its entries in Consul are found by
-    /// its ID.
+    /// Its identity. `None` outside the mesh, and for a stopped task whose definition or tags are gone: its entries in
+    /// Consul are found by its ID.
     pub identity: Option<MeshIdentity>,
+    /// In a listing of every task, its identity by the tags of its definition alone, which counted if its event came
+    /// before ECS described the task. It differs only if a user overrides tags.
+    pub identity_by_definition: Option<MeshIdentity>,
+    /// The secrets that its containers read, in any version.
+    pub secrets: Vec<SecretReference>,
     pub runs_client_agent: bool,
     pub losses: Losses,
 }
 
 impl MeshTask {
+    /// A task of which only the ID is known.
+    pub fn unidentified(arn: TaskArn, cluster: ClusterArn, phase: TaskPhase, tenancy: Tenancy) -> Self {
+        Self {
+            arn,
+            cluster,
+            phase,
+            stopped_at: None,
+            tenancy,
+            identity: None,
+            identity_by_definition: None,
+            secrets: Vec::new(),
+            runs_client_agent: false,
+            losses: Losses::default(),
+        }
+    }
+
+    /// The identities that it may have.
+    pub fn identities(&self) -> impl Iterator<Item = &MeshIdentity> {
+        self.identity.iter().chain(&self.identity_by_definition)
+    }
+
     /// Why its instances are to be drained, if they are.
     pub fn drain_reason(&self) -> Option<DrainReason> {
         match self.phase {

@@ -6,8 +6,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::EcsError;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::Tags,
-    idleness::{Idleness, ServiceTask, TaskListing, judge},
+    definition::{MeshIdentity, Tags},
+    idleness::{Idleness, TaskListing, judge},
+    task::MeshTask,
     token::TokenHolder,
 };
 use report::{LogAction, LogLine, LogOutcome};
@@ -65,9 +66,11 @@ impl IdleChecks {
         match judge(holder, listing, self.tasks.scope.plan_settings(self.tasks.clock.now())) {
             Idleness::Living(task) => {
                 kept(Some(holder), Some(&task), "a task uses the token").info();
-                let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);
+                let scope = &self.tasks.scope;
+                let is_required = |identity: &MeshIdentity| scope.tokens().required(identity).contains(holder);
+                let requires = |task: &&MeshTask| task.phase.is_living() && task.identities().any(is_required);
                 let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
-                if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.clusters.cluster_of(task)) {
+                if let Some(cluster) = requiring.and_then(|task| scope.clusters.cluster_of(task)) {
                     self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), None).await?;
                 }
             }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
-    definition::Losses,
     mark::{self, HolderMark, LoginMark},
     plan::Observed,
     repair::NodeReading,
@@ -180,15 +179,8 @@ impl Surveyor {
 
     /// A task that has stopped, or that ECS does not know: only its ID is known.
     fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
-        MeshTask {
-            arn: TaskArn::in_cluster(cluster, id),
-            cluster: cluster.clone(),
-            phase: TaskPhase::Stopped,
-            tenancy: self.tasks.scope.tenancy_of(cluster).clone(),
-            identity: None,
-            runs_client_agent: false,
-            losses: Losses::default(),
-        }
+        let (arn, tenancy) = (TaskArn::in_cluster(cluster, id), self.tasks.scope.tenancy_of(cluster).clone());
+        MeshTask::unidentified(arn, cluster.clone(), TaskPhase::Stopped, tenancy)
     }
 }
 

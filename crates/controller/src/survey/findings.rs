@@ -46,8 +46,6 @@ pub(crate) struct Survey {
     pub(crate) running: Vec<MemberTask>,
     /// The holders whose secret the role may not read with this token mode.
     pub(crate) out_of_reach: BTreeSet<TokenHolder>,
-    /// When the stopped tasks that ECS lists have stopped.
-    pub(crate) stopped: BTreeMap<TaskArn, Timestamp>,
     /// Whether every cluster of the deployment was read, in ECS and in Consul.
     pub(crate) is_full: bool,
     /// Whether ECS lists no task of a cluster although Consul has entries of its tasks: only a second look proves that its

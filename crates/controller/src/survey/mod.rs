@@ -18,7 +18,7 @@ use mesh::{
     idleness::TaskListing,
     mark::{self, HolderMark},
     plan::Coverage,
-    task::{DescribedTask, MemberTask, MeshTask, TaskPhase},
+    task::{DescribedTask, MemberTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
     token::TokenHolder,
@@ -167,7 +167,7 @@ impl Surveyor {
         }
         let tasks = self
             .tasks
-            .service_tasks(&clusters.read, definitions)
+            .listed_tasks(&clusters.read, definitions)
             .map_err(|error| problems.push(Problem::new(None, error)));
         Some(TaskListing { listed_at, tasks: tasks.ok()? })
     }
@@ -181,7 +181,6 @@ impl Surveyor {
             listed: tasks.len(),
             living: tasks.iter().filter(|task| task.phase.is_living()).count(),
         });
-        survey.stopped.extend(tasks.iter().filter_map(|task| Some((task.arn.clone(), task.end.stopped_at?))));
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
             let clocks = self.tasks.scope.bounds.clocks;
             let is_older = |at: Timestamp| later(at, clocks) < survey.began;
@@ -220,17 +219,7 @@ impl Surveyor {
                 });
             }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
-                let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();
-                let losses = definitions.get(&task.definition).map(|it| self.tasks.scope.losses(task, it));
-                survey.observed.tasks.push(MeshTask {
-                    arn: task.arn.clone(),
-                    cluster: cluster.clone(),
-                    phase: task.phase,
-                    tenancy,
-                    identity,
-                    runs_client_agent: definitions.runs_client_agent(&task.definition),
-                    losses: losses.unwrap_or_default(),
-                });
+                survey.observed.tasks.push(self.tasks.mesh_task(cluster, task, identity, definitions));
             }
         }
     }

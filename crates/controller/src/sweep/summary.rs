@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     cluster_selection::ClusterSelection,
@@ -111,7 +112,9 @@ impl Swept {
     pub(super) fn missed_events(&self, interval: Duration) -> usize {
         let Some((survey, _)) = &self.last else { return 0 };
         let lag = event_lag(interval);
-        let is_late = |task: &&TaskArn| survey.stopped.get(*task).is_some_and(|at| elapsed(*at, survey.began) >= lag);
+        let stopped = survey.observed.tasks.iter().filter_map(|task| Some((&task.arn, task.stopped_at?)));
+        let stopped: BTreeMap<&TaskArn, Timestamp> = stopped.collect();
+        let is_late = |task: &&TaskArn| stopped.get(task).is_some_and(|at| elapsed(*at, survey.began) >= lag);
         let is_removed = |outcome: &&Outcome| {
             let is_of_event = matches!(outcome.planned.action, Action::DeleteLoginToken(_) | Action::Deregister(_));
             is_of_event && matches!(outcome.result, Ok(Effect::Done))

@@ -3,7 +3,6 @@
 use super::*;
 use crate::{
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, Member, ServiceInstance},
-    definition::Losses,
     examples::{self, token},
     lifecycle::Idle,
     secret::Retirement,
@@ -128,15 +127,7 @@ fn named(cluster_name: &str, service: &str, number: u8) -> ServiceInstance {
 }
 
 fn task(cluster_name: &str, number: u8, phase: TaskPhase) -> MeshTask {
-    MeshTask {
-        arn: arn(cluster_name, number),
-        cluster: cluster(cluster_name),
-        phase,
-        tenancy: Tenancy::Community,
-        identity: None,
-        runs_client_agent: false,
-        losses: Losses::default(),
-    }
+    MeshTask::unidentified(arn(cluster_name, number), cluster(cluster_name), phase, Tenancy::Community)
 }
 
 pub(super) fn active_with_agent(number: u8) -> MeshTask {

@@ -11,7 +11,7 @@ use crate::{
     consul_ecs::GatewayKind,
     definition::{Losses, MeshIdentity, MeshService},
     examples::{self, cluster, instance, other_service, service, task_id},
-    idleness::{ServiceTask, TaskListing},
+    idleness::TaskListing,
     lifecycle::Idle,
     mark::HolderMark,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
@@ -35,15 +35,9 @@ fn enterprise(partition: &str, namespace: &str) -> Tenancy {
 }
 
 fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) -> MeshTask {
-    MeshTask {
-        arn: format!("arn:aws:ecs:us-east-1:123456789012:task/{cluster_name}/{}", task_id(number)).parse().unwrap(),
-        cluster: cluster(cluster_name),
-        phase,
-        tenancy: Tenancy::Community,
-        identity: Some(identity(service(service_name))),
-        runs_client_agent: false,
-        losses: Losses::default(),
-    }
+    let arn = TaskArn::in_cluster(&cluster(cluster_name), &task_id(number));
+    let identity = Some(identity(service(service_name)));
+    MeshTask { identity, ..MeshTask::unidentified(arn, cluster(cluster_name), phase, Tenancy::Community) }
 }
 
 fn login_token(cluster_name: &str, number: u8) -> ListedToken {

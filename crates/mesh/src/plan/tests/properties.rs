@@ -44,9 +44,9 @@ fn place(service: &MeshService) -> (&str, &str, &str) {
 }
 
 /// Whether a task may use the holder's token: it reads its secret; in an explicit mode also if it is of the service.
-fn may_use(task: &ServiceTask, holder: &TokenHolder, mode: TokenMode) -> bool {
+fn may_use(task: &MeshTask, holder: &TokenHolder, mode: TokenMode) -> bool {
     let name = names().of(holder);
-    let is_of_service = task.services.iter().any(|service| Some(place(service)) == holder.service().map(place));
+    let is_of_service = task.identities().any(|of| Some(place(&of.service)) == holder.service().map(place));
     task.secrets.iter().any(|secret| secret.is_exactly(&name)) || mode != TokenMode::Auto && is_of_service
 }
 
@@ -229,7 +229,7 @@ proptest! {
         let Coverage::Clusters(Some(listing)) = &observed.coverage else { panic!("every cluster was read") };
         for action in actions(&observed, mode) {
             let (Action::Hide(holder, _) | Action::Revoke(holder, _)) = action else { continue };
-            let belongs = |task: &&ServiceTask| may_use(task, &holder, mode);
+            let belongs = |task: &&MeshTask| may_use(task, &holder, mode);
             for task in listing.tasks.iter().filter(belongs) {
                 prop_assert_eq!(task.phase, TaskPhase::Stopped);
                 let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());

@@ -21,19 +21,16 @@ fn pre_provisioned(name: &str, hours_ago: i64) -> ListedToken {
 }
 
 /// A task of any cluster, for the listing of a sweep.
-fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> ServiceTask {
-    ServiceTask {
-        arn: TaskArn::in_cluster(&cluster("test"), &task_id(9)),
-        phase,
+fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> MeshTask {
+    MeshTask {
         stopped_at: stopped.map(seconds_ago),
         secrets: vec![SecretReference::named(&format!("consul-ecs-{name}"))],
-        services: vec![service(&name.to_ascii_lowercase())],
-        required: Vec::new(),
+        ..task("test", 9, phase, &name.to_ascii_lowercase())
     }
 }
 
 /// The observation of a sweep in which each service's secret contains its first token.
-fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
+fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<MeshTask>) -> Observed {
     let mut secrets = BTreeMap::new();
     for token in &tokens {
         if let Some(name) = HolderMark::parse(&token.description).and_then(|mark| mark.service) {

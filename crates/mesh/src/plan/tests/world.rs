@@ -188,23 +188,18 @@ fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
 }
 
 /// The listed tasks: those of the sweep, and some of clusters that were not swept.
-fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, MeshService)>) -> Vec<ServiceTask> {
+fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, MeshService)>) -> Vec<MeshTask> {
     let stopped_at = |phase, age| (phase == TaskPhase::Stopped).then(|| seconds_ago(age));
-    let swept = tasks.iter().zip(ages).map(|(task, age)| ServiceTask {
-        arn: task.arn.clone(),
-        phase: task.phase,
+    let swept = tasks.iter().zip(ages).map(|(task, age)| MeshTask {
         stopped_at: stopped_at(task.phase, *age),
-        services: task.identity.iter().map(|identity| identity.service.clone()).collect(),
         secrets: task.identity.iter().flat_map(|identity| identity.secrets.clone()).collect(),
-        required: Vec::new(),
+        ..task.clone()
     });
-    let others = elsewhere.into_iter().zip(20..).map(|((phase, age, service), number)| ServiceTask {
-        arn: TaskArn::in_cluster(&cluster("test"), &task_id(number)),
-        phase,
+    let others = elsewhere.into_iter().zip(20..).map(|((phase, age, service), number)| MeshTask {
         stopped_at: stopped_at(phase, age),
         secrets: vec![Naming::Service.secret_of(&service)],
-        services: vec![service],
-        required: Vec::new(),
+        identity: Some(identity(service)),
+        ..task("test", number, phase, "web")
     });
     swept.chain(others).collect()
 }
