@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::{
     Feature, Generation, Release,
     configuration::Configuration,
-    consul_ecs::{Roles, consul_ecs_version, release_of},
+    consul_ecs::{Part, consul_ecs_version, release_of},
     names,
 };
 use crate::{finding::Fix, versions::Program};
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
-use mesh::consul_ecs::{GatewayKind, SERVICE_NAME_TAG};
+use mesh::consul_ecs::{GatewayKind, Role, SERVICE_NAME_TAG};
 
 /// A task definition of Consul's mesh.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub struct ConsulTask<'d> {
     pub apps: Vec<&'d Container>,
     /// The configuration of mesh-init or of the control plane; health-sync's if both are missing.
     pub configuration: Configuration,
+    version: Option<Release>,
     /// Whether the configuration describes a gateway and certainly no service.
     pub is_gateway: bool,
     /// The kind of gateway, if it is a valid one.
@@ -41,36 +42,57 @@ pub struct ConsulTask<'d> {
 impl<'d> ConsulTask<'d> {
     /// Assigns the containers of `definition` to their roles. `None` if none of them is one of the mesh's.
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
-        let containers = &definition.containers;
-        let mut roles = Roles::default();
-        for container in &containers.items {
-            roles.take(definition, container);
-        }
-        if !roles.is_mesh() {
+        let parts = Part::all(definition);
+        let first = |role| parts.iter().find(|part| part.role == role).map(|part| part.container);
+        let (mesh_init, control_plane, health_sync) =
+            (first(Role::MeshInit), first(Role::ControlPlane), first(Role::HealthSync));
+        let (client, sidecar_proxy, dataplane) =
+            (first(Role::Client), first(Role::SidecarProxy), first(Role::Dataplane));
+        // A client agent alone is not a task of the mesh: other tasks have agents too.
+        let is_mesh = [mesh_init, control_plane, health_sync, dataplane].iter().any(Option::is_some)
+            || sidecar_proxy.and(client).is_some()
+            || parts.iter().any(Part::is_configured_app);
+        if !is_mesh {
             return None;
         }
-        let holder = roles.control_plane.or(roles.mesh_init).or(roles.health_sync);
-        let configuration = match holder {
-            Some(holder) => Configuration::of(definition, holder),
+        let apps = parts.iter().filter(|part| matches!(part.role, Role::Controller | Role::App));
+        let apps = apps.map(|part| part.container).collect();
+        let holders = [control_plane, mesh_init, health_sync];
+        let version = holders.into_iter().flatten().find_map(consul_ecs_version);
+        let holder = holders.into_iter().flatten().next();
+        let is_holder = |part: &Part<'_>| holder.is_some_and(|holder| std::ptr::eq(holder, part.container));
+        let configuration = match parts.into_iter().find(is_holder) {
+            Some(part) => part.configuration,
             None => Configuration { content: Maybe::Unknown, place: definition.place.clone() },
         };
-        let is_gateway = describes_a_gateway(&configuration, roles.version());
+        let generation = match (control_plane, dataplane, client.or(sidecar_proxy), version) {
+            (Some(_), ..) => Generation::ControlPlane,
+            (_, Some(_), ..) => Generation::Dataplane,
+            (_, _, Some(_), _) => Generation::Client,
+            // Both proxies are missing: the image or the configuration may show the generation.
+            (.., Some(version)) if Generation::Client.fits(version) => Generation::Client,
+            (.., None) if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,
+            _ => Generation::Dataplane,
+        };
+        let is_gateway = describes_a_gateway(&configuration, version);
         let gateway = configuration.text("gateway.kind").and_then(|kind| kind.parse().ok());
-        let gateway = gateway.filter(|_| is_gateway);
+        let containers = &definition.containers;
+        let is_complete =
+            containers.is_complete && containers.items.iter().all(|container| container.name.text().is_some());
         Some(Self {
-            generation: roles.generation(&configuration),
-            mesh_init: roles.mesh_init,
-            control_plane: roles.control_plane,
-            health_sync: roles.health_sync,
-            client: roles.client,
-            sidecar_proxy: roles.sidecar_proxy,
-            dataplane: roles.dataplane,
-            apps: roles.apps,
-            is_gateway,
-            gateway,
-            is_complete: containers.is_complete
-                && containers.items.iter().all(|container| container.name.text().is_some()),
+            generation,
+            mesh_init,
+            control_plane,
+            health_sync,
+            client,
+            sidecar_proxy,
+            dataplane,
+            apps,
             configuration,
+            version,
+            is_gateway,
+            gateway: gateway.filter(|_| is_gateway),
+            is_complete,
         })
     }
 
@@ -92,8 +114,7 @@ impl<'d> ConsulTask<'d> {
 
     /// The version of consul-ecs, by the image of mesh-init, the control plane or health-sync.
     pub fn version(&self) -> Option<Release> {
-        let holders = [self.control_plane, self.mesh_init, self.health_sync];
-        holders.into_iter().flatten().find_map(consul_ecs_version)
+        self.version
     }
 
     /// The release of consul-ecs, if the tag of an image names a single one.

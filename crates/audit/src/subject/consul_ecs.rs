@@ -1,6 +1,6 @@
 //! Where consul-ecs runs in a task: the containers by role, the controllers, and their images.
 
-use super::{ControllerKind, Generation, Release, Subcommand, configuration::Configuration, consul::ConsulTask};
+use super::{ControllerKind, Release, Subcommand, configuration::Configuration, consul::ConsulTask};
 use crate::{finding::Draft, versions::Program};
 use audit_read::definition::{Container, Field, List, Maybe, TaskDefinition, Text};
 use mesh::{
@@ -77,9 +77,9 @@ pub struct Controller<'d> {
 impl<'d> Controller<'d> {
     /// The controller in a definition that is not of the mesh.
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
-        let mut containers = definition.containers.items.iter();
-        let container = containers.find(|container| role_of(definition, container) == Role::Controller)?;
-        Some(Self { container, kind: kind_of(container), configuration: Configuration::of(definition, container) })
+        let controller = Part::all(definition).into_iter().find(|part| part.role == Role::Controller)?;
+        let Part { container, configuration, .. } = controller;
+        Some(Self { container, kind: kind_of(container), configuration })
     }
 }
 
@@ -89,81 +89,34 @@ fn kind_of(container: &Container) -> Option<ControllerKind> {
     ControllerKind::ALL.into_iter().find(|kind| kind.command() == command)
 }
 
-#[derive(Default)]
-pub(super) struct Roles<'d> {
-    pub(super) mesh_init: Option<&'d Container>,
-    pub(super) control_plane: Option<&'d Container>,
-    pub(super) health_sync: Option<&'d Container>,
-    pub(super) client: Option<&'d Container>,
-    pub(super) sidecar_proxy: Option<&'d Container>,
-    pub(super) dataplane: Option<&'d Container>,
-    pub(super) apps: Vec<&'d Container>,
-    /// Whether another container has a configuration.
-    has_configuration: bool,
+/// A container with its role and its configuration.
+pub(super) struct Part<'d> {
+    pub(super) container: &'d Container,
+    pub(super) role: Role,
+    pub(super) configuration: Configuration,
 }
 
-impl<'d> Roles<'d> {
-    pub(super) fn take(&mut self, definition: &TaskDefinition, container: &'d Container) {
-        let role = role_of(definition, container);
-        let slot = match role {
-            Role::MeshInit => &mut self.mesh_init,
-            Role::ControlPlane => &mut self.control_plane,
-            Role::HealthSync => &mut self.health_sync,
-            Role::Client => &mut self.client,
-            Role::SidecarProxy => &mut self.sidecar_proxy,
-            Role::Dataplane => &mut self.dataplane,
-            Role::DiscoverServers => return,
-            Role::Controller | Role::App => {
-                // The controller has a configuration too, and a container with an unknown command may be one.
-                let is_controller = role == Role::Controller || may_be_controller(definition, container);
-                self.has_configuration |= has_configuration(container) && !is_controller;
-                return self.apps.push(container);
-            }
+impl<'d> Part<'d> {
+    /// The containers of a definition, with the role that [`mesh::consul_ecs`] gives each.
+    pub(super) fn all(definition: &'d TaskDefinition) -> Vec<Self> {
+        let part = |container: &'d Container| {
+            let configuration = Configuration::of(definition, container);
+            let configures_controller = configuration.json().is_some_and(configures_controller);
+            let role = consul_ecs::Container { configures_controller, ..facts(container) }.role();
+            Self { container, role, configuration }
         };
-        slot.get_or_insert(container);
+        definition.containers.items.iter().map(part).collect()
     }
 
-    /// A client agent alone is not a task of the mesh: other tasks have agents too.
-    pub(super) fn is_mesh(&self) -> bool {
-        let own = [self.mesh_init, self.control_plane, self.health_sync, self.dataplane];
-        self.has_configuration
-            || own.iter().any(Option::is_some)
-            || (self.sidecar_proxy.is_some() && self.client.is_some())
+    /// Whether the container has a configuration that shows the task to be in the mesh: the controller has one too, and a
+    /// container may run the controller if parts of its command or its configuration are unknown.
+    pub(super) fn is_configured_app(&self) -> bool {
+        let container = self.container;
+        let has = |section: &str| matches!(self.configuration.at(section), Maybe::Known(_));
+        let may_run_it = subcommand(container) == Subcommand::Unknown || kind_of(container).is_some();
+        let may_be_controller = may_run_it && !has("service") && !has("gateway");
+        self.role == Role::App && has_configuration(container) && !may_be_controller
     }
-
-    /// The version of consul-ecs, by the image of the first container that has one.
-    pub(super) fn version(&self) -> Option<Release> {
-        let holders = [self.control_plane, self.mesh_init, self.health_sync];
-        holders.into_iter().flatten().find_map(consul_ecs_version)
-    }
-
-    pub(super) fn generation(&self, configuration: &Configuration) -> Generation {
-        if self.control_plane.is_some() {
-            return Generation::ControlPlane;
-        }
-        if self.dataplane.is_some() {
-            return Generation::Dataplane;
-        }
-        if self.client.is_some() || self.sidecar_proxy.is_some() {
-            return Generation::Client;
-        }
-        // Both proxies are missing: the image or the configuration may show the generation.
-        match self.version() {
-            Some(version) if Generation::Client.fits(version) => Generation::Client,
-            None if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,
-            Some(_) | None => Generation::Dataplane,
-        }
-    }
-}
-
-/// The role of a container, as [`mesh::consul_ecs`] decides it.
-fn role_of(definition: &TaskDefinition, container: &Container) -> Role {
-    let configuration = Configuration::of(definition, container);
-    consul_ecs::Container {
-        configures_controller: configuration.json().is_some_and(configures_controller),
-        ..facts(container)
-    }
-    .role()
 }
 
 /// The subcommand of consul-ecs that a container runs.
@@ -188,14 +141,6 @@ fn words(list: &List<Field<Text>>) -> Words<'_> {
 
 fn has_configuration(container: &Container) -> bool {
     matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_))
-}
-
-/// Whether a container may run the controller, if parts of its command or its configuration are unknown.
-fn may_be_controller(definition: &TaskDefinition, container: &Container) -> bool {
-    let configuration = Configuration::of(definition, container);
-    let has = |section: &str| matches!(configuration.at(section), Maybe::Known(_));
-    let may_run_it = subcommand(container) == Subcommand::Unknown || kind_of(container).is_some();
-    may_run_it && !has("service") && !has("gateway")
 }
 
 /// A container's image, if enough of the reference is known for the name.
