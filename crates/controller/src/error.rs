@@ -47,9 +47,6 @@ pub enum ControllerError {
     /// The task is stopped, but Consul still reports its client agent as alive.
     #[error("Consul client agent {0}: its task is stopped, but Consul still reports it as alive; trying again")]
     AgentStillAlive(String),
-    /// The health of a task without a health-sync could not be written.
-    #[error("the health of tasks whose health-sync has stopped could not be synced: {0}")]
-    HealthNotSynced(String),
     /// A second look at tasks that ECS did not know could not read or remove everything.
     #[error("tasks that ECS did not know could not be looked at again: {0}")]
     NotLookedAgain(String),
@@ -116,7 +113,6 @@ impl ControllerError {
             Self::Queue(_) => ErrorLabel::Queue,
             Self::NotDescribedYet(_) => ErrorLabel::NotDescribedYet,
             Self::AgentStillAlive(_) => ErrorLabel::AgentStillAlive,
-            Self::HealthNotSynced(_) => ErrorLabel::HealthNotSynced,
             Self::NotLookedAgain(_) => ErrorLabel::NotLookedAgain,
             Self::Shared(error) => error.label(),
             Self::OutOfTime => ErrorLabel::OutOfTime,

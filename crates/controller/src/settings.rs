@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{str::FromStr, time::Duration};
+use std::{ops::RangeInclusive, str::FromStr, time::Duration};
 
 use consul::ConsulAddresses;
 use mesh::{
@@ -67,7 +67,8 @@ impl Settings {
     /// The first missing or invalid variable, with the valid values.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidField> {
         // CloudFormation passes unset parameters as empty strings.
-        let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let variables = Variables(&variable);
         let clusters = read_clusters(&variables)?;
         let consul_addresses: ConsulAddresses = variables.required(
             ADDRESS,
@@ -88,7 +89,7 @@ impl Settings {
 
     /// Rejects plain HTTP if settings for TLS verification are present: the token would be sent unencrypted. For servers in
     /// tasks, verification is required: whoever runs a task of their family would receive the token.
-    fn check_tls<F: Fn(&str) -> Option<String>>(&self, variables: &Variables<F>) -> Result<(), InvalidField> {
+    fn check_tls(&self, variables: &Variables<'_>) -> Result<(), InvalidField> {
         let (has_ca, has_name) = (self.ca_certificate_secret.is_some(), self.tls_server_name.is_some());
         let is_in_tasks = matches!(self.consul_addresses, ConsulAddresses::Ecs(_));
         let (field, expected) = match () {
@@ -122,14 +123,14 @@ fn is_printable(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_graphic())
 }
 
-fn read_queue_url<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<String, InvalidField> {
+fn read_queue_url(variables: &Variables<'_>) -> Result<String, InvalidField> {
     const EXPECTED: &str = "the URL of the function's own SQS queue";
     let is_url = |text: &str| is_printable(text) && (text.starts_with("https://") || text.starts_with("http://"));
     let url = variables.checked("QUEUE_URL", is_url, EXPECTED)?;
     url.ok_or_else(|| InvalidField::new("QUEUE_URL", "", EXPECTED))
 }
 
-fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<ClusterSelection, InvalidField> {
+fn read_clusters(variables: &Variables<'_>) -> Result<ClusterSelection, InvalidField> {
     const NAME: &str = "ECS_CLUSTER_ARNS";
     let expected = "the ARNs or names of the clusters to manage, separated by commas; or patterns such as prod-* or *";
     let text = variables.required_text(NAME, expected)?;
@@ -137,7 +138,7 @@ fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Res
     ClusterSelection::parse(&text, prefix.as_deref()).map_err(|e| e.in_field(NAME))
 }
 
-fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<CredentialSetting, InvalidField> {
+fn read_credential(variables: &Variables<'_>) -> Result<CredentialSetting, InvalidField> {
     let in_secret = variables.secret_id("CONSUL_HTTP_TOKEN_SECRET_ARN")?.map(CredentialSetting::Secret);
     let token = variables.text("CONSUL_HTTP_TOKEN").map(|token| token.trim().to_owned());
     if token.as_deref().is_some_and(|token| !is_printable(token)) {
@@ -163,8 +164,8 @@ fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> R
     }
 }
 
-fn read_scope<F: Fn(&str) -> Option<String>>(
-    variables: &Variables<F>,
+fn read_scope(
+    variables: &Variables<'_>,
     clusters: ClusterSelection,
     consul: &ConsulAddresses,
 ) -> Result<Scope, InvalidField> {
@@ -178,17 +179,40 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         names,
         mode: variables.optional("MODE")?.unwrap_or_default(),
         token_mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
-        grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
+        grace: variables.read_or("REVOCATION_GRACE_SECONDS", "300", "whole seconds from 0 to 3000", |text| {
+            Some(GracePeriod::from_secs(whole(text, 0..=3_000)?))
+        })?,
         bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),
-        unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,
-        max_delete: read_max_delete(variables.text("MAX_DELETE_PERCENT").as_deref())?,
+        unused_for: variables.read_or("UNUSED_TOKEN_HOURS", "24", "whole hours from 1 to 720", |text| {
+            Some(Duration::from_hours(whole(text, 1..=720)?.into()))
+        })?,
+        max_delete: variables.read_or("MAX_DELETE_PERCENT", "30", "a whole number from 0 to 100", |text| {
+            MaxDeletePercent::new(text.trim().parse().ok()?)
+        })?,
         cluster_partitions: read_cluster_partitions(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
         default_tenancy,
-        bootstrap: read_bootstrap(variables)?,
+        bootstrap: BootstrapScope {
+            extent: variables.read_or("BOOTSTRAP", "dataplane", "dataplane, full or none", |text| match text {
+                "dataplane" => Some(BootstrapExtent::Dataplane),
+                "full" => Some(BootstrapExtent::Full),
+                "none" => Some(BootstrapExtent::None),
+                _ => None,
+            })?,
+            iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default(),
+        },
         consul_hosts: consul.hosts().collect(),
         repair: variables.optional("REPAIR")?.unwrap_or_default(),
-        announces_routine: read_switch(variables, "ROUTINE_EVENTS")?,
-        sweep_interval: read_rate(variables.text("RECONCILE_RATE").as_deref())?,
+        announces_routine: variables.read_or("ROUTINE_EVENTS", "off", "on or off", |text| match text {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        })?,
+        sweep_interval: variables.read_or(
+            "RECONCILE_RATE",
+            "rate(5 minutes)",
+            "a rate of at most two days, for example rate(5 minutes)",
+            read_rate,
+        )?,
         clusters,
     };
     match client_token.filter(|name| name.starts_with("arn:") && scope.tenancies().len() > 1) {
@@ -201,58 +225,22 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
     }
 }
 
-fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<BootstrapScope, InvalidField> {
-    let extent = match variables.text("BOOTSTRAP").as_deref() {
-        None | Some("dataplane") => BootstrapExtent::Dataplane,
-        Some("full") => BootstrapExtent::Full,
-        Some("none") => BootstrapExtent::None,
-        Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "dataplane, full or none")),
-    };
-    Ok(BootstrapScope { extent, iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default() })
-}
-
-fn read_unused_for(text: Option<&str>) -> Result<Duration, InvalidField> {
-    let text = text.unwrap_or("24");
-    let hours = text.trim().parse::<u16>().ok().filter(|hours| (1..=720).contains(hours));
-    hours
-        .map(|hours| Duration::from_hours(hours.into()))
-        .ok_or_else(|| InvalidField::new("UNUSED_TOKEN_HOURS", text, "whole hours from 1 to 720"))
-}
-
-/// A switch that is off by default.
-fn read_switch<F: Fn(&str) -> Option<String>>(
-    variables: &Variables<F>,
-    name: &'static str,
-) -> Result<bool, InvalidField> {
-    match variables.text(name).as_deref() {
-        None | Some("off") => Ok(false),
-        Some("on") => Ok(true),
-        Some(other) => Err(InvalidField::new(name, other, "on or off")),
-    }
+/// A whole number in `range`.
+fn whole(text: &str, range: RangeInclusive<u16>) -> Option<u16> {
+    text.trim().parse().ok().filter(|number| range.contains(number))
 }
 
 /// A rate of `EventBridge`: <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html>
-fn read_rate(text: Option<&str>) -> Result<Duration, InvalidField> {
-    let text = text.unwrap_or("rate(5 minutes)");
-    let invalid =
-        || InvalidField::new("RECONCILE_RATE", text, "a rate of at most two days, for example rate(5 minutes)");
-    let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(invalid)?;
-    let (number, unit) = inner.split_once(' ').ok_or_else(invalid)?;
-    let number: u16 = number.parse().ok().filter(|number| *number > 0).ok_or_else(invalid)?;
-    let seconds: u64 = match unit.trim_end_matches('s') {
+fn read_rate(text: &str) -> Option<Duration> {
+    let (number, unit) = text.strip_prefix("rate(")?.strip_suffix(')')?.split_once(' ')?;
+    let number: u64 = number.parse::<u16>().ok().filter(|number| *number > 0)?.into();
+    let seconds = match unit.trim_end_matches('s') {
         "minute" => 60,
         "hour" => 3_600,
         "day" => 86_400,
-        _ => return Err(invalid()),
+        _ => return None,
     };
-    let rate = Duration::from_secs(seconds * u64::from(number));
-    if rate > LONGEST_RATE { Err(invalid()) } else { Ok(rate) }
-}
-
-fn read_max_delete(text: Option<&str>) -> Result<MaxDeletePercent, InvalidField> {
-    let text = text.unwrap_or("30");
-    let percent = text.trim().parse().ok().and_then(MaxDeletePercent::new);
-    percent.ok_or_else(|| InvalidField::new("MAX_DELETE_PERCENT", text, "a whole number from 0 to 100"))
+    Some(Duration::from_secs(seconds * number)).filter(|rate| *rate <= LONGEST_RATE)
 }
 
 /// `name=partition`, several separated by commas.
@@ -274,18 +262,10 @@ fn read_cluster_partitions(
     entries.map(read).collect()
 }
 
-fn read_grace(text: Option<&str>) -> Result<GracePeriod, InvalidField> {
-    let text = text.unwrap_or("300");
-    let seconds = text.trim().parse::<u16>().ok().filter(|seconds| *seconds <= 3_000);
-    seconds
-        .map(GracePeriod::from_secs)
-        .ok_or_else(|| InvalidField::new("REVOCATION_GRACE_SECONDS", text, "whole seconds from 0 to 3000"))
-}
-
 /// The variables, by name.
-struct Variables<F>(F);
+struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
 
-impl<F: Fn(&str) -> Option<String>> Variables<F> {
+impl Variables<'_> {
     /// The text of a variable.
     fn text(&self, name: &str) -> Option<String> {
         (self.0)(name)
@@ -316,6 +296,18 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
             name.is_some_and(|name| !name.is_empty() && name.len() <= 519 && name.bytes().all(legal))
         };
         self.checked(name, is_valid, "the name or the ARN of a secret in Secrets Manager")
+    }
+
+    /// The value that `read` finds in the text of a variable, or in `default` if it is not set.
+    fn read_or<T>(
+        &self,
+        name: &'static str,
+        default: &str,
+        expected: &'static str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, InvalidField> {
+        let text = self.text(name).unwrap_or_else(|| default.to_owned());
+        read(&text).ok_or_else(|| InvalidField::new(name, &text, expected))
     }
 
     /// The text of a required variable.

@@ -28,12 +28,8 @@ use crate::{
 /// The statuses of clusters, or why they could not be read.
 pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;
 
-/// A cluster and its tasks in ECS.
-#[derive(Debug, Clone)]
-pub(crate) struct ClusterTasks {
-    pub(crate) cluster: ClusterArn,
-    pub(crate) tasks: Vec<DescribedTask>,
-}
+/// The tasks of clusters in ECS.
+pub(crate) type ClusterTasks = BTreeMap<ClusterArn, Vec<DescribedTask>>;
 
 #[derive(Clone)]
 pub(crate) struct TaskReader {
@@ -115,20 +111,23 @@ impl TaskReader {
         if clusters.is_empty() {
             return Ok(None);
         }
-        let reads = clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
-        let clusters: Vec<ClusterTasks> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
-        let tasks = clusters.iter().flat_map(|cluster| &cluster.tasks);
-        let definitions = self.definitions(tasks.map(|task| &task.definition), deadline).await;
+        let reads = clusters.into_iter().map(|cluster| async move {
+            let tasks = self.tasks_of_existing(&cluster).await?;
+            Ok::<_, ControllerError>((cluster, tasks))
+        });
+        let clusters: ClusterTasks = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
+        let arns = clusters.values().flatten().map(|task| &task.definition);
+        let definitions = self.definitions(arns, deadline).await;
         Ok(Some(TaskListing { listed_at, tasks: self.listed_tasks(&clusters, &definitions)? }))
     }
 
     /// The tasks of a cluster, which are none if the cluster was deleted.
-    async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<ClusterTasks, ControllerError> {
+    async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, EcsError> {
         match self.tasks_of(cluster).await {
             Err(EcsError::UnknownCluster(_) | EcsError::NotDescribed(_)) if self.is_deleted(cluster).await? => {
-                Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() })
+                Ok(Vec::new())
             }
-            tasks => Ok(tasks?),
+            tasks => tasks,
         }
     }
 
@@ -155,14 +154,14 @@ impl TaskReader {
     /// # Errors
     /// [`EcsError::NotDescribed`] if a running task is not described, because answers of ECS lag behind each other: the
     /// task must not be treated as missing.
-    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<ClusterTasks, EcsError> {
+    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, EcsError> {
         let TaskList { running, stopped } = self.ecs.list_tasks(cluster).await?;
         let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
         let tasks = self.describe_all(cluster, &Vec::from_iter(listed)).await?;
         let described: BTreeSet<&TaskArn> = tasks.iter().map(|task| &task.arn).collect();
         match running.into_iter().find(|task| !described.contains(task)) {
             Some(task) => Err(EcsError::NotDescribed(task)),
-            None => Ok(ClusterTasks { cluster: cluster.clone(), tasks }),
+            None => Ok(tasks),
         }
     }
 
@@ -184,10 +183,10 @@ impl TaskReader {
     /// The definition of a task that is not stopped could not be read.
     pub(crate) fn listed_tasks(
         &self,
-        clusters: &[ClusterTasks],
+        clusters: &ClusterTasks,
         definitions: &Definitions,
     ) -> Result<Vec<MeshTask>, Arc<ControllerError>> {
-        let tasks = clusters.iter().flat_map(|of| of.tasks.iter().map(|task| (&of.cluster, task)));
+        let tasks = clusters.iter().flat_map(|(cluster, tasks)| tasks.iter().map(move |task| (cluster, task)));
         let listed = tasks.map(|(cluster, task)| {
             let tenancy = self.scope.tenancy_of(cluster);
             let identity = |tags: &Tags| match definitions.classify(&task.definition, Some(tags), tenancy) {

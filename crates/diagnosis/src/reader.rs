@@ -45,24 +45,38 @@ impl<'a> Reader<'a> {
 
     /// Reads clusters. `progress` is called with what is read next.
     pub async fn read(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Observed {
-        let mut observed = Observed::default();
         progress("Consul");
-        let tenancies = match self.tenancies().await {
-            Ok(tenancies) => Some(tenancies),
-            Err(reason) => {
-                observed.problems.push(reason);
-                None
-            }
+        let (tenancies, problems) = match self.tenancies().await {
+            Ok(tenancies) => (Some(tenancies), Vec::new()),
+            Err(reason) => (None, vec![reason]),
         };
+        self.read_clusters(clusters, tenancies.as_deref(), problems, progress).await
+    }
+
+    /// Reads what ECS runs in clusters, without Consul.
+    pub async fn read_ecs(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Observed {
+        // On the heap: `doctor` would carry the space of the reads of Consul.
+        Box::pin(self.read_clusters(clusters, None, Vec::new(), progress)).await
+    }
+
+    /// Reads what ECS runs in clusters, and what Consul has of them in these tenancies.
+    async fn read_clusters(
+        &self,
+        clusters: &[ClusterArn],
+        tenancies: Option<&[Tenancy]>,
+        problems: Vec<String>,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Observed {
+        let mut observed = Observed { clusters: Vec::new(), problems };
         for (number, cluster) in clusters.iter().enumerate() {
             progress(&format!("cluster {} ({} of {})", cluster.name(), number + 1, clusters.len()));
-            let mut catalog = match &tenancies {
+            let mut catalog = match tenancies {
                 Some(tenancies) => known(self.catalog(cluster, tenancies).await, &mut observed.problems),
                 None => None,
             };
             match self.cluster(cluster, &mut observed.problems).await {
                 Ok(read) => {
-                    let missed = self.registered_since(&read, catalog.as_ref(), tenancies.as_deref()).await;
+                    let missed = self.registered_since(&read, catalog.as_ref(), tenancies).await;
                     match (known(missed, &mut observed.problems), &mut catalog) {
                         (Some(missed), Some(catalog)) => catalog.extend(missed),
                         (None, _) => catalog = None,
@@ -74,20 +88,6 @@ impl<'a> Reader<'a> {
                     }
                     observed.clusters.push(ObservedCluster { catalog, ..read });
                 }
-                Err(error) => observed.problems.push(of_ecs(&error)),
-            }
-        }
-        observed.problems = without_repetitions(observed.problems);
-        observed
-    }
-
-    /// Reads what ECS runs in clusters, without Consul.
-    pub async fn read_ecs(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Observed {
-        let mut observed = Observed::default();
-        for (number, cluster) in clusters.iter().enumerate() {
-            progress(&format!("cluster {} ({} of {})", cluster.name(), number + 1, clusters.len()));
-            match self.cluster(cluster, &mut observed.problems).await {
-                Ok(read) => observed.clusters.push(read),
                 Err(error) => observed.problems.push(of_ecs(&error)),
             }
         }

@@ -234,6 +234,11 @@ impl TaskDefinitionArn {
         &self.family
     }
 
+    /// `family:revision`.
+    pub fn short_name(&self) -> String {
+        format!("{}:{}", self.family, self.revision())
+    }
+
     /// The revision number, as in the ARN.
     pub fn revision(&self) -> &str {
         self.arn.rsplit(':').next().unwrap_or_default()

@@ -130,7 +130,7 @@ pub struct HealthCheck {
 }
 
 /// The prefix of the IDs of the checks with which Consul agents put services into maintenance mode.
-const MAINTENANCE: &str = "_service_maintenance:";
+pub const MAINTENANCE: &str = "_service_maintenance:";
 
 /// Why an instance is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,6 +168,11 @@ impl HealthCheck {
             modify_index: 0,
             tenancy: instance.tenancy.clone(),
         }
+    }
+
+    /// The container that a check of consul-ecs is about.
+    pub fn container(&self) -> Option<&str> {
+        self.id.strip_prefix(&self.service_id)?.strip_prefix('-')
     }
 
     /// Whether `other` has the ID, node, instance and tenancy of this check.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use consul::{ConsulError, Permissions};
+use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     catalog::{AgentStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, Member, ServiceInstance},
@@ -16,11 +16,10 @@ use report::{DrainedTask, Event, Healing, LogAction, LogLine, TaskEntries};
 use telemetry::Counted;
 use tracing::{info, warn};
 
-use super::Group;
+use super::{Applier, Group};
 use crate::{
     announcement::{Announcer, HealingKind, count},
-    clock::{Clock, Deadline},
-    edges::Consul,
+    clock::Deadline,
     error::{ControllerError, Effect, Outcome, PlanSource, concurrently},
 };
 
@@ -34,15 +33,7 @@ pub(crate) fn add_to_policy() -> String {
     )
 }
 
-/// Removes nodes from Consul.
-pub(super) struct Nodes {
-    pub(super) consul: Arc<dyn Consul>,
-    pub(super) permissions: Arc<dyn Permissions>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) mode: Mode,
-}
-
-impl Nodes {
+impl Applier {
     pub(super) async fn force_leave_all(
         &self,
         agents: Group<ClientAgent>,
@@ -78,7 +69,7 @@ impl Nodes {
             }
             left => left?,
         }
-        info!(action = "force_leave", outcome = self.mode.done(), node = name);
+        info!(action = "force_leave", outcome = self.scope.mode.done(), node = name);
         Ok(Effect::Done)
     }
 
@@ -96,7 +87,7 @@ impl Nodes {
         times.any(|time| elapsed(time, now) < AGENT_LAG)
     }
 
-    pub(super) async fn deregister_all(&self, nodes: Group<LeftoverNode>, deadline: Deadline) -> Vec<Outcome> {
+    pub(super) async fn deregister_nodes(&self, nodes: Group<LeftoverNode>, deadline: Deadline) -> Vec<Outcome> {
         let work = nodes.into_iter().map(|(node, planned)| async move {
             let result = deadline.run(self.deregister_empty(&node)).await;
             Outcome { planned, result: result.map_err(Arc::new) }
@@ -112,7 +103,7 @@ impl Nodes {
             return Ok(Effect::Unchanged);
         }
         self.consul.deregister_node(name, &node.tenancy).await?;
-        info!(action = "deregister_node", outcome = self.mode.done(), cluster_arn = name);
+        info!(action = "deregister_node", outcome = self.scope.mode.done(), cluster_arn = name);
         Ok(Effect::Done)
     }
 }

@@ -6,7 +6,7 @@ mod catalog;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use aws::queue::MessageSender;
-use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
+use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS, Permissions};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
@@ -22,7 +22,7 @@ use report::{Event, LogAction, LogLine, LogOutcome, RevokedToken};
 use telemetry::Counted;
 
 pub(crate) use self::catalog::add_to_policy;
-use self::catalog::{Nodes, announce, log_deregistration, log_drain};
+use self::catalog::{announce, log_deregistration, log_drain};
 use crate::{
     announcement::{Announcer, count},
     clock::{Clock, Deadline, TimestampCache},
@@ -40,7 +40,7 @@ pub(crate) struct Applier {
     scope: Arc<Scope>,
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
-    nodes: Nodes,
+    permissions: Arc<dyn Permissions>,
     announcer: Arc<Announcer>,
     queue: Arc<dyn MessageSender>,
     clock: Arc<dyn Clock>,
@@ -51,20 +51,14 @@ pub(crate) struct Applier {
 
 impl Applier {
     pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>, announcer: &Arc<Announcer>) -> Self {
-        let (consul, clock) = (Arc::clone(&edges.consul), Arc::clone(&edges.clock));
         Self {
             scope: Arc::clone(scope),
             tokens: Arc::clone(tokens),
-            nodes: Nodes {
-                consul: Arc::clone(&consul),
-                permissions: edges.bootstrap.clone(),
-                clock: Arc::clone(&clock),
-                mode: scope.mode,
-            },
-            consul,
+            consul: Arc::clone(&edges.consul),
+            permissions: edges.bootstrap.clone(),
             announcer: Arc::clone(announcer),
             queue: edges.queue.clone(),
-            clock,
+            clock: Arc::clone(&edges.clock),
             requested: TimestampCache::new(),
         }
     }
@@ -80,7 +74,7 @@ impl Applier {
         let deregister = async {
             let mut outcomes = self.deregister_all(work.instances.into_values(), deadline).await;
             // A node is deregistered after its services.
-            outcomes.extend(self.nodes.deregister_all(work.nodes, deadline).await);
+            outcomes.extend(self.deregister_nodes(work.nodes, deadline).await);
             outcomes
         };
         let (provisioned, deleted, deregistered, drained, asked, left, revoked) = futures::join!(
@@ -89,7 +83,7 @@ impl Applier {
             deregister,
             self.mark_all_critical(work.drains.into_values(), deadline),
             self.request_idle_checks(work.idle_checks, deadline),
-            self.nodes.force_leave_all(work.agents, source, deadline),
+            self.force_leave_all(work.agents, source, deadline),
             self.reconcile_tokens(work.tokens, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
@@ -108,7 +102,7 @@ impl Applier {
             _ => None,
         });
         let removal = match agent {
-            Some(agent) => deadline.run(self.nodes.may_force_leave(&agent)).await.map_err(Arc::new),
+            Some(agent) => deadline.run(self.may_force_leave(&agent)).await.map_err(Arc::new),
             None => Ok(Effect::Done),
         };
         let work = planned.into_iter().map(|planned| {

@@ -124,7 +124,7 @@ pub(crate) struct Clusters {
     pub(crate) found: BTreeSet<ClusterArn>,
     /// Whether these are all clusters of the deployment.
     pub(crate) are_all_found: bool,
-    pub(crate) read: Vec<ClusterTasks>,
+    pub(crate) read: ClusterTasks,
     /// How many running and pending tasks ECS counts in each existing one.
     pub(crate) counted: BTreeMap<ClusterArn, usize>,
     pub(crate) deleted: BTreeSet<ClusterArn>,
@@ -132,7 +132,7 @@ pub(crate) struct Clusters {
 
 impl Clusters {
     pub(crate) fn tasks(&self, cluster: &ClusterArn) -> &[DescribedTask] {
-        self.read.iter().find(|read| read.cluster == *cluster).map_or(&[], |read| &read.tasks)
+        self.read.get(cluster).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the tasks of every cluster of the deployment were read.
@@ -144,22 +144,20 @@ impl Clusters {
     /// cluster that is not in the order or in `unread`.
     pub(crate) fn can_prove_idleness(&self, order: &SweepOrder, unread: &BTreeSet<ClusterArn>) -> bool {
         let is_judged = |cluster: &ClusterArn| order.includes(cluster) && !unread.contains(cluster);
-        let is_proof = |read: &ClusterTasks| !read.tasks.is_empty() || is_judged(&read.cluster);
-        order.force || !self.found.is_empty() && self.read.iter().all(is_proof)
+        let mut read = self.read.iter();
+        order.force || !self.found.is_empty() && read.all(|(cluster, tasks)| !tasks.is_empty() || is_judged(cluster))
     }
 
     /// Whether ECS lists no task of a cluster although Consul has entries of its tasks. A second look proves that there is
     /// none, if ECS counts none.
     pub(crate) fn is_emptiness_unproven(&self, order: &SweepOrder, observed: &Observed) -> bool {
         let is_proven = |cluster: &ClusterArn| order.waited.is_some() && self.counted.get(cluster) == Some(&0);
-        let is_unproven = |read: &ClusterTasks| {
-            read.tasks.is_empty() && guard::has_entries(observed, &read.cluster) && !is_proven(&read.cluster)
-        };
-        !order.force && self.read.iter().any(is_unproven)
+        let is_unproven = |cluster: &ClusterArn| guard::has_entries(observed, cluster) && !is_proven(cluster);
+        !order.force && self.read.iter().any(|(cluster, tasks)| tasks.is_empty() && is_unproven(cluster))
     }
 
     pub(crate) fn is_read(&self, cluster: &ClusterArn) -> bool {
-        self.deleted.contains(cluster) || self.read.iter().any(|read| read.cluster == *cluster)
+        self.deleted.contains(cluster) || self.read.contains_key(cluster)
     }
 }
 

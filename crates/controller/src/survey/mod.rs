@@ -53,7 +53,7 @@ impl Surveyor {
     ) -> Survey {
         let mut survey = Survey { began, ..Survey::default() };
         let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
-        let arns = clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition);
+        let arns = clusters.read.values().flatten().map(|task| &task.definition);
         let definitions = self.tasks.definitions(arns, deadline).await;
         let mut wanted: Vec<ClusterArn> =
             clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned().collect();
@@ -125,7 +125,8 @@ impl Surveyor {
             .map(|cluster| async move { (cluster, deadline.run(self.tasks.tasks_of(cluster)).await) });
         let read: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, tasks) in read {
-            clusters.read.extend(Problem::record(tasks, Some(cluster), &mut survey.problems));
+            let tasks = Problem::record(tasks, Some(cluster), &mut survey.problems);
+            clusters.read.extend(tasks.map(|tasks| (cluster.clone(), tasks)));
         }
         clusters
     }

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use mesh::{
+    catalog::MAINTENANCE,
     mark::HolderMark,
     names::ServiceName,
     task::{MemberTask, TaskPhase},
@@ -24,7 +25,7 @@ use serde::Serialize;
 use crate::{
     history::History,
     observed::{CatalogReading, Observed, ObservedCluster},
-    status::{MAINTENANCE, OnNode, TaskVerdict, verdict},
+    status::{OnNode, TaskVerdict, verdict},
     tokens::Tokens,
 };
 

@@ -204,7 +204,7 @@ pub(super) fn empty(
         service: service.map(|service| service.name.to_string()),
         partition: service.and_then(|service| service.tenancy.partition()).map(ToString::to_string),
         namespace: service.and_then(|service| service.tenancy.namespace()).map(ToString::to_string),
-        revision: format!("{}:{}", definition.family(), definition.revision()),
+        revision: definition.short_name(),
         runs_on: BTreeSet::new(),
         generation: read.map_or(Generation::Unknown, Generation::of),
         images: read.map(Images::of).unwrap_or_default(),

@@ -8,7 +8,6 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{
-    arn::TaskDefinitionArn,
     definition::MeshService,
     task::{MemberTask, TaskPhase},
     tenancy::TenancyName,
@@ -18,7 +17,7 @@ use serde::Serialize;
 
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
-    MAINTENANCE, OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, remedy, verdict,
+    OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, remedy, verdict,
 };
 use crate::{
     inventory::Versions,
@@ -236,7 +235,7 @@ impl<'a> Row<'a> {
             let gap = self.on_node.zip(tokens).and_then(|(on_node, it)| gap(member, on_node, it.all));
             TaskStatus {
                 id: task.arn.id().to_string(),
-                revision: Some(revision(&task.definition)),
+                revision: Some(task.definition.short_name()),
                 last_status: Some(member.task.last_status.clone()),
                 started_at: task.end.started_at,
                 is_registered: self.on_node.map(|on_node| on_node.is_registered(member)),
@@ -273,11 +272,6 @@ fn all_of(total: usize) -> String {
         2 => "both tasks".to_owned(),
         total => format!("all {total} tasks"),
     }
-}
-
-/// `family:revision`.
-fn revision(definition: &TaskDefinitionArn) -> String {
-    format!("{}:{}", definition.family(), definition.revision())
 }
 
 /// Whether something is wrong.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use mesh::{
     admission::{Claim, TokenGap},
     arn::TaskId,
-    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    catalog::{CheckStatus, HealthCheck, MAINTENANCE, ServiceInstance},
     consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind},
     definition::MeshService,
     mark::HolderMark,
@@ -25,9 +25,6 @@ use crate::{
     observed::{CatalogReading, ObservedCluster},
     tokens::{ClusterTokens, TokenSource, Tokens},
 };
-
-/// The type of the checks of Consul's maintenance mode.
-pub(crate) const MAINTENANCE: &str = "_service_maintenance:";
 
 /// The verdict on a task. What matters most comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -206,7 +203,7 @@ pub(crate) fn remedy(gap: Option<&TokenGap>) -> String {
 /// A task whose checks do not pass: these. A container that has not been healthy yet may still become so.
 fn not_passing(member: &MemberTask, failing: &[&HealthCheck], is_new: bool) -> TaskVerdict {
     let task = &member.task;
-    let named = failing.iter().filter_map(|check| container_of(check).and_then(|name| task.container(name)));
+    let named = failing.iter().filter_map(|check| task.container(check.container()?));
     let worst = named.min_by_key(|container| (rank(container), container.name == DATAPLANE));
     match worst {
         Some(container) if container.is_stopped => {
@@ -240,11 +237,6 @@ fn rank(container: &TaskContainer) -> u8 {
         (_, ContainerHealth::Unknown) => 2,
         (_, ContainerHealth::Healthy) => 3,
     }
-}
-
-/// The container of a check that `mesh-init` has registered.
-fn container_of(check: &HealthCheck) -> Option<&str> {
-    check.id.strip_prefix(&check.service_id)?.strip_prefix('-')
 }
 
 fn first_line(text: &str, otherwise: &str) -> String {

@@ -145,7 +145,7 @@ impl<'a> ServiceEvidence<'a> {
                 timeline.add(since(Some(event.at)), Who::Ecs, format!("service {} {}", state.name, event.message));
             }
             for deployment in &state.deployments {
-                let revision = format!("{}:{}", deployment.definition.family(), deployment.definition.revision());
+                let revision = deployment.definition.short_name();
                 let failed = deployment.failure.as_ref().map(|why| format!("; it failed: {why}")).unwrap_or_default();
                 let what = format!("service {} deploys {revision}{failed}", state.name);
                 timeline.add(since(deployment.created_at), Who::Ecs, what);
@@ -294,12 +294,10 @@ impl<'a> ServiceEvidence<'a> {
         let place = format!("It is an ECS service of the cluster {}", cluster.arn.name());
         Some(match cluster.definition_of(found) {
             Some(definition) => {
-                let definition = &definition.arn;
                 let sentence = format!(
-                    "{place} and not in the mesh, because its task definition {}:{} has no tag consul.hashicorp.com/mesh with the value \
+                    "{place} and not in the mesh, because its task definition {} has no tag consul.hashicorp.com/mesh with the value \
                      true, and reads no token of the controller: add the tag to the definition and deploy it again",
-                    definition.family(),
-                    definition.revision()
+                    definition.arn.short_name()
                 );
                 Conclusion::faulty(Cause::NotInTheMesh, sentence)
             }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use mesh::{
-    catalog::CheckStatus,
+    catalog::{CheckStatus, MAINTENANCE},
     task::{ContainerEnd, DescribedTask, MemberTask, TaskContainer, TaskEnd},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
@@ -81,8 +81,7 @@ fn end_in_log(timeline: &mut Timeline, end: Option<&TaskEnd>) {
 fn created(member: &MemberTask) -> String {
     let mut versions = Versions::default();
     versions.add(&member.definition);
-    let definition = &member.task.definition;
-    let mut parts = vec![format!("{}:{}", definition.family(), definition.revision())];
+    let mut parts = vec![member.task.definition.short_name()];
     parts.extend(versions.consul_ecs.iter().map(|version| format!("consul-ecs {version}")));
     parts.extend(versions.consul_dataplane.iter().map(|version| format!("consul-dataplane {version}")));
     let by = member.task.placement.service.as_ref();
@@ -222,5 +221,5 @@ fn done(line: &LogLine) -> String {
 
 /// The instance of a maintenance check.
 fn instance(line: &LogLine) -> Option<String> {
-    line.check_id.as_ref().map(|id| id.trim_start_matches("_service_maintenance:").to_owned())
+    line.check_id.as_ref().map(|id| id.trim_start_matches(MAINTENANCE).to_owned())
 }

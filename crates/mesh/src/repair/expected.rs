@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use crate::{
     admission::{Claim, RoleArn},
     arn::TaskId,
-    catalog::HealthCheck,
     consul_ecs::{
         CONFIG_VARIABLE, MeshConfig, Proxy, REGION_VARIABLE, Registrar, RegistrarContainer, Registration, TASK_ID_META,
         TaskPlace, registrations,
@@ -88,11 +87,6 @@ pub fn opts_out(tags: &Tags) -> bool {
     tags.get(REPAIR_TAG) == Some("off")
 }
 
-/// The container that a check of consul-ecs is about.
-pub(super) fn container_of(check: &HealthCheck) -> Option<&str> {
-    check.id.strip_prefix(&check.service_id).and_then(|rest| rest.strip_prefix('-'))
-}
-
 impl MemberTask {
     /// What Consul should hold for the task: what `mesh-init` registered, with the health that ECS reports.
     ///
@@ -123,7 +117,7 @@ impl MemberTask {
         }
         let synced = self.synced(&config);
         for check in expected.iter_mut().flat_map(|registration| &mut registration.checks) {
-            if let Some(verdict) = container_of(check).and_then(|container| verdict(&synced, container)) {
+            if let Some(verdict) = check.container().and_then(|container| verdict(&synced, container)) {
                 (check.status, check.output) = (verdict.initial(), verdict.why);
             }
         }

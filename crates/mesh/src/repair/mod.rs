@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::expected::container_of;
 use crate::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
@@ -151,7 +150,7 @@ impl MemberTask {
         let Ok(config) = self.config() else { return statuses };
         let synced = self.synced(&config);
         for check in expected.iter().flat_map(|registration| &registration.checks) {
-            let verdict = container_of(check).and_then(|container| verdict(&synced, container));
+            let verdict = check.container().and_then(|container| verdict(&synced, container));
             let (Some(seen), Some(verdict)) = (catalog.check(check), verdict) else { continue };
             match verdict.status {
                 Some(status) if status != seen.status => {

@@ -1,6 +1,7 @@
 //! Tasks that are stopping or have stopped: in order, or because something failed; and tasks that are not in the mesh, or that ECS does not
 //! know.
 
+use jiff::Timestamp;
 use mesh::{
     task::{ContainerEnd, TaskEnd, TaskPhase},
     time::elapsed,
@@ -26,36 +27,49 @@ pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
         return None;
     }
     let stopped_at = end.stopped_at.unwrap_or(evidence.now);
-    let cluster = evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-    if let Some(guard) = evidence.guard(stopped_at.max(evidence.lately())) {
-        let sentence = format!(
-            "It has stopped, and its instances are still in Consul. The guard held back deletions or corrections in its cluster at \
-             {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
-            moment(guard.at),
-            guard.reason.as_deref().unwrap_or("no reason given")
-        );
-        return Some(Conclusion::faulty(Cause::HeldBackByTheGuard, sentence));
-    }
-    if evidence.observed(&LogAction::Deregister).is_some() {
-        let sentence = "It has stopped, and its instances are still in Consul, because the controller is in Mode=observe and \
-                        changes nothing: the always-on controller has to deregister them, or set Mode=act";
-        return Some(Conclusion::faulty(Cause::OnlyObserved, sentence));
+    let left = "It has stopped, and its instances are still in Consul";
+    if let Some((cause, sentence)) = kept_in_consul(evidence, left, stopped_at.max(evidence.lately())) {
+        return Some(Conclusion::faulty(cause, sentence));
     }
     if let Some(failed) = evidence.failure(stopped_at) {
         let sentence = format!(
-            "It has stopped, and its instances are still in Consul, because the controller failed at {} ({}): correct what this \
-             names; its messages are retried, and ecs-mesh redrive returns those that were given up",
+            "{left}, because the controller failed at {} ({}): correct what this names; its messages are retried, and ecs-mesh \
+             redrive returns those that were given up",
             moment(failed.at),
             failed.reason.as_deref().unwrap_or("no reason given")
         );
         return Some(Conclusion::faulty(Cause::ControllerFailed, sentence));
     }
     let is_late = elapsed(stopped_at, evidence.now) >= TIME_TO_DEREGISTER;
+    is_late.then(|| Conclusion::faulty(Cause::LeftInConsul, to_be_swept(evidence, left)))
+}
+
+/// What keeps the controller from deregistering instances that are `left` in Consul: the guard, since a time, or its mode.
+fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> Option<(Cause, String)> {
+    if let Some(guard) = evidence.guard(since) {
+        let sentence = format!(
+            "{left}. The guard held back deletions or corrections in its cluster at {} ({}): check them with ecs-mesh sweep \
+             --dry-run --cluster {}, and if they are right, repeat it with --force",
+            moment(guard.at),
+            guard.reason.as_deref().unwrap_or("no reason given"),
+            cluster_name(evidence)
+        );
+        return Some((Cause::HeldBackByTheGuard, sentence));
+    }
     let sentence = format!(
-        "It has stopped, and its instances are still in Consul: the next sweep deregisters them, or ecs-mesh sweep --cluster \
-         {cluster} does so now"
+        "{left}, because the controller is in Mode=observe and changes nothing: the always-on controller has to deregister them, \
+         or set Mode=act"
     );
-    is_late.then(|| Conclusion::faulty(Cause::LeftInConsul, sentence))
+    evidence.observed(&LogAction::Deregister).map(|_| (Cause::OnlyObserved, sentence))
+}
+
+fn to_be_swept(evidence: &TaskEvidence<'_>, left: &str) -> String {
+    let cluster = cluster_name(evidence);
+    format!("{left}: the next sweep deregisters them, or ecs-mesh sweep --cluster {cluster} does so now")
+}
+
+fn cluster_name<'a>(evidence: &TaskEvidence<'a>) -> &'a str {
+    evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
 }
 
 /// EC2 took the capacity back.
@@ -80,11 +94,8 @@ pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let deployments = &evidence.ecs_service()?.state.deployments;
     let newest = deployments.first()?;
     let has_another_revision = evidence.member.is_some_and(|member| member.task.definition != newest.definition);
-    let sentence = format!(
-        "It ended in order, by the deployment of {}:{}: nothing is to do",
-        newest.definition.family(),
-        newest.definition.revision()
-    );
+    let sentence =
+        format!("It ended in order, by the deployment of {}: nothing is to do", newest.definition.short_name());
     has_another_revision.then(|| Conclusion::ended(Cause::Deployment, sentence))
 }
 
@@ -268,23 +279,9 @@ pub(super) fn left_by_an_unknown_task(evidence: &TaskEvidence<'_>) -> Option<Con
     if evidence.member.is_some() || evidence.end.is_some() || evidence.is_registered() != Some(true) {
         return None;
     }
-    let cluster = evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-    let sentence = match (evidence.guard(evidence.lately()), evidence.observed(&LogAction::Deregister)) {
-        (Some(guard), _) => format!(
-            "ECS does not know it any more, and its instances are still in Consul. The guard held back deletions or corrections in \
-             its cluster at {} ({}): check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it \
-             with --force",
-            moment(guard.at),
-            guard.reason.as_deref().unwrap_or("no reason given")
-        ),
-        (None, Some(_)) => "ECS does not know it any more, and its instances are still in Consul, because the controller is in \
-                            Mode=observe and changes nothing: the always-on controller has to deregister them, or set Mode=act"
-            .to_owned(),
-        (None, None) => format!(
-            "ECS does not know it any more, and its instances are still in Consul: the next sweep deregisters them, or \
-             ecs-mesh sweep --cluster {cluster} does so now"
-        ),
-    };
+    let left = "ECS does not know it any more, and its instances are still in Consul";
+    let kept = kept_in_consul(evidence, left, evidence.lately()).map(|(_, sentence)| sentence);
+    let sentence = kept.unwrap_or_else(|| to_be_swept(evidence, left));
     Some(Conclusion::faulty(Cause::LeftInConsul, sentence))
 }
 

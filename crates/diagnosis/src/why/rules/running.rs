@@ -2,7 +2,7 @@
 
 use mesh::{
     broken::Broken,
-    catalog::{DrainReason, HealthCheck},
+    catalog::{DrainReason, HealthCheck, MAINTENANCE},
     consul_ecs::names::DATAPLANE,
     repair::NotRepaired,
     task::{ContainerHealth, MemberTask, TaskContainer},
@@ -11,7 +11,7 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{Cause, Conclusion, TaskEvidence, moment};
 use crate::{
-    status::{MAINTENANCE, TaskVerdict, is_service_token_gone, login_tokens, remedy},
+    status::{TaskVerdict, is_service_token_gone, login_tokens, remedy},
     tokens::TokenSource,
 };
 
