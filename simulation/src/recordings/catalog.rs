@@ -1,22 +1,16 @@
-//! The catalog: nodes, services, checks and transactions.
+//! The catalog (nodes, services, checks and transactions), agents and partitions.
 
 use mesh::{
-    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    catalog::{AgentStatus, CheckStatus, HealthCheck, Member, ServiceInstance},
     tenancy::Tenancy,
 };
 use serde_json::{Value, json};
 
-use super::{Row, not_served, served};
+use super::Row;
 use crate::{catalog::Instance, dialect::Answer, world::World};
 
 const HOME: Tenancy = Tenancy::Community;
 const NODE: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/shop";
-const OTHER_READS: &str = "the controller does not make this call";
-const TASKS_REGISTER: &str = "tasks register services, and the controller does not see the answer";
-const INVALID: &str = "the controller makes no such request";
-const OPTIONS: &str = "the controller reads without options of consistency";
-const OTHER_VERBS: &str = "the controller's transactions have only the verb `delete-cas` of services";
-const IN_TRANSACTIONS: &str = "the controller deregisters services in transactions";
 
 /// Services with these numbers are registered, each with a check.
 fn with_services(world: &mut World, numbers: std::ops::Range<usize>) {
@@ -91,6 +85,16 @@ fn checks(world: &World) -> Value {
     Value::Array(world.node_checks(NODE).iter().map(body).collect())
 }
 
+/// A member, with the number of its status in Serf.
+fn member(member: &Member) -> Value {
+    let status = match member.status {
+        AgentStatus::Alive => 1,
+        AgentStatus::Left => 3,
+        AgentStatus::Failed => 4,
+    };
+    json!({ "Name": member.name, "Status": status })
+}
+
 fn set_checks(world: &mut World, checks: &[HealthCheck]) -> Result<Value, Answer> {
     world.set_checks(checks).map(|()| json!(true))
 }
@@ -111,119 +115,63 @@ fn large_transaction(world: &mut World, count: usize) -> Result<Value, Answer> {
     transaction(world, &all)
 }
 
-pub(super) fn rows() -> Vec<Row> {
-    [without_services(), written_checks(), reads(), transactions(), deregistrations()].into_iter().flatten().collect()
-}
-
-fn without_services() -> Vec<Row> {
-    let mut rows = vec![served("services of a node that is not there", |world| Ok(node(world)))];
-    rows.extend(not_served(OTHER_READS, &["a node that is not there, the older call"]));
-    rows.push(served("health of a node that is not there", |world| Ok(checks(world))));
-    rows.extend(not_served(OTHER_READS, &["a service that is not there"]));
-    rows.extend(not_served(TASKS_REGISTER, &["register a service without a node update where there is no node"]));
-    rows
-}
-
-fn written_checks() -> Vec<Row> {
-    let mut rows = vec![
-        served("read it back", |world| {
-            with_service(world);
-            Ok(node(world))
-        }),
-        served("its checks", |world| {
-            with_service(world);
-            Ok(checks(world))
-        }),
-        served("write a check of it alone", |world| {
-            with_service(world);
-            set_checks(world, &[check(NODE, 1, CheckStatus::Passing)])
-        }),
-        served("write several checks, one of a service that is not there", |world| {
-            with_service(world);
-            set_checks(world, &[check(NODE, 1, CheckStatus::Critical), check(NODE, 2, CheckStatus::Critical)])
-        }),
-        served("what came of it", |world| {
-            with_service(world);
-            set_checks(world, &[check(NODE, 1, CheckStatus::Passing)]).unwrap();
-            let several = [check(NODE, 1, CheckStatus::Critical), check(NODE, 2, CheckStatus::Critical)];
-            set_checks(world, &several).unwrap_err();
-            Ok(checks(world))
-        }),
-        served("write a check of a service that is not there", |world| {
-            with_service(world);
-            set_checks(world, &[check(NODE, 2, CheckStatus::Critical)])
-        }),
-        served("write a check of a node that is not there", |world| {
-            with_service(world);
-            set_checks(world, &[check("nowhere", 2, CheckStatus::Critical)])
-        }),
-    ];
-    rows.extend(not_served(
-        TASKS_REGISTER,
-        &[
-            "register with an address that is missing",
-            "register a service with a status that is not known",
-            "register into a partition",
-            "register into another partition",
-        ],
-    ));
-    rows
-}
-
-fn reads() -> Vec<Row> {
-    let mut rows = not_served(OTHER_READS, &["health of the service", "nodes by meta", "nodes by a filter"]);
-    rows.push(served("services of a node by a filter", |world| {
+/// In the order of the recording.
+pub(super) const ROWS: &[Row] = &[
+    ("services of a node that is not there", |world| Ok(node(world))),
+    ("health of a node that is not there", |world| Ok(checks(world))),
+    ("read it back", |world| {
+        with_service(world);
+        Ok(node(world))
+    }),
+    ("its checks", |world| {
+        with_service(world);
+        Ok(checks(world))
+    }),
+    ("write a check of it alone", |world| {
+        with_service(world);
+        set_checks(world, &[check(NODE, 1, CheckStatus::Passing)])
+    }),
+    ("write several checks, one of a service that is not there", |world| {
+        with_service(world);
+        set_checks(world, &[check(NODE, 1, CheckStatus::Critical), check(NODE, 2, CheckStatus::Critical)])
+    }),
+    ("what came of it", |world| {
+        with_service(world);
+        set_checks(world, &[check(NODE, 1, CheckStatus::Passing)]).unwrap();
+        let several = [check(NODE, 1, CheckStatus::Critical), check(NODE, 2, CheckStatus::Critical)];
+        set_checks(world, &several).unwrap_err();
+        Ok(checks(world))
+    }),
+    ("write a check of a service that is not there", |world| {
+        with_service(world);
+        set_checks(world, &[check(NODE, 2, CheckStatus::Critical)])
+    }),
+    ("write a check of a node that is not there", |world| {
+        with_service(world);
+        set_checks(world, &[check("nowhere", 2, CheckStatus::Critical)])
+    }),
+    ("services of a node by a filter", |world| {
         with_service(world);
         let task = world.ecs.tasks[0].arn.id().clone();
         Ok(json!({ "Services": services(&world.instances_on(NODE, &HOME, &[task])) }))
-    }));
-    rows.extend(not_served(INVALID, &["a filter that is wrong"]));
-    rows.extend(not_served(OPTIONS, &["stale read", "consistent read"]));
-    rows
-}
-
-fn transactions() -> Vec<Row> {
-    let mut rows = vec![
-        served("transaction: delete-cas with an index that is stale", |world| {
-            with_service(world);
-            transaction(world, &[seen(world, 1, 1)])
-        }),
-        served("transaction: delete-cas of what is not there", |world| {
-            with_service(world);
-            transaction(world, &[seen(world, 9, 5)])
-        }),
-    ];
-    rows.extend(not_served(
-        OTHER_VERBS,
-        &[
-            "transaction: delete of what is not there",
-            "transaction: set a check of a service that is not there",
-            "transaction: check-set cas stale",
-            "transaction: set a service on a node that is not there",
-            "transaction: cas a service that is not there, index 0",
-            "transaction: cas a service that is there, index 0",
-            "transaction: cas a check that is not there, index 0",
-            "transaction: cas a check that is there, index 0",
-        ],
-    ));
-    rows.extend([
-        // Recorded with the verb `delete`, which does not need the services.
-        served("transaction of 65 operations", |world| large_transaction(world, 65)),
-        served("transaction of 129 operations", |world| large_transaction(world, 129)),
-    ]);
-    rows.extend(not_served(INVALID, &["transaction: a body that is no JSON", "register: a body that is no JSON"]));
-    rows
-}
-
-fn deregistrations() -> Vec<Row> {
-    let mut rows = not_served(OTHER_READS, &["deregister a check", "deregister it again"]);
-    rows.extend(not_served(IN_TRANSACTIONS, &["deregister a service", "deregister it again"]));
-    rows.extend([
-        served("deregister a node", |world| {
-            with_service(world);
-            Ok(deregister_node(world))
-        }),
-        served("deregister it again", |world| Ok(deregister_node(world))),
-    ]);
-    rows
-}
+    }),
+    ("transaction: delete-cas with an index that is stale", |world| {
+        with_service(world);
+        transaction(world, &[seen(world, 1, 1)])
+    }),
+    ("transaction: delete-cas of what is not there", |world| {
+        with_service(world);
+        transaction(world, &[seen(world, 9, 5)])
+    }),
+    // Recorded with the verb `delete`, which does not need the services.
+    ("transaction of 65 operations", |world| large_transaction(world, 65)),
+    ("transaction of 129 operations", |world| large_transaction(world, 129)),
+    ("deregister a node", |world| {
+        with_service(world);
+        Ok(deregister_node(world))
+    }),
+    ("deregister it again", |world| Ok(deregister_node(world))),
+    ("members", |world| Ok(Value::Array(world.members().iter().map(member).collect()))),
+    ("force-leave and prune", |world| world.force_leave("gone").map(|()| json!(null))),
+    ("list partitions", |world| world.partitions().map(|names| json!(names.len()))),
+];
