@@ -43,7 +43,7 @@ impl<'a> Services<'a> {
         world.register_instance(&old, &task).await;
         let method = JwtAuthMethod::create(world.consul, NAME).await;
         let login = method.log_in_task(&old, &world.cluster(), task_id(&task)).await;
-        let (running, _) = DataplaneTask::start(world, Release::V0_10).await;
+        let running = DataplaneTask::start(world, Release::V0_10).await;
         // A service of which no token exists yet
         world.start_task(&world.mesh_definition(&format!("{NAME}-new")).await).await;
         world.stop_task(&task).await;

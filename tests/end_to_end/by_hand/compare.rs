@@ -55,8 +55,8 @@ async fn what_a_rival_does_and_what_nobody_does_are_told_apart() {
     let aws = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
 
     // Given two tasks that have stopped, which the stack observes
-    let (one, _) = DataplaneTask::start(&world, Release::V0_9).await;
-    let (other, _) = DataplaneTask::start(&world, Release::V0_9).await;
+    let one = DataplaneTask::start(&world, Release::V0_9).await;
+    let other = DataplaneTask::start(&world, Release::V0_9).await;
     let running = DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
     running.settle().await;
     for task in [&one, &other] {

@@ -108,7 +108,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     let topic = encrypted_topic(stack).await;
     let world = deployed(stack, &topic).await;
     trail(stack).await;
-    let (_task, _health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
+    let _task = DataplaneTask::start(&world, Release::V0_9).await;
     let aws = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
     let checked = async || {
         let made = doctor(&aws.url, &["--stack", "doctor", "--output", "json"]).await;

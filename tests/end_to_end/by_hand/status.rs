@@ -84,12 +84,12 @@ async fn registered_tasks_without_a_proof_are_listed() {
     let service = DataplaneService::of(&world, Release::V0_10);
     // Given a task that has logged in as its service, and one that is registered as the same service without a login
     let member = service.run(&world).await;
-    let _reports = member.settle().await;
+    member.settle().await;
     let impostor = service.run(&world).await;
     impostor.register().await;
     impostor.report_stopped(MESH_INIT, 0).await;
     impostor.report_all_healthy().await;
-    impostor.health_sync().await.tick().await;
+    impostor.sync_health().await;
     let policy: String = PAGE.split("```hcl\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let token = world.consul.token_with_rules("status-unproven", &policy).await;
     // When a person asks

@@ -34,8 +34,8 @@ async fn a_sweep_is_planned_asked_for_and_done() {
     assert_eq!(first.code, Some(0), "{}", first.errors);
 
     // Without anything to do
-    let (task, _health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
-    let (_other, _its_health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
+    let task = DataplaneTask::start(&world, Release::V0_9).await;
+    let _other = DataplaneTask::start(&world, Release::V0_9).await;
     let idle = sweep(&[]).await;
     assert_eq!((idle.code, idle.out.as_str()), (Some(0), "Nothing to do in cluster by-hand\n"), "{}", idle.errors);
 

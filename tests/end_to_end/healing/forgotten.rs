@@ -22,7 +22,7 @@ async fn a_node_that_was_deregistered_comes_back_with_its_tasks() {
     let world = world("node-gone").await;
     // Given a healthy task of each release, and one that has stopped
     let tasks = one_of_each_release(&world).await;
-    let (stopped, _) = DataplaneTask::start(&world, Release::V0_10).await;
+    let stopped = DataplaneTask::start(&world, Release::V0_10).await;
     world.stop(&stopped.arn).await;
     world.swept().await;
     let before = catalog(&world).await;
@@ -32,26 +32,19 @@ async fn a_node_that_was_deregistered_comes_back_with_its_tasks() {
         assert_eq!(world.service_ids().await, [""; 0]);
     })
     .await;
-    // Then the running tasks are as they were, with the true health, before any health-sync writes
+    // Then the running tasks are as they were, with the true health
     assert_eq!((&swept["repaired"], &swept["corrected"]), (&json!(3), &json!(0)), "{swept}");
     assert_eq!(catalog(&world).await, before);
-    assert_eq!(world.service_ids().await, services_of(tasks.iter().map(|(task, _)| task)));
+    assert_eq!(world.service_ids().await, services_of(&tasks));
     // When it happens again, and a container has failed since
     deregister(&world, &json!({})).await;
-    for (task, _) in &tasks {
+    for task in &tasks {
         task.report_health(SYNCED[0], "UNHEALTHY").await;
     }
     world.swept().await;
-    for ((task, mut health_sync), release) in tasks.into_iter().zip(Release::ALL) {
+    for (task, release) in tasks.iter().zip(Release::ALL) {
         // Then its check is critical, and that of the dataplane where the release says so
-        let expected = statuses_with_failing_app(&task, release);
-        assert_eq!(task.statuses().await, expected, "{release:?}");
-        // And health-sync agrees, and writes the recovery of the container
-        assert_eq!(health_sync.tick().await.1, 0, "refused");
-        assert_eq!(task.statuses().await, expected, "{release:?}");
-        task.report_all_healthy().await;
-        health_sync.tick().await;
-        assert_eq!(task.statuses().await, task.all_checks("passing"), "{release:?}");
+        assert_eq!(task.statuses().await, statuses_with_failing_app(task, release), "{release:?}");
     }
     assert_settled(&world).await;
 }
@@ -59,7 +52,7 @@ async fn a_node_that_was_deregistered_comes_back_with_its_tasks() {
 #[tokio::test]
 async fn a_repair_leaves_what_others_have_on_the_node() {
     let world = world("kept-marks").await;
-    let (task, _health_sync) = DataplaneTask::start(&world, Release::V0_10).await;
+    let task = DataplaneTask::start(&world, Release::V0_10).await;
     // Given another owner's service on the node, and another owner's check of the task's service
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
     let by_hand = json!({

@@ -8,7 +8,7 @@ use local_stack::{
 use mesh::admission::RoleArn;
 use serde_json::{Value, json};
 use test_harness::{
-    ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, HealthSync, Release, SYNCED, catalog, deregister},
+    ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, Release, SYNCED, catalog, deregister},
     recorder::{Answer, Recorder},
 };
 
@@ -32,13 +32,13 @@ fn both(task: &DataplaneTask<'_>) -> Vec<(String, String)> {
 }
 
 /// Asserts that the task stays drained, whatever its health-sync writes and however often sweeps run.
-async fn assert_drained_for_good(task: &DataplaneTask<'_>, health_sync: &mut HealthSync<'_>) {
+async fn assert_drained_for_good(task: &DataplaneTask<'_>) {
     let world = task.world();
     for health in ["UNHEALTHY", "HEALTHY"] {
         task.report_health(SYNCED[0], health).await;
-        health_sync.tick().await;
+        task.sync_health().await;
         world.swept().await;
-        health_sync.tick().await;
+        task.sync_health().await;
         assert_eq!(drained(task).await, both(task));
         assert!(!world.passing(&world.service()).await.contains(&task.instance()));
     }
@@ -47,8 +47,8 @@ async fn assert_drained_for_good(task: &DataplaneTask<'_>, health_sync: &mut Hea
 #[tokio::test]
 async fn the_event_of_a_dead_proxy_drains_its_task() {
     let world = world("proxy-event").await;
-    let (task, mut health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
-    let (other, _its_health_sync) = DataplaneTask::start(&world, Release::V0_9).await;
+    let task = DataplaneTask::start(&world, Release::V0_9).await;
+    let other = DataplaneTask::start(&world, Release::V0_9).await;
     // When another container has stopped, its event drains nothing
     task.report_stopped(SYNCED[1], 1).await;
     world.deliver(&[world.event(&task.arn).await]).await;
@@ -64,7 +64,7 @@ async fn the_event_of_a_dead_proxy_drains_its_task() {
     .await;
     // And the other task keeps its traffic
     assert_eq!(world.passing(&world.service()).await, [other.instance()]);
-    assert_drained_for_good(&task, &mut health_sync).await;
+    assert_drained_for_good(&task).await;
     assert_eq!(drained(&other).await, []);
     // And sweeps report the task with the command that replaces it, and do not stop it
     let swept = world.swept().await;
@@ -148,7 +148,7 @@ async fn with_repair_off_sweeps_write_nothing_and_a_dry_run_plans() {
     let further = [("ConsulHttpAddr", recorder.url.as_str()), ("Repair", "off"), ("Bootstrap", "none")];
     let world = fixture.deployment_of_its_own(consul, name, &token.secret_id, &further).await;
     let tasks = one_of_each_release(&world).await;
-    let tasks @ [gone, partly, wrong] = [&tasks[0].0, &tasks[1].0, &tasks[2].0];
+    let tasks @ [gone, partly, wrong] = [&tasks[0], &tasks[1], &tasks[2]];
     gone.forget().await;
     deregister(&world, &json!({ "CheckID": partly.check_ids()[0] })).await;
     wrong.write_status(&wrong.check_ids()[0], "critical").await;

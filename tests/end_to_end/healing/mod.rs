@@ -5,7 +5,6 @@
 mod forgotten;
 mod left_alone;
 mod snapshot;
-mod stand_in;
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ use local_stack::{
     world::{World, task_id},
 };
 use serde_json::{Value, json};
-use test_harness::ecs_agent::{DataplaneTask, HealthSync, Release, writes};
+use test_harness::ecs_agent::{DataplaneTask, Release, writes};
 use tokio::sync::OnceCell;
 
 use crate::fixture::shared;
@@ -77,8 +76,8 @@ fn why_skipped<'a>(swept: &'a Value, task: &DataplaneTask<'_>) -> Option<&'a str
     skipped.find(|entry| entry["what"] == what.as_str())?["why"].as_str()
 }
 
-/// A healthy task of each release with its `health-sync`.
-async fn one_of_each_release<'a>(world: &'a World<'a>) -> Vec<(DataplaneTask<'a>, HealthSync<'a>)> {
+/// A healthy task of each release.
+async fn one_of_each_release<'a>(world: &'a World<'a>) -> Vec<DataplaneTask<'a>> {
     let mut tasks = Vec::new();
     for release in Release::ALL {
         tasks.push(DataplaneTask::start(world, release).await);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DATAPLANE, SYNCED, memory::Health, task::DataplaneTask};
+use super::{DATAPLANE, Release, SYNCED, task::DataplaneTask};
 
 impl DataplaneTask<'_> {
     /// The agent reports the health of a container.
@@ -33,20 +33,23 @@ impl DataplaneTask<'_> {
         self.describe().await["desiredStatus"] == "STOPPED"
     }
 
-    /// The health of its containers in ECS. The agent's metadata has none of a container that does not run.
-    pub async fn health(&self) -> Health {
+    /// `health-sync` writes the health that ECS reports. A container that does not run is unhealthy.
+    pub async fn sync_health(&self) {
         let described = self.describe().await;
-        let containers = described["containers"].as_array().expect("containers").iter();
-        let running = containers.filter(|container| container["lastStatus"] == "RUNNING");
-        let text = |container: &Value, field: &str| container[field].as_str().expect("a text").to_owned();
-        running.map(|container| (text(container, "name"), text(container, "healthStatus"))).collect()
-    }
-
-    /// Whether a container has stopped.
-    pub async fn has_stopped(&self, container: &str) -> bool {
-        let described = self.describe().await;
-        let mut containers = described["containers"].as_array().expect("containers").iter();
-        containers.any(|it| it["name"] == container && it["lastStatus"] == "STOPPED")
+        let containers = described["containers"].as_array().expect("containers");
+        let is_healthy = |name: &str| {
+            let mut running = containers.iter().filter(|container| container["lastStatus"] == "RUNNING");
+            running.any(|container| container["name"] == name && container["healthStatus"] == "HEALTHY")
+        };
+        let are_all_healthy = SYNCED.into_iter().chain([DATAPLANE]).all(is_healthy);
+        for check in self.check_ids() {
+            let passes = match SYNCED.into_iter().find(|name| check.ends_with(&format!("-{name}"))) {
+                Some(name) => is_healthy(name),
+                None if self.release == Release::V0_8 => is_healthy(DATAPLANE),
+                None => are_all_healthy,
+            };
+            self.write_status(&check, if passes { "passing" } else { "critical" }).await;
+        }
     }
 
     async fn submit_container(&self, change: &Value) {

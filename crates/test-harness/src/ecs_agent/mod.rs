@@ -4,23 +4,20 @@
 //! ```text
 //!  DataplaneService ── RunTask ─▶ DataplaneTask: reports states and health of containers to ECS, as the agent does
 //!                                    ├─ mesh_init: writes what consul-ecs has registered in a recording
-//!                                    └─ HealthSync: each tick copies the health from ECS to Consul, with the memory of its release
+//!                                    └─ sync_health: copies the health from ECS to Consul, as the release judges it
 //! ```
 //!
-//! Nothing runs by itself: a test says what happens next, so that no verdict depends on time.
+//! Nothing runs by itself: a test says what happens next, so that no verdict depends on time. When `health-sync` writes what, the
+//! simulation models.
 
 mod catalog;
 mod containers;
-mod health_sync;
-mod memory;
 mod recording;
 mod service;
 mod task;
 
 pub use catalog::{catalog, deregister, node_checks, writes};
-pub use health_sync::HealthSync;
-pub use memory::{CheckHealth, Health, Memory, Write};
-pub use recording::{Release, accepted_by_old_consul};
+pub use recording::Release;
 pub use service::DataplaneService;
 pub use task::DataplaneTask;
 

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-/// A release of consul-ecs. `health-sync` differs in what it writes when.
+/// A release of consul-ecs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
-    /// 0.8.1: each check follows its own container, and is written when that changes.
+    /// 0.8.1: each check follows its own container.
     V0_8,
-    /// 0.9.0: the dataplane's checks pass only if all synced containers are healthy, and are written at each tick.
+    /// 0.9.0: the dataplane's checks pass only if all synced containers are healthy.
     V0_9,
-    /// 0.10.0: the same checks, and one write with all that have changed.
+    /// 0.10.0: the same.
     V0_10,
 }
 
@@ -73,7 +73,7 @@ const RECORDED: TaskNames<'static> = TaskNames {
 };
 
 /// A registration without the field of every check that Consul 1.8 does not know, and that is zero in all recordings.
-pub fn accepted_by_old_consul(mut body: Value) -> Value {
+fn accepted_by_old_consul(mut body: Value) -> Value {
     for check in body["Checks"].as_array_mut().into_iter().flatten() {
         check.as_object_mut().expect("a check").remove("ExposedPort");
     }

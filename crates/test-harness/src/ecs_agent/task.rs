@@ -4,8 +4,7 @@ use local_stack::world::{World, task_id};
 use serde_json::{Value, json};
 
 use super::{
-    DATAPLANE, HealthSync, MESH_INIT, SYNCED,
-    memory::Memory,
+    DATAPLANE, MESH_INIT, SYNCED,
     recording::{Release, TaskNames},
     service::DataplaneService,
 };
@@ -14,7 +13,7 @@ use crate::jwt::JwtAuthMethod;
 /// A task of which a test says what happens in it.
 pub struct DataplaneTask<'a> {
     world: &'a World<'a>,
-    release: Release,
+    pub(super) release: Release,
     service: String,
     /// Its ARN.
     pub arn: String,
@@ -25,20 +24,18 @@ impl<'a> DataplaneTask<'a> {
         Self { world, release: service.release, service: service.name.clone(), arn: arn.to_owned() }
     }
 
-    /// A task that is registered and healthy, in ECS and in Consul, and its `health-sync`.
-    pub async fn start(world: &'a World<'a>, release: Release) -> (Self, HealthSync<'a>) {
+    /// A task that is registered and healthy, in ECS and in Consul.
+    pub async fn start(world: &'a World<'a>, release: Release) -> Self {
         let task = DataplaneService::of(world, release).run(world).await;
-        let health_sync = task.settle().await;
-        (task, health_sync)
+        task.settle().await;
+        task
     }
 
     /// `mesh-init` registers the task, its containers become healthy, and `health-sync` writes that.
-    pub async fn settle(&self) -> HealthSync<'a> {
+    pub async fn settle(&self) {
         self.mesh_init().await;
         self.report_all_healthy().await;
-        let mut health_sync = self.health_sync().await;
-        health_sync.tick().await;
-        health_sync
+        self.sync_health().await;
     }
 
     /// The world that it runs in.
@@ -110,13 +107,6 @@ impl<'a> DataplaneTask<'a> {
             address: address.and_then(Value::as_str).unwrap_or("10.0.0.1"),
         };
         self.release.registrations(&names)
-    }
-
-    /// A `health-sync` that has just started: it has written nothing.
-    pub async fn health_sync(&self) -> HealthSync<'a> {
-        let twin =
-            Self { world: self.world, release: self.release, service: self.service.clone(), arn: self.arn.clone() };
-        HealthSync::new(twin, Memory::new(self.release, &SYNCED), &self.registrations().await)
     }
 
     pub(super) async fn describe(&self) -> Value {

@@ -42,7 +42,7 @@ async fn a_healthy_task_is_healthy() {
 #[tokio::test]
 async fn what_cannot_be_read_is_said_and_never_counts_as_absent() {
     let world = world("why-unread").await;
-    let (task, _) = DataplaneTask::start(&world, Release::V0_9).await;
+    let task = DataplaneTask::start(&world, Release::V0_9).await;
     task.forget().await;
     let stack = Stack::shared().await;
     let denied = Recorder::before_aws(&stack.aws, |request, _| {

@@ -12,7 +12,7 @@ use super::{eventually_says, last_line, why, world};
 #[tokio::test]
 async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
     let world = world("why-forgotten").await;
-    let (task, _) = DataplaneTask::start(&world, Release::V0_9).await;
+    let task = DataplaneTask::start(&world, Release::V0_9).await;
     world.stop(&task.arn).await;
     // Given the end of a task that ECS does not know
     let forgotten = "f0".repeat(16);
