@@ -21,7 +21,8 @@ use mesh::{
 };
 use uuid::Uuid;
 
-use crate::{CatalogReading, MemberService, ObservedCluster, TokenSource, Tokens, doctor::Commands};
+use crate::doctor::{Check, CheckOutcome, Commands};
+use crate::{CatalogReading, MemberService, ObservedCluster, TokenSource, Tokens};
 
 const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
@@ -218,4 +219,12 @@ pub(crate) fn stack(name: &str, parameters: &[(&str, &str)]) -> DeployedStack {
         reason: None,
         parameters: parameters.collect(),
     }
+}
+
+/// Asserts what a check says: its outcome, a part of what it saw, and how its first commands begin.
+#[track_caller]
+pub(crate) fn assert_check(check: &Check, outcome: CheckOutcome, seen: &str, commands: &[&str]) {
+    assert!(check.outcome == outcome && check.seen.contains(seen), "{outcome:?}, {seen}: {check:?}");
+    let begins = |(at, begin): (usize, &&str)| check.commands.get(at).is_some_and(|it| it.starts_with(begin));
+    assert!(commands.iter().enumerate().all(begins), "{commands:?}: {check:?}");
 }
