@@ -1,7 +1,7 @@
 //! Consul Enterprise: the request of every method of the client, with its partition and namespace.
 
 use consul::{
-    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, Grant, Kind, NewToken, Object, OwnToken,
+    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulError, Grant, Kind, NewToken, Object,
     Permissions as _, Release as _,
 };
 use mesh::{
@@ -43,7 +43,9 @@ fn new_token(grant: Grant) -> NewToken {
 fn answer(seen: &RecordedRequest) -> Answer {
     let rule = |id: &str, index: u64| json!({ "ID": id, "BindType": "service", "BindName": "n", "CreateIndex": index });
     match (seen.method.as_str(), seen.uri.split('?').next().unwrap_or_default()) {
-        ("GET", "/v1/agent/self") => Answer::ok(r#"{"Config":{"Datacenter":"dc1","PrimaryDatacenter":"dc1"}}"#),
+        ("GET", "/v1/agent/self") => {
+            Answer::ok(r#"{"Config":{"Datacenter":"dc1","PrimaryDatacenter":"dc1","Version":"1.21.4+ent"}}"#)
+        }
         ("GET", "/v1/namespaces") => Answer::ok(r#"[{"Name":"shop"}]"#),
         ("GET", "/v1/acl/binding-rules") => Answer::ok(json!([rule("new", 9), rule("old", 7)]).to_string()),
         ("GET", "/v1/catalog/nodes") if seen.uri.contains("cluster%2Fprod") => Answer::ok("[{}]"),
@@ -59,144 +61,137 @@ fn answer(seen: &RecordedRequest) -> Answer {
     }
 }
 
+/// What a call asked, in one line, and its last body. `T` is the tenancy of a task, `P` its partition, `HOME` the default namespace
+/// there; names of the examples, and filters, are in braces.
+async fn asked<T>(server: &Recorder, call: impl Future<Output = Result<T, ConsulError>>) -> (String, Value) {
+    server.forget();
+    call.await.unwrap();
+    let mut lines = server.lines().join(", ").replace("/v1/", "/");
+    for (text, name) in [
+        ("partition=team&ns=shop", "T"),
+        ("partition=team&ns=default", "HOME"),
+        ("partition=team", "P"),
+        (NODE, "{node}"),
+        ("arn%3Aaws%3Aecs%3Aus-east-1%3A123456789012%3Acluster%2Fprod", "{node}"),
+        (ACCESSOR, "{accessor}"),
+        (TASK, "{task}"),
+        ("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{task}%22", "{of_task}"),
+        ("filter=ServiceMeta%5B%22task-id%22%5D+%3D%3D+%22{task}%22", "{on_any_node}"),
+        ("filter=Meta%5B%22synthetic-node%22%5D+%3D%3D+%22true%22", "{synthetic}"),
+        ("filter=ServiceID+%3D%3D+%22web-{task}%22", "{of_instance}"),
+        ("filter=Node+%3D%3D+%22{node}%22", "{of_node}"),
+    ] {
+        lines = lines.replace(text, name);
+    }
+    (lines, server.requests().last().map(RecordedRequest::json).unwrap_or_default())
+}
+
 #[tokio::test]
 async fn requests_name_their_tenancy() {
     let (server, consul) = against(|seen, _| answer(seen)).await;
-    let policy = controller::bootstrap::client_agent_policy(&enterprise(), "p");
-    let (tasks, service) = ([TASK.parse().unwrap()], "web".parse().unwrap());
-    consul.token(&enterprise(), accessor()).await.unwrap();
-    consul.create_token(&new_token(Grant::ServiceIdentity("web".parse().unwrap()))).await.unwrap();
-    consul.update_token(&new_token(Grant::Policy("p".to_owned()))).await.unwrap();
-    consul.delete_token(&enterprise(), accessor()).await.unwrap();
-    consul.tokens(&enterprise(), &|_| true).await.unwrap();
-    consul.create_policy(&policy).await.unwrap();
-    assert!(consul.delete_policy(&policy).await.unwrap());
-    consul.partitions().await.unwrap();
-    consul.instances(&CLUSTER.parse().unwrap(), &enterprise(), &tasks).await.unwrap();
-    consul.instances_of(&service, &enterprise(), &tasks).await.unwrap();
-    consul.node(CLUSTER, &enterprise()).await.unwrap();
-    consul.synthetic_nodes(&enterprise()).await.unwrap();
-    consul.node_checks(CLUSTER, &enterprise()).await.unwrap();
-    consul.checks(&[instance(enterprise())]).await.unwrap();
-    consul.deregister_service(CLUSTER, "web-1", &enterprise()).await.unwrap();
-    consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
-    consul.members(&enterprise()).await.unwrap();
-    consul.force_leave("ip-10-0-1-12", &enterprise()).await.unwrap();
-
-    let equals = |selector: &str, value: &str| format!("filter={selector}+%3D%3D+%22{value}%22");
-    let (of_node, of_service) =
-        (equals("Meta%5B%22task-id%22%5D", TASK), equals("ServiceMeta%5B%22task-id%22%5D", TASK));
-    let synthetic = equals("Meta%5B%22synthetic-node%22%5D", "true");
-    let of_instance = equals("ServiceID", &format!("web-{TASK}"));
-    assert_eq!(
-        server.lines(),
-        [
-            format!("GET /v1/acl/token/{ACCESSOR}?partition=team&ns=shop"),
-            "PUT /v1/acl/token?partition=team&ns=shop".to_owned(),
-            format!("PUT /v1/acl/token/{ACCESSOR}?partition=team&ns=shop"),
-            format!("DELETE /v1/acl/token/{ACCESSOR}?partition=team&ns=shop"),
-            "GET /v1/acl/tokens?partition=team&ns=*".to_owned(),
-            "PUT /v1/acl/policy?partition=team&ns=shop".to_owned(),
-            "GET /v1/acl/policy/name/p?partition=team&ns=shop".to_owned(),
-            "DELETE /v1/acl/policy/p-1?partition=team&ns=shop".to_owned(),
-            "GET /v1/partitions".to_owned(),
-            format!("GET /v1/catalog/node-services/{NODE}?{of_node}&partition=team&ns=shop"),
-            format!("GET /v1/catalog/service/web?{of_service}&partition=team&ns=shop"),
-            format!("GET /v1/catalog/node-services/{NODE}?partition=team&ns=*&consistent="),
-            format!("GET /v1/catalog/nodes?{synthetic}&partition=team"),
-            format!("GET /v1/health/node/{NODE}?partition=team&ns=*&consistent="),
-            format!("GET /v1/health/node/{NODE}?{of_instance}&partition=team&ns=shop"),
-            "PUT /v1/catalog/deregister?partition=team&ns=shop".to_owned(),
-            "PUT /v1/catalog/deregister?partition=team".to_owned(),
-            "GET /v1/agent/members?partition=team".to_owned(),
-            "PUT /v1/agent/force-leave/ip-10-0-1-12?prune=&partition=team".to_owned(),
-        ]
-    );
+    let (server, team, prod) = (&server, &enterprise(), CLUSTER.parse().unwrap());
+    let policy = controller::bootstrap::client_agent_policy(team, "p");
+    let (tasks, web, found) = ([TASK.parse().unwrap()], "web".parse().unwrap(), [instance(enterprise())]);
+    let of_service = new_token(Grant::ServiceIdentity("web".parse().unwrap()));
+    let of_policy = new_token(Grant::Policy("p".to_owned()));
+    let partition = team.partition().unwrap();
+    let rows = [
+        (asked(server, consul.token(team, accessor())).await, "GET /acl/token/{accessor}?T"),
+        (asked(server, consul.create_token(&of_service)).await, "PUT /acl/token?T"),
+        (asked(server, consul.update_token(&of_policy)).await, "PUT /acl/token/{accessor}?T"),
+        (asked(server, consul.delete_token(team, accessor())).await, "DELETE /acl/token/{accessor}?T"),
+        (asked(server, consul.tokens(team, &|_| true)).await, "GET /acl/tokens?P&ns=*"),
+        (asked(server, consul.create_policy(&policy)).await, "PUT /acl/policy?T"),
+        (asked(server, consul.delete_policy(&policy)).await, "GET /acl/policy/name/p?T, DELETE /acl/policy/p-1?T"),
+        (asked(server, consul.instances(&prod, team, &tasks)).await, "GET /catalog/node-services/{node}?{of_task}&T"),
+        (asked(server, consul.instances_of(&web, team, &tasks)).await, "GET /catalog/service/web?{on_any_node}&T"),
+        (asked(server, consul.node(CLUSTER, team)).await, "GET /catalog/node-services/{node}?P&ns=*&consistent="),
+        (asked(server, consul.synthetic_nodes(team)).await, "GET /catalog/nodes?{synthetic}&P"),
+        (asked(server, consul.node_checks(CLUSTER, team)).await, "GET /health/node/{node}?P&ns=*&consistent="),
+        (asked(server, consul.checks(&found)).await, "GET /health/node/{node}?{of_instance}&T"),
+        (asked(server, consul.deregister_service(CLUSTER, "web-1", team)).await, "PUT /catalog/deregister?T"),
+        (asked(server, consul.deregister_node(CLUSTER, team)).await, "PUT /catalog/deregister?P"),
+        (asked(server, consul.members(team)).await, "GET /agent/members?P"),
+        (asked(server, consul.force_leave("ip-7", team)).await, "PUT /agent/force-leave/ip-7?prune=&P"),
+        (asked(server, consul.namespaces(partition)).await, "GET /namespaces?P"),
+        // What belongs to the datacenter
+        (asked(server, consul.partitions()).await, "GET /partitions"),
+        (asked(server, consul.is_primary()).await, "GET /agent/self"),
+        (asked(server, consul.version()).await, "GET /agent/self"),
+        (asked(server, consul.own_token()).await, "GET /acl/token/self"),
+    ];
+    for ((asked, _), expected) in &rows {
+        assert_eq!(asked, expected);
+    }
     // And the grants of tokens, and what is deregistered
-    let bodies: Vec<Value> = server.requests().iter().map(RecordedRequest::json).collect();
     let token = |field: &str, grant: Value| json!({ "AccessorID": ACCESSOR, "SecretID": "s3cret", "Description": "Token for web service", field: grant });
-    assert_eq!(bodies[1], token("ServiceIdentities", json!([{ "ServiceName": "web" }])));
-    assert_eq!(bodies[2], token("Policies", json!([{ "Name": "p" }])));
-    assert_eq!(bodies[15], json!({ "Node": CLUSTER, "ServiceID": "web-1" }));
-    assert_eq!(bodies[16], json!({ "Node": CLUSTER }));
+    assert_eq!(rows[1].0.1, token("ServiceIdentities", json!([{ "ServiceName": "web" }])));
+    assert_eq!(rows[2].0.1, token("Policies", json!([{ "Name": "p" }])));
+    assert_eq!(rows[13].0.1, json!({ "Node": CLUSTER, "ServiceID": "web-1" }));
+    assert_eq!(rows[14].0.1, json!({ "Node": CLUSTER }));
 }
 
 /// One object of each kind, in the tenancy that the bootstrap gives it: how it is read, created, and, if its kind is extended, updated.
 #[tokio::test]
 async fn requests_of_the_bootstrap_name_their_tenancy() {
-    let home = || enterprise().home();
-    // `{}` is the name
-    let rows: [(Kind, &str, Tenancy, &[&str]); 8] = [
-        // Partitions belong to the datacenter
-        (Kind::Partition, "team", Tenancy::Community, &["GET /partition/{}", "PUT /partition"]),
-        (
-            Kind::Namespace,
-            "shop",
-            enterprise(),
-            &["GET /namespace/{}?partition=team", "PUT /namespace?partition=team", "PUT /namespace/{}?partition=team"],
-        ),
-        (Kind::Policy, "p", home(), &["GET /acl/policy/name/{}?H", "PUT /acl/policy?H"]),
-        (Kind::Role, "r", home(), &["GET /acl/role/name/{}?H", "PUT /acl/role?H", "PUT /acl/role/id-1?H"]),
-        (
-            Kind::AuthMethod,
-            "m",
-            home(),
-            &["GET /acl/auth-method/{}?H", "PUT /acl/auth-method?H", "PUT /acl/auth-method/{}?H"],
-        ),
-        (
-            Kind::BindingRule,
-            "service n",
-            home(),
-            // The older rule stays
-            &[
-                "GET /acl/binding-rules?authmethod=m&H",
-                "PUT /acl/binding-rule?H",
-                "GET /acl/binding-rules?authmethod=m&H",
-                "DELETE /acl/binding-rule/new?H",
-            ],
-        ),
-        (
-            Kind::AnonymousToken,
-            ACCESSOR,
-            Tenancy::of_default_partition(),
-            &[
-                "GET /acl/token/{}?partition=default&ns=default",
-                "PUT /acl/token?partition=default&ns=default",
-                "PUT /acl/token/{}?partition=default&ns=default",
-            ],
-        ),
-        (
-            Kind::SyntheticNode,
-            CLUSTER,
-            home(),
-            &["GET /catalog/nodes?filter=Node+%3D%3D+%22{}%22&partition=team", "PUT /catalog/register?partition=team"],
-        ),
-    ];
-    let extended = [Kind::Namespace, Kind::Role, Kind::AuthMethod, Kind::AnonymousToken];
     let (server, consul) = against(|seen, _| answer(seen)).await;
-    for (kind, name, tenancy, requests) in rows {
-        server.forget();
-        let body = json!({ "AuthMethod": "m", "BindType": "service", "BindName": "n", "Name": name });
-        let object = Object { kind, name: name.to_owned(), tenancy, body: body.as_object().unwrap().clone() };
-        assert!(consul.read(&object).await.unwrap().is_some(), "{object}");
-        consul.create(&object, object.body.clone()).await.unwrap();
-        if extended.contains(&kind) {
+    let object = |kind, name: &str, tenancy, body: Value| Object {
+        kind,
+        name: name.to_owned(),
+        tenancy,
+        body: body.as_object().unwrap().clone(),
+    };
+    let named = |kind, name: &str, tenancy| object(kind, name, tenancy, json!({ "Name": name }));
+    let home = || enterprise().home();
+    let rule = json!({ "AuthMethod": "m", "BindType": "service", "BindName": "n" });
+    let of_default = "?partition=default&ns=default";
+    let rules = "GET /acl/binding-rules?authmethod=m&HOME";
+    // Of two equal binding rules, the older one stays
+    let made_rule = format!("PUT /acl/binding-rule?HOME, {rules}, DELETE /acl/binding-rule/new?HOME");
+    for (object, read, created, updated) in [
+        // Partitions belong to the datacenter, and a node is in a partition, and in no namespace
+        (named(Kind::Partition, "team", Tenancy::Community), "GET /partition/team", "PUT /partition", None),
+        (
+            named(Kind::Namespace, "n", enterprise()),
+            "GET /namespace/n?P",
+            "PUT /namespace?P",
+            Some("PUT /namespace/n?P"),
+        ),
+        (named(Kind::Policy, "p", home()), "GET /acl/policy/name/p?HOME", "PUT /acl/policy?HOME", None),
+        (
+            named(Kind::Role, "r", home()),
+            "GET /acl/role/name/r?HOME",
+            "PUT /acl/role?HOME",
+            Some("PUT /acl/role/id-1?HOME"),
+        ),
+        (
+            named(Kind::AuthMethod, "m", home()),
+            "GET /acl/auth-method/m?HOME",
+            "PUT /acl/auth-method?HOME",
+            Some("PUT /acl/auth-method/m?HOME"),
+        ),
+        (object(Kind::BindingRule, "service n", home(), rule), rules, &made_rule, None),
+        (
+            named(Kind::AnonymousToken, ACCESSOR, Tenancy::of_default_partition()),
+            &format!("GET /acl/token/{{accessor}}{of_default}"),
+            &format!("PUT /acl/token{of_default}"),
+            Some("PUT /acl/token/{accessor}?partition=default&ns=default"),
+        ),
+        (
+            named(Kind::SyntheticNode, CLUSTER, home()),
+            "GET /catalog/nodes?{of_node}&P",
+            "PUT /catalog/register?P",
+            None,
+        ),
+    ] {
+        assert_eq!(asked(&server, consul.read(&object)).await.0, read);
+        assert_eq!(asked(&server, consul.create(&object, object.body.clone())).await.0, created);
+        if let Some(expected) = updated {
             let body = json!({ "ID": "id-1", "Description": "extended" });
-            consul.update(&object, body.as_object().unwrap().clone()).await.unwrap();
+            let update = consul.update(&object, body.as_object().unwrap().clone());
+            assert_eq!(asked(&server, update).await.0, expected);
         }
-        let written = |line: &&str| {
-            let name = name.replace(':', "%3A").replace('/', "%2F");
-            line.replace(" /", " /v1/")
-                .replace("{}", &name)
-                .replace("?H", "?partition=team&ns=default")
-                .replace("&H", "&partition=team&ns=default")
-        };
-        assert_eq!(server.lines(), requests.iter().map(written).collect::<Vec<_>>(), "{object}");
     }
-    server.forget();
-    assert!(consul.is_primary().await.unwrap());
-    consul.namespaces(enterprise().partition().unwrap()).await.unwrap();
-    assert_eq!(server.lines(), ["GET /v1/agent/self", "GET /v1/namespaces?partition=team"]);
 }
 
 /// The bodies of registrations are compared with recordings in the client's crate.
@@ -274,47 +269,4 @@ async fn permissions_are_of_a_namespace() {
     let trial = request("GET /v1/acl/tokens?policy=00000000-0000-0000-0000-000000000001&partition=team&ns=shop");
     let own_token = request("GET /v1/acl/token/self");
     assert_eq!(asked.await, [(authorize, questions), own_token, trial]);
-}
-
-#[tokio::test]
-async fn own_token_and_release_have_no_tenancy() {
-    let (server, consul) = against(|seen, _| {
-        let policies = json!([{ "ID": "1", "Name": "ours" }]);
-        Answer::ok(match seen.uri.as_str() {
-            "/v1/acl/token/self" => json!({ "AccessorID": "1-2", "SecretID": "own", "Policies": policies }).to_string(),
-            _ => json!({ "Config": { "Version": "1.21.4+ent" } }).to_string(),
-        })
-    })
-    .await;
-    let token = OwnToken { accessor_id: "1-2".to_owned(), policies: vec!["ours".to_owned()] };
-    assert_eq!(consul.own_token().await.unwrap(), Some(token));
-    assert_eq!(consul.version().await.unwrap(), "1.21.4+ent");
-    assert_eq!(seen(&server), [request("GET /v1/acl/token/self"), request("GET /v1/agent/self")]);
-}
-
-/// The methods of the traits in the sources of the client.
-fn methods() -> Vec<&'static str> {
-    const AGENT: &str = include_str!("../../../crates/consul/src/agent.rs");
-    let sources = [
-        (include_str!("../../../crates/consul/src/acl.rs"), "Acl"),
-        (AGENT, "Agents"),
-        (AGENT, "Release"),
-        (include_str!("../../../crates/consul/src/authorization.rs"), "Permissions"),
-        (include_str!("../../../crates/consul/src/bootstrap.rs"), "ConsulBootstrap"),
-        (include_str!("../../../crates/consul/src/catalog/mod.rs"), "Catalog"),
-    ];
-    let traits = sources.iter().map(|(source, name)| {
-        let (_, after) = source.split_once(&format!("pub trait {name}:")).expect("a trait");
-        after.split_once("\n}").expect("the end of the trait").0
-    });
-    traits.flat_map(|source| source.split("async fn ").skip(1)).filter_map(|rest| rest.split('(').next()).collect()
-}
-
-#[test]
-fn the_requests_of_every_method_are_asserted_here() {
-    let here = include_str!("enterprise.rs");
-    let methods = methods();
-    assert!(methods.len() >= 25, "{methods:?}");
-    let missing: Vec<&&str> = methods.iter().filter(|method| !here.contains(&format!(".{method}("))).collect();
-    assert!(missing.is_empty(), "no test calls them: {missing:?}");
 }
