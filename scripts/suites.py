@@ -30,8 +30,6 @@ LOGS = ROOT / "target" / "test"
 LONGEST = ["faults", "end_to_end", "search", "in_process"]
 # The number of concurrent tests in suites that mostly wait for servers; by default the number of processors.
 THREADS = {"end_to_end": 6, "in_process": 4, "faults": 3}
-# The prefix of the suites for benchmarks, which are run without measuring.
-BENCHMARK = "benchmark_"
 # The timeout of a suite, in seconds: far longer than it takes, so that it ends only a suite that hangs.
 HOUR = 3600
 # How long the servers of a suite may take to end after the suite, in seconds. They are killed after five.
@@ -56,9 +54,6 @@ class Result:
         self.suite, self.code, self.seconds, self.log, self.output = suite, code, seconds, log, output
         counts = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE)
         self.passed, self.failed, self.ignored = (sum(int(row[column]) for row in counts) for column in range(3))
-        if not counts and suite.startswith(BENCHMARK):
-            # It has no tests; its exit code is the result.
-            counts, self.passed = [()], int(code == 0)
         # A binary that ends without a result has failed.
         if code != 0 and self.failed == 0 or not counts:
             self.failed += 1
@@ -104,7 +99,7 @@ def build() -> dict[str, Suite]:
         for message in map(json.loads, messages.splitlines()):
             if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
                 target, folder = message["target"], Path(message["manifest_path"]).parent
-                prefix = {"test": "", "bench": BENCHMARK}.get(target["kind"][0], "unit_")
+                prefix = "" if target["kind"][0] == "test" else "unit_"
                 name = prefix + target["name"]
                 suites[name] = Suite(name, message["executable"], folder)
     return suites
