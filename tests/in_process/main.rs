@@ -13,7 +13,6 @@ mod enterprise;
 mod environment;
 mod families;
 mod healing;
-mod launch_types;
 mod limits;
 mod observing;
 mod own_events;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aws::secrets::{AwsSecrets, SecretStore, SecretsError};
 use mesh::{
-    secret::{Retirement, SecretState, StoredSecret},
+    secret::{SecretState, StoredSecret},
     token::TokenPair,
 };
 use secrecy::SecretString;
@@ -59,19 +59,6 @@ async fn a_new_secret_has_key_tags_and_pair() {
 }
 
 #[tokio::test]
-async fn one_version_read_gives_one_version_id() {
-    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
-    let secrets = client(&server, None);
-    secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
-    secrets.write(NAME, &empty("version-1"), &SecretState::Empty).await.unwrap();
-    secrets.write(NAME, &empty("version-2"), &SecretState::Empty).await.unwrap();
-    let ids: Vec<String> =
-        bodies(&server, "PutSecretValue").iter().map(|body| body["ClientRequestToken"].to_string()).collect();
-    assert_eq!(ids[0], ids[1]);
-    assert_ne!(ids[1], ids[2]);
-}
-
-#[tokio::test]
 async fn two_writes_of_one_pair_differ() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
@@ -86,20 +73,6 @@ async fn two_writes_of_one_pair_differ() {
         let value: Value = serde_json::from_str(write["SecretString"].as_str().unwrap()).unwrap();
         assert_eq!([&value["accessor_id"], &value["token"]], [&json!(ACCESSOR), &json!("s3cret")]);
     }
-}
-
-#[tokio::test]
-async fn a_write_returns_the_version() {
-    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
-    let secrets = client(&server, None);
-    let retiring = SecretState::Retiring(pair(), Retirement::default());
-    let version = secrets.write(NAME, &empty("version-1"), &retiring).await.unwrap();
-    secrets.write(NAME, &empty(&version), &SecretState::Active(pair())).await.unwrap();
-    let written = bodies(&server, "PutSecretValue");
-    assert_eq!(json!(version), written[0]["ClientRequestToken"]);
-    assert_ne!(written[0]["ClientRequestToken"], written[1]["ClientRequestToken"]);
-    let value: Value = serde_json::from_str(written[0]["SecretString"].as_str().unwrap()).unwrap();
-    assert_eq!([&value["accessor_id"], &value["retiring"]], [&json!(ACCESSOR), &json!("s3cret")]);
 }
 
 #[tokio::test]

@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use local_stack::{
-    wait::{SOON, eventually},
-    world,
-};
+use local_stack::world;
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
@@ -42,44 +39,4 @@ async fn only_logins_and_services_of_the_stopped_task_are_deleted() {
     assert_eq!(world.service_ids().await, [left.clone(), format!("{left}-sidecar-proxy")]);
     assert_eq!(world.checks_of(&stopping).await, Vec::<Value>::new());
     assert_eq!(world.checks_of(&staying).await.len(), 3);
-}
-
-#[tokio::test]
-async fn auth_method_mode_creates_nothing() {
-    let world = Fixture::login("creates-nothing").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    world.start_task(&definition).await;
-    world.settled().await;
-    assert_eq!(world.tokens_about(world.name).await, Vec::<Value>::new());
-    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await, None);
-    // And the log says that the definition contradicts the mode
-    eventually("the contradiction in the log", SOON, || async {
-        let lines = world.aws.logs(&world.deployed.log_group).await;
-        let is_it = |line: &&String| line.contains("contradiction") && line.contains(&definition.0);
-        lines.iter().find(is_it).map(drop).ok_or_else(|| format!("{} lines without it", lines.len()))
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_stopping_task_gets_no_traffic() {
-    let world = Fixture::login("told-to-stop").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
-    world.register_instance(&world.service(), &stopping).await;
-    world.register_instance(&world.service(), &staying).await;
-    let (before, of_staying) = (world.checks_of(&stopping).await, world.checks_of(&staying).await);
-    world.deliver(&[world.event_as(&stopping, "RUNNING", "STOPPED", 9).await]).await;
-    world.settled().await;
-    // Neither the service nor its proxy gets traffic, as in an agent's maintenance mode
-    let left = format!("{}-{}", world.service(), world::task_id(&staying));
-    let proxies = format!("{}-sidecar-proxy", world.service());
-    assert_eq!(world.passing(&proxies).await, [format!("{left}-sidecar-proxy")]);
-    assert_eq!(world.passing(&world.service()).await, [left]);
-    let (drains, after): (Vec<Value>, Vec<Value>) =
-        world.checks_of(&stopping).await.into_iter().partition(|check| check["Type"] == "maintenance");
-    assert_eq!(drains.len(), 2, "{drains:?}");
-    // And no other check has changed
-    assert_eq!((after, world.checks_of(&staying).await), (before, of_staying));
-    assert_eq!(world.service_ids().await.len(), 4, "the task is still registered: it is not stopped yet");
 }

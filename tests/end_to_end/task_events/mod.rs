@@ -6,6 +6,5 @@ mod clearing;
 mod disorder;
 mod faults;
 mod generations;
-mod service_tokens;
 mod starting;
 mod template_and_events;

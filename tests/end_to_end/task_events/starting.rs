@@ -44,19 +44,3 @@ async fn a_first_start_provisions_working_tokens() {
     assert!(log.contains("create_token"), "{log}");
     assert!(!log.contains(&own.token) && !log.contains(&client.token), "a secret half is in the log");
 }
-
-#[tokio::test]
-async fn a_consul_ecs_controller_token_is_adopted() {
-    let world = Fixture::tokens("adopted").await;
-    let service = world.service();
-    let old = world.consul_ecs_controller_token(&service).await;
-    let definition = world.mesh_definition(&service).await;
-    let task = world.start_task(&definition).await;
-    world.settled().await;
-    assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()), "the secret stays as it was");
-    assert_eq!(world.tokens_about(&service).await.len(), 1, "no second token");
-    // And when its service is idle, it is revoked like the controller's own tokens
-    world.stop_task(&task).await;
-    world.emptied(&world.secret_name(&service)).await;
-    world.revoked(&old).await;
-}

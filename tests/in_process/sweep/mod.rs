@@ -123,26 +123,6 @@ async fn an_unreadable_cluster_is_not_judged() {
 }
 
 #[tokio::test]
-async fn unlisted_tokens_are_not_judged() {
-    let world = World::without_deployment("no-tokens").await;
-    let stopped = stopped_task_with_services(&world).await;
-    let method = JwtAuthMethod::create(world.consul, "no-tokens").await;
-    let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
-    let consul = |seen: &RecordedRequest, _| match seen.line().as_str() {
-        "GET /v1/acl/tokens" => Answer::status(403, "Permission denied"),
-        _ => Answer::Forward,
-    };
-    let environment = environment(&world, consul, forward, &[], |e| e).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!(
-        (report.outcome, report.problems[0].label.as_str()),
-        (SweepOutcome::Incomplete, "consul_permission_denied")
-    );
-    assert_eq!(world.service_ids().await, Vec::<String>::new());
-    assert!(world.is_valid(&login.secret_id).await);
-}
-
-#[tokio::test]
 async fn an_empty_listing_requires_consul_s_state() {
     let (_empty, other) =
         (World::without_deployment("empty-list").await, World::without_deployment("other-list").await);
@@ -185,32 +165,6 @@ async fn a_bad_credential_deletes_nothing() {
         (SweepOutcome::Incomplete, "consul_credential_rejected")
     );
     assert_eq!(world.service_ids().await.len(), 2);
-}
-
-#[tokio::test]
-async fn an_inactive_cluster_is_swept_entirely() {
-    let world = World::without_deployment("inactive").await;
-    stopped_task_with_services(&world).await;
-    // A deleted cluster is INACTIVE for a while, and has no tasks
-    let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
-        Some("DescribeClusters") => Answer::ok(
-            json!({ "clusters": [{ "clusterArn": cluster_arn("inactive"), "status": "INACTIVE" }] }).to_string(),
-        ),
-        Some("ListTasks") => Answer::status(
-            400,
-            json!({ "__type": "ClusterNotFoundException", "message": "Cluster not found." }).to_string(),
-        ),
-        _ => Answer::Forward,
-    };
-    let environment = environment(&world, forward, aws, &[], |e| e).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(report.clusters[0].status, ClusterStatus::Deleted);
-    let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
-    assert!(!nodes.contains(&world.cluster()), "{nodes}");
-    // And events of other services are not affected
-    let looked = environment.handle(&[idle_check("inactive-web")]).await;
-    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
 }
 
 #[tokio::test]
@@ -271,26 +225,4 @@ async fn a_token_newer_than_the_listing_stays() {
     let report = swept(&environment_at(&world, in_time).await, &SweepOrder::default()).await;
     assert_eq!(report.clusters[0].hidden, 1, "{report:?}");
     assert!(is_hidden(&world, &world.service()).await);
-}
-
-#[tokio::test]
-async fn a_sweep_without_findings_only_reads() {
-    let world = World::without_deployment("sweep-cost").await;
-    let fleet = start_tasks(world, 105).await;
-    let further = [("TOKEN_MODE", "auth-method")];
-    let environment = environment(&fleet.world, forward, forward, &further, |e| e).await;
-    swept(&environment, &SweepOrder::default()).await;
-    environment.aws.forget();
-    environment.consul.forget();
-    let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.clusters[0].found["livingTasks"]), (SweepOutcome::Done, 105));
-    // Two pages of running tasks and one of stopped ones; the definition is cached
-    let expected = ["DescribeClusters", "DescribeTasks", "DescribeTasks", "ListTasks", "ListTasks", "ListTasks"];
-    assert_eq!(environment.aws.operations(), expected);
-    let mut lines = environment.consul.lines();
-    lines.sort();
-    let paths: Vec<&str> = lines.iter().map(|line| line.split("/arn").next().unwrap()).collect();
-    let expected =
-        ["GET /v1/acl/tokens", "GET /v1/agent/members", "GET /v1/catalog/node-services", "GET /v1/health/node"];
-    assert_eq!(paths, expected, "the checks of the node are one read, whatever is registered");
 }

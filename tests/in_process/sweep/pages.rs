@@ -150,17 +150,6 @@ async fn an_undescribed_task_keeps_its_token() {
 }
 
 #[tokio::test]
-async fn a_forgotten_stopped_task_is_ignored() {
-    let world = World::without_deployment("forgotten-since").await;
-    let task = stopped_task_with_services(&world).await;
-    let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
-    // An empty listing requires a second look
-    let report = swept(&environment, &second_look([task.as_str()])).await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(world.service_ids().await, Vec::<String>::new(), "{task}");
-}
-
-#[tokio::test]
 async fn a_cluster_deleted_meanwhile_has_no_tasks() {
     let world = World::without_deployment("deleted-since").await;
     world.run(&world.mesh_definition(&world.service()).await).await;

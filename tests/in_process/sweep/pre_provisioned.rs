@@ -2,7 +2,6 @@
 
 use controller::SweepOrder;
 use jiff::{SignedDuration, Timestamp};
-use report::SweepOutcome;
 use serde_json::{Value, json};
 
 use crate::{
@@ -43,22 +42,6 @@ async fn unused_since(world: &World<'_>, pair: &Pair) -> Option<Timestamp> {
     let token = world.consul.get(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let mut lines = token["Description"].as_str().unwrap().lines();
     lines.find_map(|line| line.strip_prefix("ecs-mesh-controller/unused-since: ")).map(|at| at.parse().unwrap())
-}
-
-#[tokio::test]
-async fn an_unused_token_is_revoked_in_time() {
-    let world = World::without_deployment("never-used").await;
-    let (_, pair) = pre_provisioned(&world).await;
-    let report = swept(&hours_later(&world, 23).await, &SweepOrder::default()).await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert!(world.is_valid(&pair.token).await, "its first task may still come");
-    // First hidden, then deleted
-    let report = swept(&hours_later(&world, 25).await, &SweepOrder::default()).await;
-    assert_eq!((report.clusters[0].hidden, report.clusters[0].deleted.is_empty()), (1, true), "{report:?}");
-    let report = swept(&hours_later(&world, 26).await, &SweepOrder::default()).await;
-    assert_eq!(report.clusters[0].deleted["serviceTokens"], 1, "{report:?}");
-    assert!(!world.is_valid(&pair.token).await);
-    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
 }
 
 #[tokio::test]
@@ -103,15 +86,4 @@ async fn a_stale_event_keeps_the_wait() {
     let cold = hours_later(&world, 0).await;
     handled(&cold, old).await;
     assert!(!cold.aws.operations().contains(&"DescribeTasks".to_owned()), "{:?}", cold.aws.operations());
-}
-
-#[tokio::test]
-async fn a_new_event_ends_the_wait() {
-    let world = World::without_deployment("first-event").await;
-    let (definition, pair) = pre_provisioned(&world).await;
-    let task = world.run(&definition).await;
-    let environment = hours_later(&world, 0).await;
-    handled(&environment, world.event(&task).await).await;
-    assert_eq!(unused_since(&world, &pair).await, None);
-    assert!(!environment.aws.operations().contains(&"DescribeTasks".to_owned()), "{:?}", environment.aws.operations());
 }

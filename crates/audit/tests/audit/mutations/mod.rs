@@ -21,6 +21,7 @@ use audit::{
     example::Base,
     finding::{Finding, Severity},
 };
+use serde_json::{Value, json};
 
 use self::tables::Mutation;
 use crate::reading::{findings, ids, shown};
@@ -89,13 +90,31 @@ fn mutations_are_unique() {
     assert!(count > 400, "{count}");
 }
 
+/// The value of a variable in every container.
+const CANARY: &str = "cAnArY-7f3a";
+
+fn with_secrets(mut definition: Value) -> Value {
+    for container in definition.get_mut("containerDefinitions").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(variables) = container.get_mut("environment").and_then(Value::as_array_mut) {
+            variables.push(json!({ "name": "DB_PASSWORD", "value": CANARY }));
+        }
+    }
+    definition
+}
+
 #[test]
-fn every_finding_has_a_line_and_help() {
+fn every_finding_has_a_line_and_help_and_no_secret() {
     for (base, mutation) in mutations() {
-        for Finding { rule, file, span, message, help, .. } in findings(&mutation.broken(base)) {
+        for Finding { rule, file, span, message, help, notes, subject, .. } in
+            findings(&with_secrets(mutation.broken(base)))
+        {
             assert!(file.text.get(span.start..span.end).is_some_and(|text| !text.is_empty()), "{}", rule.id);
             assert!(!message.is_empty() && !help.is_empty(), "{}", rule.id);
             assert!(rule.severity >= Severity::Info);
+            assert!(notes.iter().all(|note| file.text.get(note.span.start..note.span.end).is_some()), "{}", rule.id);
+            let texts = notes.iter().map(|note| &note.text).chain([&message, &help, &subject]);
+            let leaks: Vec<&String> = texts.filter(|text| text.contains(CANARY)).collect();
+            assert!(leaks.is_empty(), "{}: {leaks:?}", rule.id);
         }
     }
 }

@@ -24,7 +24,6 @@ use crate::{
 };
 
 mod catalog;
-mod drain;
 mod effects;
 mod properties;
 mod sweep;

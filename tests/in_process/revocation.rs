@@ -1,15 +1,13 @@
 //! The revocation of a token: it is hidden when its service is idle, deleted once ECS would list every task that can have read
 //! it, and shown again if a task starts in between.
 
-mod previous_release;
-mod refused;
-
 use std::sync::Arc;
 
 use crate::{environment::Environment, time::Fixed};
-use controller::{BatchReport, Edges, SweepOrder};
+use controller::{BatchReport, ControllerError, Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::{
+    consul::Token,
     wait::eventually,
     world::{Definition, Pair, World, idle_check},
 };
@@ -238,4 +236,71 @@ async fn task_tags_keep_a_service_in_use() {
     world.run_tagged(&other, &tags).await;
     assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+}
+
+#[tokio::test]
+async fn a_former_cluster_s_token_is_marked_anew() {
+    // Given a token whose description names another cluster, and a secret of the previous release, which identifies it as the
+    // controller's
+    let world = World::without_deployment("before-moved").await;
+    let service = world.service();
+    let mark = |cluster: &str| format!("Token for {service} service\nconsul.hashicorp.com/cluster: {cluster}");
+    let elsewhere = mark("arn:aws:ecs:us-east-1:123456789012:cluster/gone");
+    let made = json!({ "Description": elsewhere, "ServiceIdentities": [{ "ServiceName": service }] });
+    let made = Token::from(&world.consul.put("/v1/acl/token", &made).await);
+    let pair = Pair { accessor_id: made.accessor_id, token: made.secret_id };
+    let held = json!({ "accessor_id": pair.accessor_id, "token": pair.token, "claim": "0b1c1e9e-9f4e-4f0e-8f0c-6f1d2c3b4a59" });
+    world.put_secret(&world.secret_name(&service), &held).await;
+    // When a task starts
+    start(&world, &world.mesh_definition(&service).await).await;
+    // Then its description names this cluster, and its grants are unchanged
+    let token = world.consul.get(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    assert!(token["Description"].as_str().is_some_and(|said| said.starts_with(&mark(&world.cluster()))), "{token}");
+    assert_eq!(token["ServiceIdentities"][0]["ServiceName"], json!(service));
+    assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair);
+}
+
+#[tokio::test]
+async fn a_refused_write_leaves_no_token() {
+    let world = World::without_deployment("not-allowed").await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    let event = world.event(&task).await;
+    let service = world.service();
+    let environment = later_with(&world, SignedDuration::ZERO, move |seen| match seen.operation().as_deref() {
+        Some("CreateSecret") if seen.body.contains(&service) => {
+            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
+        }
+        _ => Answer::Forward,
+    })
+    .await;
+    let report = environment.handle(&[event]).await;
+    assert_eq!(report.failures.len(), 1, "the message comes back");
+    assert!(report.failures[0].error.to_string().contains("refuses the write"), "{}", report.failures[0].error);
+    assert_eq!(world.tokens_about(&world.service()).await.len(), 0);
+}
+
+#[tokio::test]
+async fn an_older_current_version_is_reported() {
+    let world = World::without_deployment("moved-back").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let secret = world.secret_name(&world.service());
+    // Given a secret whose first version, which is empty, a person has made current again
+    world.put_secret(&secret, &json!({})).await;
+    let secrets = world.aws.secrets();
+    let first = secrets.get_secret_value().secret_id(&secret).send().await.unwrap().version_id.unwrap();
+    start(&world, &definition).await;
+    let shown = secrets.get_secret_value().secret_id(&secret).send().await.unwrap().version_id.unwrap();
+    let moved = secrets.update_secret_version_stage().secret_id(&secret).version_stage("AWSCURRENT");
+    moved.move_to_version_id(first).remove_from_version_id(shown).send().await.expect("UpdateSecretVersionStage");
+    let before = world.tokens_about(&world.service()).await.len();
+    // When a task starts
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    let environment = Environment::scripted(&world, &[("TIME_BOUNDS", "secrets-lag=0")], |_, _| Answer::Forward).await;
+    let report = environment.handle(&[event]).await;
+    // Then the message fails permanently, and the error says what to do
+    let error = &report.failures[0].error;
+    assert!(error.is_permanent() && matches!(**error, ControllerError::Secrets(_)), "{error}");
+    assert!(error.to_string().contains("made it current again; give the secret a new value"), "{error}");
+    assert_eq!(world.tokens_about(&world.service()).await.len(), before);
 }
