@@ -47,7 +47,7 @@ async fn main() {
             ("TimeBounds", TIME_BOUNDS),
             ("CleanupOnDelete", "true"),
         ];
-        install(&aws, &consul.address, STACK, &[NAME], &token.secret_id, &parameters).await
+        install(&aws, &consul.address, STACK, &[NAME], &token.secret_id, &parameters).await.unwrap()
     })
     .await;
 

@@ -65,7 +65,7 @@ impl Fixture {
             // The tasks' auth method has a type that Consul supports since 1.12.
             ("Bootstrap", "none"),
         ];
-        install(&stack.aws, &stack.consul.address, name, clusters, token, &parameters).await
+        install(&stack.aws, &stack.consul.address, name, clusters, token, &parameters).await.unwrap()
     }
 
     /// A deployment for one cluster, with any Consul.
@@ -78,7 +78,7 @@ impl Fixture {
     ) -> World<'a> {
         let grace = GRACE.as_secs().to_string();
         let parameters = [&[("RevocationGraceSeconds", grace.as_str())], further].concat();
-        let deployed = install(&self.stack.aws, &consul.address, name, &[name], token, &parameters).await;
+        let deployed = install(&self.stack.aws, &consul.address, name, &[name], token, &parameters).await.unwrap();
         World { aws: &self.stack.aws, consul, deployed, name, prefix: name }
     }
 }
@@ -95,7 +95,7 @@ pub(crate) async fn shared(
     let Stack { aws, consul } = Stack::shared().await;
     let deploy = || async {
         let token = controller_token(consul, stack).await;
-        install(aws, &consul.address, stack, clusters, &token.secret_id, further).await
+        install(aws, &consul.address, stack, clusters, &token.secret_id, further).await.unwrap()
     };
     World::new(Stack::shared().await, deployed.get_or_init(deploy).await, stack, name)
 }

@@ -94,21 +94,8 @@ impl Deployed {
 }
 
 /// Creates a stack that manages clusters with these names or patterns, and that sweeps only when a test says so. Creates the named
-/// clusters. The `further` parameters take precedence.
+/// clusters. The `further` parameters take precedence. `Err` is the output of the SAM CLI in one line.
 pub async fn install(
-    aws: &Aws,
-    consul: &str,
-    stack: &str,
-    clusters: &[&str],
-    token: &str,
-    further: &[(&str, &str)],
-) -> Deployed {
-    let deployed = try_install(aws, consul, stack, clusters, token, further).await;
-    deployed.unwrap_or_else(|said| panic!("sam deploy of {stack}: {said}"))
-}
-
-/// The same. `Err` is the output of the SAM CLI in one line.
-pub async fn try_install(
     aws: &Aws,
     consul: &str,
     stack: &str,

@@ -23,6 +23,7 @@
 pub mod agent;
 pub mod ecs_agent;
 pub mod fleet;
+mod forward;
 pub mod function;
 pub mod invocation;
 pub mod jwt;

@@ -23,7 +23,7 @@ async fn deployment(name: &str, cluster: &str, further: &[(&str, &str)]) -> Depl
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules(name, &documented_policy()).await.secret_id;
     let parameters = [&[("Bootstrap", "none"), ("LogLevel", "warn")], further].concat();
-    install(&stack.aws, &stack.consul.address, name, &[cluster], &token, &parameters).await
+    install(&stack.aws, &stack.consul.address, name, &[cluster], &token, &parameters).await.unwrap()
 }
 
 /// The deployment that the tests share.

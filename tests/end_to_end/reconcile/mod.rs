@@ -12,7 +12,7 @@ mod sweeping;
 use local_stack::{
     Stack,
     consul::Consul,
-    deploy::{Deployed, try_install},
+    deploy::{Deployed, install},
     world::World,
 };
 use tokio::sync::OnceCell;
@@ -44,7 +44,7 @@ async fn deployment(
     further: &[(&str, &str)],
 ) -> Result<Deployed, String> {
     let parameters = [&AT_ONCE, further].concat();
-    try_install(&Stack::shared().await.aws, &consul.address, name, clusters, token, &parameters).await
+    install(&Stack::shared().await.aws, &consul.address, name, clusters, token, &parameters).await
 }
 
 /// A cluster of the shared deployment.

@@ -76,7 +76,8 @@ impl<'a> Fleet<'a> {
             // The guard has tests of its own.
             ("MaxDeletePercent", "100"),
         ];
-        let deployed = install(aws, address, name, &[name], &token.secret_id, &[&parameters, further].concat()).await;
+        let deployed =
+            install(aws, address, name, &[name], &token.secret_id, &[&parameters, further].concat()).await.unwrap();
         let world = World { aws, consul, deployed, name, prefix: name };
         Self::of(world, mode).await
     }

@@ -33,6 +33,7 @@ pub use self::{
     fault_queue::FaultQueue,
     stats::Stats,
 };
+use crate::forward::forward;
 
 /// The kind of server behind the proxy, which decides the form of its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,30 +210,13 @@ impl Shared {
         }
     }
 
-    async fn forward(&self, call: Call, mut headers: HeaderMap, connection: &Connection) -> Response<Body> {
-        headers.remove("host");
-        headers.remove("content-length");
+    async fn forward(&self, call: Call, headers: HeaderMap, connection: &Connection) -> Response<Body> {
         let url = format!("{}{}", self.upstream, call.uri);
-        let sent = self.client.request(call.method, url).headers(headers).body(call.body).send().await;
-        let whole = match sent {
-            Ok(answer) => {
-                let head = (answer.status(), answer.headers().clone());
-                answer.bytes().await.map(|body| (head, body))
-            }
-            Err(error) => Err(error),
-        };
-        let Ok(((status, headers), body)) = whole else {
+        forward(&self.client, call.method, &url, headers, call.body).await.unwrap_or_else(|_| {
             // The server is down: the client gets a broken connection, as without the proxy.
             connection.break_now(End::Reset);
-            return Response::new(Body::empty());
-        };
-        let mut response = Response::builder().status(status);
-        for (name, value) in &headers {
-            if name != "transfer-encoding" && name != "connection" {
-                response = response.header(name, value);
-            }
-        }
-        response.body(Body::from(body)).unwrap()
+            Response::new(Body::empty())
+        })
     }
 
     /// Applies a fault to the answer, or in place of an answer.

@@ -221,31 +221,11 @@ async fn forward(shared: &Shared, seen: RecordedRequest, body: Bytes) -> Respons
         Upstream::Aws(aws) if is_ecs => (&aws.endpoint, Some(aws.lock_ecs().await)),
         Upstream::Aws(aws) => (&aws.endpoint, None),
     };
-    let mut headers = seen.headers.clone();
-    headers.remove("host");
-    headers.remove("content-length");
-    let sent =
-        shared.client.request(seen.method, format!("{upstream}{}", seen.uri)).headers(headers).body(body).send().await;
-    match sent {
-        Ok(answer) => {
-            let mut response = Response::builder().status(answer.status());
-            for (name, value) in answer.headers() {
-                if name != "transfer-encoding" && name != "connection" {
-                    response = response.header(name, value);
-                }
-            }
-            match answer.bytes().await {
-                Ok(body) => response.body(Body::from(body)).expect("a response"),
-                Err(error) => bad_gateway(&error),
-            }
-        }
-        Err(error) => bad_gateway(&error),
-    }
-}
-
-/// The answer if the real server gave no complete answer.
-fn bad_gateway(error: &reqwest::Error) -> Response<Body> {
-    Response::builder().status(502).body(Body::from(error.to_string())).expect("a response")
+    let url = format!("{upstream}{}", seen.uri);
+    let sent = crate::forward::forward(&shared.client, seen.method, &url, seen.headers, body);
+    // The answer if the real server gave no complete answer.
+    let bad_gateway = |error: reqwest::Error| Response::builder().status(502).body(Body::from(error.to_string()));
+    sent.await.unwrap_or_else(|error| bad_gateway(error).expect("a response"))
 }
 
 async fn translated(response: Response<Body>, translation: Translation) -> Response<Body> {
