@@ -12,7 +12,6 @@ mod counted;
 mod enterprise;
 mod environment;
 mod families;
-mod healing;
 mod limits;
 mod observing;
 mod own_events;
