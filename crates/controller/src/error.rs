@@ -1,6 +1,9 @@
 //! The errors of the controller, and what planned actions came to.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use aws::{ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError};
 use consul::ConsulError;
@@ -163,6 +166,12 @@ impl Outcome {
 pub(crate) fn failures_of(outcomes: Vec<Outcome>) -> Failures {
     let failed = outcomes.into_iter().filter_map(|outcome| Some((outcome.planned.tasks, outcome.result.err()?)));
     failed.flat_map(|(tasks, error)| tasks.into_iter().map(move |task| (task, Arc::clone(&error)))).collect()
+}
+
+/// The tasks for which something was changed.
+pub(crate) fn tasks_done(outcomes: &[Outcome]) -> BTreeSet<TaskArn> {
+    let done = outcomes.iter().filter(|outcome| matches!(outcome.result, Ok(Effect::Done)));
+    done.flat_map(|outcome| outcome.planned.tasks.iter().cloned()).collect()
 }
 
 /// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order of the work.

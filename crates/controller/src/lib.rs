@@ -122,6 +122,7 @@ impl Controller {
                 tasks: tasks.clone(),
                 consul: Arc::clone(&edges.consul),
                 iam: Arc::clone(&edges.iam),
+                applier: Arc::clone(&applier),
                 announcer: Arc::clone(&announcer),
             },
             queue: edges.queue.clone(),

@@ -13,6 +13,7 @@ use crate::{
     idleness::{Idleness, TaskListing, judge},
     lifecycle::Idle,
     mark::is_token_of,
+    repair::Difference,
     secret::{Retirement, StoredSecret},
     settings::PlanSettings,
     task::{MeshTask, TaskPhase},
@@ -156,6 +157,10 @@ pub enum Action {
     Provision(TokenHolder),
     /// Register a critical check for an instance, so that it receives no new traffic.
     MarkCritical(ServiceInstance, DrainReason),
+    /// Register what Consul lacks of a running task.
+    Repair(Difference),
+    /// Correct checks of a running task that contradict ECS.
+    CorrectHealth(Vec<HealthCheck>),
     /// Delete a token that a stopped task logged in for.
     DeleteLoginToken(ListedToken),
     /// Deregister the instance of a stopped task, with its checks.
@@ -198,6 +203,8 @@ impl Action {
             | Self::DeleteOrphan(..) => true,
             Self::Provision(_)
             | Self::MarkCritical(..)
+            | Self::Repair(_)
+            | Self::CorrectHealth(_)
             | Self::AwaitAgent(_)
             | Self::CheckIdleness(_)
             | Self::ShowOrphan(..) => false,

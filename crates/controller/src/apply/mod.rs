@@ -1,5 +1,5 @@
-//! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap`, and `repair` write
-//! to Consul or AWS.
+//! Applies a plan. Only this module, `tokens`, `cleanup` and `bootstrap` write to Consul or AWS; and `repair`, which takes
+//! back what it registered of a task that has stopped meanwhile.
 
 mod catalog;
 
@@ -13,6 +13,7 @@ use mesh::{
     lifecycle::Idle,
     names::InvalidField,
     plan::{Action, Planned},
+    repair::Difference,
     secret::{Retirement, StoredSecret},
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},
@@ -77,7 +78,7 @@ impl Applier {
             outcomes.extend(self.deregister_nodes(work.nodes, deadline).await);
             outcomes
         };
-        let (provisioned, deleted, deregistered, drained, asked, left, revoked) = futures::join!(
+        let (provisioned, deleted, deregistered, drained, asked, left, revoked, repaired) = futures::join!(
             self.provision_all(work.provisions, source, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
             deregister,
@@ -85,8 +86,9 @@ impl Applier {
             self.request_idle_checks(work.idle_checks, deadline),
             self.force_leave_all(work.agents, source, deadline),
             self.reconcile_tokens(work.tokens, deadline),
+            self.repair_all(work.repairs, deadline),
         );
-        [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
+        [provisioned, deleted, deregistered, drained, asked, left, revoked, repaired].into_iter().flatten().collect()
     }
 
     /// What the actions of a survey would do now. Reads what the survey does not: the tokens that secrets name, and whether
@@ -223,6 +225,31 @@ impl Applier {
         outcomes
     }
 
+    /// Registers what is missing of tasks, and corrects their checks.
+    async fn repair_all(&self, repairs: Group<Difference>, deadline: Deadline) -> Vec<Outcome> {
+        let work = repairs.into_iter().map(|(difference, planned)| async move {
+            let result = self.register(&difference, deadline).await;
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        concurrently(work).await
+    }
+
+    async fn register(&self, difference: &Difference, deadline: Deadline) -> Result<Effect, ControllerError> {
+        let mut effect = Effect::Unchanged;
+        for registration in &difference.instances {
+            deadline.run(self.consul.register(registration)).await?;
+            effect = Effect::Done;
+        }
+        if difference.checks.is_empty() {
+            return Ok(effect);
+        }
+        match deadline.run(self.consul.set_checks(&difference.checks)).await {
+            // Their instance is gone since: the next sweep registers it, unless its task has ended.
+            Err(ControllerError::Consul(ConsulError::Conflict { .. })) => Ok(effect),
+            set => set.map(|()| Effect::Done),
+        }
+    }
+
     /// Requests an idle check of each holder, unless a recent request covers it.
     async fn request_idle_checks(&self, checks: Vec<(TokenHolder, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         let (now, grace) = (self.clock.now(), self.scope.grace);
@@ -343,6 +370,8 @@ struct Work {
     agents: Group<ClientAgent>,
     nodes: Group<LeftoverNode>,
     tokens: Group<TokenWork>,
+    /// What is to be registered of each task: a correction registers checks.
+    repairs: Group<Difference>,
     /// By partition: a transaction is limited to one.
     instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
     /// By node and tenancy: a registration is for one node.
@@ -370,6 +399,10 @@ impl Work {
                 Action::MarkCritical(instance, reason) => {
                     let check = HealthCheck::maintenance(&instance, reason);
                     work.drains.entry((instance.node, instance.tenancy)).or_default().push((check, planned));
+                }
+                Action::Repair(difference) => work.repairs.push((difference, planned)),
+                Action::CorrectHealth(checks) => {
+                    work.repairs.push((Difference { checks, ..Difference::default() }, planned));
                 }
                 Action::Deregister(instance) => {
                     let partition = instance.tenancy.partition().cloned();

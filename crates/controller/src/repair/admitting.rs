@@ -23,8 +23,9 @@ use super::{
 };
 use crate::{
     clock::Deadline,
-    error::concurrently,
+    error::{ControllerError, concurrently},
     survey::{Problem, Survey},
+    sweep::describe,
 };
 
 /// How many IAM roles are read at once.
@@ -68,8 +69,9 @@ impl Candidate {
     fn refuse(mut self, token: TokenGap, role: RoleGap, report: &mut RepairReport) -> Option<Found> {
         let why = Unproven { service: self.found.service(), token, role };
         report.leave(&self.found.running, &why);
-        let refused = |action| Blocked { action, reason: why.to_string() };
-        report.of(&self.found.running.cluster).blocked.extend(self.found.repair().map(refused));
+        let repair = self.found.repair().and_then(|planned| describe(&planned));
+        let refused = repair.map(|action| Blocked { action, reason: why.to_string() });
+        report.of(&self.found.running.cluster).blocked.extend(refused);
         self.found.difference.instances.clear();
         Some(self.found).filter(|found| !found.difference.is_empty() || !found.wrong.is_empty())
     }
@@ -198,12 +200,9 @@ impl Repairs {
             let read = deadline.run(self.consul.role(&tenancy, &name)).await;
             ((tenancy, name), read)
         });
-        let mut facts = TokenFacts { datacenter, roles: BTreeMap::new() };
-        for (role, read) in concurrently(reads).await {
-            let grants = Problem::record(read, None, &mut report.problems);
-            facts.roles.extend(grants.map(|grants| (role, grants.unwrap_or_default())));
-        }
-        facts
+        let read = readable(concurrently(reads).await, report);
+        let roles = read.map(|(role, grants)| (role, grants.unwrap_or_default())).collect();
+        TokenFacts { datacenter, roles }
     }
 
     async fn methods(
@@ -216,12 +215,7 @@ impl Repairs {
             let read = deadline.run(self.consul.auth_method(&tenancy, &name)).await;
             ((tenancy, name), read)
         });
-        let mut methods = Methods::new();
-        for (name, read) in concurrently(reads).await {
-            let method = Problem::record(read, None, &mut report.problems).flatten();
-            methods.extend(method.map(|method| (name, method)));
-        }
-        methods
+        readable(concurrently(reads).await, report).filter_map(|(name, method)| Some((name, method?))).collect()
     }
 
     /// The roles in IAM. The first failure ends all reads: where IAM cannot be reached, each call would take 20 seconds.
@@ -238,6 +232,15 @@ impl Repairs {
         }
         roles
     }
+}
+
+/// What could be read, by its name. What could not be read is reported.
+fn readable<K, T>(
+    reads: Vec<(K, Result<T, ControllerError>)>,
+    report: &mut RepairReport,
+) -> impl Iterator<Item = (K, T)> {
+    let record = |(name, read)| Some((name, Problem::record(read, None, &mut report.problems)?));
+    reads.into_iter().filter_map(record)
 }
 
 /// The hosts that the tasks of a service use, if their login tokens prove that they are this Consul's.

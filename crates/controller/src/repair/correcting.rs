@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use consul::ConsulError;
 use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
@@ -22,9 +21,10 @@ use super::{
 use crate::{
     announcement::{HealingKind, containers_of},
     clock::Deadline,
-    error::{ControllerError, concurrently},
+    error::{ControllerError, PlanSource, concurrently, tasks_done},
     scope::Scope,
     survey::{Problem, Survey},
+    sweep::describe,
 };
 
 /// The checks at the first look: those that may be corrected, each with its `ModifyIndex`.
@@ -53,6 +53,7 @@ impl Repairs {
         deadline: Deadline,
         report: &mut RepairReport,
     ) {
+        let source = PlanSource::Survey(&survey.observed.secrets);
         let SecondLook { found, repaired, looked_at, corrections } = look;
         let (Some(mut looked_at), Some(mut corrections)) = (looked_at, corrections) else { return };
         let scope = &self.tasks.scope;
@@ -67,7 +68,7 @@ impl Repairs {
             let running = without_reporter.into_iter().map(|found| found.running.clone());
             let wrong = running.filter_map(|running| Wrong::of(running, &catalog, |_| true));
             let known = (&read[..], &survey.observed.checks[..]);
-            self.correct(wrong.collect(), known, &mut corrections, deadline, report).await;
+            self.correct(wrong.collect(), known, &mut corrections, source, deadline, report).await;
         }
         let mut first = FirstLook::default();
         for check in tasks.iter().flat_map(|found| &found.wrong) {
@@ -105,7 +106,7 @@ impl Repairs {
         let is_unchanged = |check: &HealthCheck| first.is_unchanged(check);
         let wrong = active.filter_map(|running| Wrong::of(running, &catalog, is_unchanged));
         let known = (&read[..], &survey.observed.checks[..]);
-        self.correct(wrong.collect(), known, &mut corrections, deadline, report).await;
+        self.correct(wrong.collect(), known, &mut corrections, source, deadline, report).await;
     }
 
     /// The checks on the nodes of these tasks.
@@ -129,6 +130,7 @@ impl Repairs {
         mut wrong: Vec<Wrong>,
         (read, surveyed): (&[HealthCheck], &[HealthCheck]),
         corrections: &mut Corrections,
+        source: PlanSource<'_>,
         deadline: Deadline,
         report: &mut RepairReport,
     ) {
@@ -136,21 +138,13 @@ impl Repairs {
         let now = surveyed.iter().filter(|check| !nodes.contains(check.node.as_str())).chain(read);
         let tasks = wrong.iter_mut().map(|wrong| (&wrong.running, &mut wrong.checks)).collect();
         report.hold_back(tasks, now, corrections);
-        let writes = wrong.into_iter().filter(|wrong| !wrong.checks.is_empty()).map(|wrong| async move {
-            let written = deadline.run(self.consul.set_checks(&wrong.checks)).await;
-            (wrong, written)
-        });
-        for (wrong, written) in concurrently(writes).await {
-            match written {
-                Ok(()) => {
-                    report.of(&wrong.running.cluster).corrected += wrong.checks.len();
-                    self.announcer.healed(HealingKind::Correction, healing(&wrong));
-                }
-                // The task was deregistered since.
-                Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
-                Err(error) => report.problems.push(Problem::new(Some(&wrong.running.cluster), error)),
-            }
+        let planned = wrong.iter().filter_map(|wrong| correction(&wrong.running, &wrong.checks)).collect();
+        let outcomes = self.applier.apply(planned, source, deadline).await;
+        let done = tasks_done(&outcomes);
+        for wrong in wrong.iter().filter(|wrong| done.contains(&wrong.running.task.arn)) {
+            self.announcer.healed(HealingKind::Correction, healing(wrong));
         }
+        report.outcomes.extend(outcomes);
     }
 }
 
@@ -196,8 +190,9 @@ impl RepairReport {
         self.hold_back(tasks, now.iter(), &mut corrections);
         for found in &found {
             let (running, correction) = (&found.running, correction(&found.running, &found.wrong));
+            let correction = correction.and_then(|planned| describe(&planned));
             let report = self.of(&running.cluster);
-            report.planned.extend(found.repair());
+            report.planned.extend(found.repair().and_then(|planned| describe(&planned)));
             if scope.losses(&running.task, &running.definition).health_sync {
                 report.planned.extend(correction);
             } else {
@@ -224,7 +219,8 @@ impl RepairReport {
             match held.first().and_then(why_held) {
                 Some(why @ HeldBack::TooMany { .. }) => {
                     self.alarms.insert((running.cluster.clone(), why.to_string()));
-                    let held = correction(running, &held).map(|action| Blocked { action, reason: why.to_string() });
+                    let held = correction(running, &held).and_then(|planned| describe(&planned));
+                    let held = held.map(|action| Blocked { action, reason: why.to_string() });
                     self.of(&running.cluster).blocked.extend(held);
                 }
                 Some(why @ HeldBack::LastPassing { .. }) => self.leave(running, why),

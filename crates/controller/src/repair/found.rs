@@ -9,14 +9,15 @@ use mesh::{
     broken::{Broken, LoginTokens},
     catalog::{DrainReason, HealthCheck},
     consul_ecs::Registration,
-    plan::Observed,
+    plan::{Action, Observed, Planned},
     repair::{Catalog, Difference, NotRepaired, Statuses},
     task::MemberTask,
 };
-use report::{CheckStatus, ClusterReport, Healing, PlannedAction, Skipped};
+use report::{CheckStatus, ClusterReport, Healing, Skipped};
 
 use crate::{
     announcement::{Announcer, HealingKind, containers_of},
+    error::Outcome,
     scope::Scope,
     survey::{Problem, Survey},
 };
@@ -45,14 +46,9 @@ impl Found {
     }
 
     /// The registration of what is missing, if something is.
-    pub(super) fn repair(&self) -> Option<PlannedAction> {
-        let difference = &self.difference;
-        let repair = || PlannedAction::Repair {
-            task_id: self.running.task.arn.id().to_string(),
-            instances: difference.instances.iter().map(|it| it.id.clone()).collect(),
-            checks: difference.checks.iter().map(|check| check.id.clone()).collect(),
-        };
-        (!difference.is_empty()).then(repair)
+    pub(super) fn repair(&self) -> Option<Planned> {
+        let repair = || for_task(&self.running, Action::Repair(self.difference.clone()));
+        (!self.difference.is_empty()).then(repair)
     }
 
     /// What is missing in Consul.
@@ -63,13 +59,13 @@ impl Found {
     }
 }
 
-/// The planned correction of checks of a task.
-pub(super) fn correction(running: &MemberTask, checks: &[HealthCheck]) -> Option<PlannedAction> {
-    let check =
-        |check: &HealthCheck| CheckStatus { check_id: check.id.clone(), status: check.status.as_str().to_owned() };
-    let task_id = running.task.arn.id().to_string();
-    let planned = PlannedAction::CorrectHealth { task_id, checks: checks.iter().map(check).collect() };
-    (!checks.is_empty()).then_some(planned)
+/// The correction of checks of a task, if there are any.
+pub(super) fn correction(running: &MemberTask, checks: &[HealthCheck]) -> Option<Planned> {
+    (!checks.is_empty()).then(|| for_task(running, Action::CorrectHealth(checks.to_vec())))
+}
+
+fn for_task(running: &MemberTask, action: Action) -> Planned {
+    Planned { action, tasks: vec![running.task.arn.clone()] }
 }
 
 /// Compares tasks with the catalog, at `now`. Reports those that are left as they are.
@@ -110,8 +106,10 @@ pub(super) fn compare(
 /// The result of the repairs of a sweep.
 #[derive(Default)]
 pub(crate) struct RepairReport {
-    /// What was done in each cluster, what would be, and which tasks are left as they are.
+    /// What would be done in each cluster, and which tasks are left as they are.
     pub(crate) clusters: BTreeMap<ClusterArn, ClusterReport>,
+    /// What was applied.
+    pub(crate) outcomes: Vec<Outcome>,
     /// The tasks without a proof among the login tokens whose IAM role proves them.
     pub(crate) proven_by_role: BTreeSet<TaskArn>,
     pub(crate) problems: Vec<Problem>,

@@ -33,9 +33,10 @@ use self::found::{Found, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
 use crate::{
     announcement::{Announcer, HealingKind, containers_of},
+    apply::Applier,
     clock::Deadline,
     edges::Consul,
-    error::{ControllerError, concurrently},
+    error::{PlanSource, concurrently, tasks_done},
     survey::{Problem, Survey, SweepOrder},
     tasks::TaskReader,
 };
@@ -64,6 +65,7 @@ pub(crate) struct Repairs {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,
     pub(crate) iam: Arc<dyn IamRoles>,
+    pub(crate) applier: Arc<Applier>,
     pub(crate) announcer: Arc<Announcer>,
 }
 
@@ -105,7 +107,8 @@ impl Repairs {
             report.plan(found, &survey.observed.checks, corrections, scope);
             return (report, SecondLook::default());
         }
-        let mut repaired = self.register_missing(&found, deadline, &mut report).await;
+        let source = PlanSource::Survey(&survey.observed.secrets);
+        let mut repaired = self.register_missing(&found, source, deadline, &mut report).await;
         if !scope.mode.acts() {
             // Nothing was registered, so that there is nothing more to look at.
             repaired.clear();
@@ -209,6 +212,7 @@ impl Repairs {
     async fn register_missing(
         &self,
         found: &[Found],
+        source: PlanSource<'_>,
         deadline: Deadline,
         report: &mut RepairReport,
     ) -> BTreeSet<TaskArn> {
@@ -216,47 +220,23 @@ impl Repairs {
         if missing.is_empty() {
             return BTreeSet::new();
         }
-        let writes = missing.iter().map(|&found| async move { (found, self.register_one(found, deadline).await) });
-        let mut repaired = Vec::new();
-        for (found, (has_written, error)) in concurrently(writes).await {
-            if has_written {
-                repaired.push(found);
-            }
-            report.problems.extend(error.map(|error| Problem::new(Some(&found.running.cluster), error)));
-        }
+        let planned = missing.iter().filter_map(|found| found.repair()).collect();
+        let mut outcomes = self.applier.apply(planned, source, deadline).await;
         // Also those whose write failed: it may have taken effect.
         let ended = self.ended(&missing, deadline, report).await;
-        let undone = missing.into_iter().filter(|found| ended.contains(&found.running.task.arn));
+        let undone = missing.iter().filter(|found| ended.contains(&found.running.task.arn));
         let writes = undone.map(|found| async move { (found, deadline.run(self.deregister(found)).await) });
         for (found, result) in concurrently(writes).await {
             Problem::record(result, Some(&found.running.cluster), &mut report.problems);
         }
-        repaired.retain(|found| !ended.contains(&found.running.task.arn));
-        for found in &repaired {
+        outcomes
+            .retain(|outcome| outcome.result.is_err() || !outcome.planned.tasks.iter().any(|it| ended.contains(it)));
+        let repaired = tasks_done(&outcomes);
+        for found in missing.iter().filter(|found| repaired.contains(&found.running.task.arn)) {
             self.announcer.healed(HealingKind::Repair, healing(found));
-            report.of(&found.running.cluster).repaired += 1;
         }
-        repaired.into_iter().map(|found| found.running.task.arn.clone()).collect()
-    }
-
-    /// Registers what is missing of a task, until an error. Returns whether anything was written, and the error.
-    async fn register_one(&self, found: &Found, deadline: Deadline) -> (bool, Option<ControllerError>) {
-        let mut has_written = false;
-        for registration in &found.difference.instances {
-            match deadline.run(self.consul.register(registration)).await {
-                Ok(()) => has_written = true,
-                Err(error) => return (has_written, Some(error)),
-            }
-        }
-        if found.difference.checks.is_empty() {
-            return (has_written, None);
-        }
-        match deadline.run(self.consul.set_checks(&found.difference.checks)).await {
-            Ok(()) => (true, None),
-            // Their instance is gone since: the next sweep registers it.
-            Err(ControllerError::Consul(ConsulError::Conflict { .. })) => (has_written, None),
-            Err(error) => (has_written, Some(error)),
-        }
+        report.outcomes.extend(outcomes);
+        repaired
     }
 
     /// Which of these tasks are not meant to run any more.

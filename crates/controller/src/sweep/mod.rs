@@ -26,6 +26,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use self::summary::Swept;
+pub(crate) use self::summary::describe;
 use crate::{
     announcement::{Announcer, count},
     apply::Applier,
@@ -89,7 +90,7 @@ impl Sweep {
                     repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
                 }
                 swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)), &survey);
-                swept.repair(repairs);
+                swept.repair(repairs, &survey);
                 swept.end(survey, divided);
                 break;
             }
@@ -103,7 +104,7 @@ impl Sweep {
                 let asked = self.ask_for_second_look(order, &survey, &divided.waiting, deadline).await;
                 survey.problems.extend(asked.err().map(|error| Problem::new(None, error)));
                 if order.waited.is_none() {
-                    swept.repair(self.repair(&survey, order, deadline).await);
+                    swept.repair(self.repair(&survey, order, deadline).await, &survey);
                 }
                 swept.end(survey, divided);
                 break;

@@ -17,8 +17,8 @@ use mesh::{
     token::TokenHolder,
 };
 use report::{
-    Blocked, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome,
-    SweepReport, Waiting,
+    Blocked, CheckStatus, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped,
+    SweepOutcome, SweepReport, Waiting,
 };
 
 use crate::{
@@ -53,7 +53,8 @@ pub(super) struct Swept {
 }
 
 impl Swept {
-    pub(super) fn repair(&mut self, repairs: RepairReport) {
+    pub(super) fn repair(&mut self, mut repairs: RepairReport, survey: &Survey) {
+        self.add(std::mem::take(&mut repairs.outcomes), survey);
         self.repairs = repairs;
     }
 
@@ -72,7 +73,7 @@ impl Swept {
         let owners = Owners::new(survey);
         let (writes, others): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|outcome| matches!(outcome.result, Ok(Effect::Done)));
-        let write = |outcome: &Outcome| Some((owners.owner(&outcome.planned), describe(&outcome.planned.action)?));
+        let write = |outcome: &Outcome| Some((owners.owner(&outcome.planned), describe(&outcome.planned)?));
         self.planned = writes.iter().filter_map(write).collect();
         self.waiting = waiting.iter().map(|it| (owners.of_holder(&it.holder), waiting_token(it))).collect();
         self.add(others, survey);
@@ -86,20 +87,18 @@ impl Swept {
     /// How many objects the sweep had to change because events had missed them. Deleting the tokens of idle services is the
     /// work of sweeps.
     pub(super) fn drift(&self) -> usize {
-        let is_drift = |outcome: &&Outcome| {
-            let action = &outcome.planned.action;
-            matches!(
-                action,
-                Action::Provision(_)
-                    | Action::MarkCritical(..)
-                    | Action::DeleteLoginToken(_)
-                    | Action::Deregister(_)
-                    | Action::ForceLeave(_)
-            ) && matches!(outcome.result, Ok(Effect::Done))
+        let drift = |outcome: &Outcome| match &outcome.planned.action {
+            Action::Provision(_)
+            | Action::MarkCritical(..)
+            | Action::Repair(_)
+            | Action::DeleteLoginToken(_)
+            | Action::Deregister(_)
+            | Action::ForceLeave(_) => 1,
+            Action::CorrectHealth(checks) => checks.len(),
+            _ => 0,
         };
-        let changed = self.outcomes.iter().map(|(_, outcome)| outcome).filter(is_drift).count();
-        let repaired = self.repairs.clusters.values().map(|it| it.repaired + it.corrected).sum::<usize>();
-        changed + repaired
+        let done = self.outcomes.iter().filter(|(_, outcome)| matches!(outcome.result, Ok(Effect::Done)));
+        done.map(|(_, outcome)| drift(outcome)).sum()
     }
 
     /// Whether the sweep has read every cluster of the deployment.
@@ -143,13 +142,12 @@ impl Swept {
             report.planned = of_cluster(&planned, is_its);
             report.waiting = of_cluster(&waiting_tokens, is_its);
             let waiting = waiting.iter().filter(|(planned, _)| is_its(&owners.owner(planned)));
-            report.waiting.extend(waiting.filter_map(|(planned, wait)| awaiting(&planned.action, *wait)));
+            report.waiting.extend(waiting.filter_map(|(planned, wait)| awaiting(planned, *wait)));
             let held_back = held_back.iter().filter(|planned| is_its(&owners.owner(planned)));
-            let held_back = held_back.filter_map(|planned| describe(&planned.action));
+            let held_back = held_back.filter_map(describe);
             report.blocked.extend(held_back.map(|action| Blocked { action, reason: HELD_BACK.to_owned() }));
             if let Some(of_repairs) = repairs.clusters.remove(&reading.cluster) {
-                let ClusterReport { repaired, corrected, planned, waiting, blocked, skipped, .. } = of_repairs;
-                (report.repaired, report.corrected) = (repaired, corrected);
+                let ClusterReport { planned, waiting, blocked, skipped, .. } = of_repairs;
                 report.planned.extend(planned);
                 report.waiting.extend(waiting);
                 report.blocked.extend(blocked);
@@ -232,17 +230,26 @@ fn of_cluster<C, T: Clone>(all: &[(C, T)], is_its: impl Fn(&C) -> bool) -> Vec<T
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
     let kind = match (&outcome.planned.action, &outcome.result) {
-        (action, Ok(Effect::Refused)) => {
-            report.blocked.extend(describe(action).map(|action| Blocked { action, reason: add_to_policy() }));
+        (_, Ok(Effect::Refused)) => {
+            let refused = describe(&outcome.planned);
+            report.blocked.extend(refused.map(|action| Blocked { action, reason: add_to_policy() }));
             return;
         }
-        (_, Ok(Effect::Unchanged)) => return,
+        (_, Ok(Effect::Unchanged)) | (Action::Repair(_) | Action::CorrectHealth(_), Err(_)) => return,
         (_, Err(_)) => {
             report.left += 1;
             return;
         }
         (Action::MarkCritical(..), _) => {
             report.drained += 1;
+            return;
+        }
+        (Action::Repair(_), _) => {
+            report.repaired += 1;
+            return;
+        }
+        (Action::CorrectHealth(checks), _) => {
+            report.corrected += checks.len();
             return;
         }
         (Action::Provision(_) | Action::ShowOrphan(..), _) => {
@@ -313,20 +320,32 @@ fn waiting_token(token: &WaitingToken) -> Waiting {
 }
 
 /// An action that waits.
-fn awaiting(action: &Action, wait: Wait) -> Option<Waiting> {
+fn awaiting(planned: &Planned, wait: Wait) -> Option<Waiting> {
     let waits_for = match wait {
         Wait::Age => "ECS may not describe the young task yet",
         Wait::SecondLook => "a second look at the task in ECS",
     };
-    Some(Waiting { action: describe(action)?, until: None, waits_for: Some(waits_for.to_owned()) })
+    Some(Waiting { action: describe(planned)?, until: None, waits_for: Some(waits_for.to_owned()) })
 }
 
 /// The action in the report; `None` for one that only events plan, and that writes nothing.
-pub(super) fn describe(action: &Action) -> Option<PlannedAction> {
-    Some(match action {
+pub(crate) fn describe(planned: &Planned) -> Option<PlannedAction> {
+    let task_id = || planned.tasks.first().map(|task| task.id().to_string()).unwrap_or_default();
+    Some(match &planned.action {
         Action::Provision(holder) => PlannedAction::Provision { holder: holder.to_string() },
         Action::MarkCritical(instance, reason) => {
             PlannedAction::MarkCritical { service_id: instance.id.clone(), reason: reason.as_str().to_owned() }
+        }
+        Action::Repair(difference) => PlannedAction::Repair {
+            task_id: task_id(),
+            instances: difference.instances.iter().map(|it| it.id.clone()).collect(),
+            checks: difference.checks.iter().map(|check| check.id.clone()).collect(),
+        },
+        Action::CorrectHealth(checks) => {
+            let checks = checks.iter();
+            let checks = checks
+                .map(|check| CheckStatus { check_id: check.id.clone(), status: check.status.as_str().to_owned() });
+            PlannedAction::CorrectHealth { task_id: task_id(), checks: checks.collect() }
         }
         Action::DeleteLoginToken(token) => PlannedAction::DeleteLoginToken {
             accessor_id: token.accessor.to_string(),

@@ -50,6 +50,12 @@ impl Difference {
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty() && self.checks.is_empty()
     }
+
+    /// The node of the task.
+    pub fn node(&self) -> Option<&str> {
+        let of_instances = self.instances.iter().map(|instance| &instance.node);
+        of_instances.chain(self.checks.iter().map(|check| &check.node)).next().map(String::as_str)
+    }
 }
 
 /// A namespace: node, partition, namespace. Without Enterprise names it is `default`.

@@ -52,7 +52,12 @@ pub(super) fn carry_out(observed: &mut Observed, actions: &[Action]) {
                     SecretState::Missing | SecretState::Empty => panic!("nothing to retire"),
                 }
             }
-            Action::DeregisterNode(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
+            // Repairs compare running tasks, which are no part of this observation.
+            Action::Repair(_)
+            | Action::CorrectHealth(_)
+            | Action::DeregisterNode(_)
+            | Action::AwaitAgent(_)
+            | Action::CheckIdleness(_) => {}
         }
     }
     // A node is deregistered only if it has no services.

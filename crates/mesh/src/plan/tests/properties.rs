@@ -84,6 +84,8 @@ fn kind(action: &Action) -> &'static str {
     match action {
         Action::Provision(_) => "Provision",
         Action::MarkCritical(..) => "MarkCritical",
+        Action::Repair(_) => "Repair",
+        Action::CorrectHealth(_) => "CorrectHealth",
         Action::DeleteLoginToken(_) => "DeleteLoginToken",
         Action::Deregister(_) => "Deregister",
         Action::ForceLeave(_) => "ForceLeave",
@@ -182,6 +184,8 @@ proptest! {
                 // Only a secret with the name of its service gets a token.
                 Action::Provision(holder) | Action::ShowOrphan(holder, _) => prop_assert!(holder.owns_its_secret()),
                 Action::MarkCritical(..)
+                | Action::Repair(_)
+                | Action::CorrectHealth(_)
                 | Action::AwaitAgent(_)
                 | Action::CheckIdleness(_) => {}
             }
