@@ -336,8 +336,8 @@ struct TemplatedPolicy {
 /// The variables of a templated policy, or a link to a role or policy.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct Named {
-    name: String,
+pub(crate) struct Named {
+    pub(crate) name: String,
 }
 
 /// What the fields of a token or a role grant. Fields of another shape grant nothing.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    acl::GrantsAnswer,
+    acl::{GrantsAnswer, Named},
     agent::Datacenter,
     error::{ConsulError, if_found},
     http::HttpConsul,
@@ -116,13 +116,7 @@ pub struct OwnToken {
 struct TokenSelf {
     #[serde(rename = "AccessorID")]
     accessor_id: String,
-    policies: Option<Vec<PolicyLink>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct PolicyLink {
-    name: String,
+    policies: Option<Vec<Named>>,
 }
 
 #[derive(Deserialize)]

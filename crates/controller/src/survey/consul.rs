@@ -260,15 +260,6 @@ fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool
     mentioned
 }
 
-/// What is certain about a service token.
-enum Certainty {
-    Certain,
-    /// Its secret could not be read, which is a problem in the report.
-    Unread,
-    /// The reason why it is skipped.
-    Uncertain(String),
-}
-
 /// Removes uncertain tokens from what was observed.
 pub(super) fn skip_uncertain_tokens(scope: &Scope, survey: &mut Survey) {
     let Survey { observed, skipped, out_of_reach, .. } = survey;
@@ -276,22 +267,15 @@ pub(super) fn skip_uncertain_tokens(scope: &Scope, survey: &mut Survey) {
     observed.tokens.retain(|token| {
         let Some((mark, cluster)) = service_mark(scope, token) else { return true };
         let Some(holder) = scope.names.holder_of(&mark, &token.tenancy) else { return true };
-        let certainty = match secrets.get(&holder) {
-            Some(secret) => certainty(scope, token, &mark, &holder, secret),
-            None if out_of_reach.contains(&holder) => {
-                Certainty::Uncertain(out_of_reach_of_role(&scope.names.of(&holder)))
-            }
-            None => Certainty::Unread,
+        let uncertain = match secrets.get(&holder) {
+            Some(secret) => uncertainty(scope, token, &mark, &holder, secret),
+            None if out_of_reach.contains(&holder) => Some(out_of_reach_of_role(&scope.names.of(&holder))),
+            // Its secret could not be read, which is a problem in the report.
+            None => return mark.has_arn_of(&scope.clusters),
         };
-        match certainty {
-            Certainty::Certain => true,
-            Certainty::Unread => mark.has_arn_of(&scope.clusters),
-            Certainty::Uncertain(why) => {
-                let what = format!("token {} of {holder}", token.accessor);
-                skipped.push(Skipped { cluster, what, why });
-                false
-            }
-        }
+        let Some(why) = uncertain else { return true };
+        skipped.push(Skipped { cluster, what: format!("token {} of {holder}", token.accessor), why });
+        false
     });
 }
 
@@ -308,24 +292,22 @@ fn service_mark(scope: &Scope, token: &ListedToken) -> Option<(HolderMark, Clust
     Some((mark, cluster))
 }
 
-fn certainty(
+/// Why it is not certain that a token is this deployment's.
+fn uncertainty(
     scope: &Scope,
     token: &ListedToken,
     mark: &HolderMark,
     holder: &TokenHolder,
     secret: &StoredSecret,
-) -> Certainty {
+) -> Option<String> {
     // Another account may have a cluster of that name.
     if !mark.has_arn_of(&scope.clusters) && !secret.names(token.accessor) {
-        let why = "it names the cluster without an account, and the secret does not contain it";
-        return Certainty::Uncertain(why.to_owned());
+        return Some("it names the cluster without an account, and the secret does not contain it".to_owned());
     }
     // A token of consul-ecs's controller, whose secret may have another prefix, so that a task may read it.
     let is_elsewhere = mark.secret.is_none() && !secret.names(token.accessor);
-    if scope.token_mode == TokenMode::Auto && is_elsewhere {
+    (scope.token_mode == TokenMode::Auto && is_elsewhere).then(|| {
         let name = scope.names.of(holder);
-        let why = format!("the secret {name} does not contain it, and another one may; delete it if no task reads it");
-        return Certainty::Uncertain(why);
-    }
-    Certainty::Certain
+        format!("the secret {name} does not contain it, and another one may; delete it if no task reads it")
+    })
 }
