@@ -8,7 +8,6 @@ use std::{
     sync::Arc,
 };
 
-use consul::Acl;
 use mesh::{
     arn::TaskId,
     catalog::{CatalogNode, LeftoverNode},
@@ -26,9 +25,9 @@ use crate::{
     bootstrap::client_agent_policy,
     clock::Deadline,
     error::{ControllerError, Effect, Outcome, PlanSource},
-    survey::{Survey, Surveyor, SweepOrder},
-    tasks::TaskReader,
-    tokens::{TokenUsage, Tokens},
+    observe::Observer,
+    survey::{Survey, SweepOrder},
+    tokens::TokenUsage,
 };
 
 /// The most rounds: each removes what was created during the previous one.
@@ -49,18 +48,15 @@ pub struct CleanupReport {
 }
 
 pub(crate) struct Cleanup {
-    pub(crate) tasks: TaskReader,
-    pub(crate) surveyor: Arc<Surveyor>,
+    pub(crate) observer: Arc<Observer>,
     pub(crate) applier: Arc<Applier>,
-    pub(crate) tokens: Arc<Tokens>,
-    pub(crate) acl: Arc<dyn Acl>,
 }
 
 impl Cleanup {
     /// Removes every token, service, check and node that the controller owns.
     pub(crate) async fn run(&self, deadline: Deadline) -> CleanupReport {
         let mut report = CleanupReport::default();
-        let mode = self.tasks.scope.mode;
+        let mode = self.observer.tasks.scope.mode;
         // What was not removed would be found again.
         let rounds = if mode.acts() { ROUNDS } else { 1 };
         for _ in 0..rounds {
@@ -85,16 +81,16 @@ impl Cleanup {
     /// One round; [`Effect::Unchanged`] if it removed nothing.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
-        let began = self.tasks.clock.now();
-        let statuses = self.tasks.cluster_statuses(&[], deadline).await;
-        let survey = self.surveyor.survey(&order, began, &statuses, deadline).await;
+        let began = self.observer.tasks.clock.now();
+        let statuses = self.observer.tasks.cluster_statuses(&[], deadline).await;
+        let survey = self.observer.survey(&order, began, &statuses, deadline).await;
         let problems = survey.problems.iter();
         report.problems.extend(problems.map(|p| p.error.problem(p.cluster.as_ref())));
         for skipped in &survey.skipped {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
-        if living > 0 && self.tasks.scope.mode.acts() {
+        if living > 0 && self.observer.tasks.scope.mode.acts() {
             warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
@@ -119,7 +115,7 @@ impl Cleanup {
                     report.tokens += removed;
                     effect = Effect::Done;
                 }
-                Err(error) if self.tokens.is_out_of_reach(&error) => {
+                Err(error) if self.observer.tokens.is_out_of_reach(&error) => {
                     warn!(action = "clean_up", outcome = "left", %holder, reason = %error);
                 }
                 Err(error) => report.problems.push(error.problem(None)),
@@ -135,7 +131,7 @@ impl Cleanup {
 
     /// The actions that remove login tokens, services, failed agents and nodes of the configured clusters.
     fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
-        let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
+        let (observed, clusters) = (&survey.observed, &self.observer.tasks.scope.clusters);
         let known: BTreeSet<&TaskId> = observed.tasks.iter().map(|task| task.arn.id()).collect();
         let is_known = |mark: &LoginMark| known.contains(&mark.task);
         let is_ours = |mark: &LoginMark| {
@@ -145,7 +141,7 @@ impl Cleanup {
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
         // Only agents that the plan finds failed are removed.
-        let planned = plan(observed, self.tasks.scope.plan_settings(self.tasks.clock.now()))
+        let planned = plan(observed, self.observer.tasks.scope.plan_settings(self.observer.tasks.clock.now()))
             .into_iter()
             .map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
@@ -163,8 +159,9 @@ impl Cleanup {
     fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
         let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
-            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters));
-            let holder = mark.and_then(|mark| self.tasks.scope.names.holder_of(&mark, &token.tenancy));
+            let mark =
+                HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.observer.tasks.scope.clusters));
+            let holder = mark.and_then(|mark| self.observer.tasks.scope.names.holder_of(&mark, &token.tenancy));
             let Some(holder) = holder else { continue };
             own.entry(holder).or_default().push(token);
         }
@@ -175,29 +172,35 @@ impl Cleanup {
     /// still listed, and the next clean-up removes it.
     async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
         let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
-        let secret = self.tokens.read_secret(holder).await?;
-        let place = self.tasks.scope.names.place_of(holder);
+        let secret = self.observer.tokens.read_secret(holder).await?;
+        let place = self.observer.tasks.scope.names.place_of(holder);
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
             let mark = HolderMark::parse(&token.description);
-            if mark.is_some_and(|mark| mark.has_arn_of(&self.tasks.scope.clusters) && mark.may_be_for(&place)) {
-                removed += usize::from(self.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
+            if mark.is_some_and(|mark| mark.has_arn_of(&self.observer.tasks.scope.clusters) && mark.may_be_for(&place))
+            {
+                removed +=
+                    usize::from(self.observer.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
             } else {
                 warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
             }
         }
-        let named = self.tokens.reconcile(holder, TokenUsage::Ended(&retirement), None).await?;
+        let named = self.observer.tokens.reconcile(holder, TokenUsage::Ended(&retirement), None).await?;
         Ok(removed + usize::from(named == Effect::Done))
     }
 
     /// Removes the client agents' policy of a partition, if no token has it.
     async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
-        let name = self.tasks.scope.names.client_policy();
+        let name = self.observer.tasks.scope.names.client_policy();
         // Tokens of all owners: an operator may have created one with this policy.
-        let using =
-            self.acl.tokens(partition, &|token| token.grants.policies.contains(&name)).await?.unwrap_or_default();
-        if using.is_empty() && self.acl.delete_policy(&client_agent_policy(partition, &name)).await? {
-            info!(action = "delete_policy", outcome = self.tasks.scope.mode.done(), policy = name);
+        let using = self
+            .observer
+            .consul
+            .tokens(partition, &|token| token.grants.policies.contains(&name))
+            .await?
+            .unwrap_or_default();
+        if using.is_empty() && self.observer.consul.delete_policy(&client_agent_policy(partition, &name)).await? {
+            info!(action = "delete_policy", outcome = self.observer.tasks.scope.mode.done(), policy = name);
         }
         Ok(())
     }

@@ -50,7 +50,6 @@ use self::{
     events::TaskEvents,
     observe::Observer,
     repair::Repairs,
-    survey::Surveyor,
     sweep::Sweep,
     tasks::TaskReader,
     tokens::Tokens,
@@ -108,14 +107,11 @@ impl Controller {
             cached_until: TimestampCache::new(),
         });
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
-        let observer =
-            Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
-        let surveyor =
-            Arc::new(Surveyor { tasks: tasks.clone(), tokens: Arc::clone(&tokens), consul: Arc::clone(&edges.consul) });
+        let observer = Arc::new(Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens });
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
         let sweep = Arc::new(Sweep {
             tasks: tasks.clone(),
-            surveyor: Arc::clone(&surveyor),
+            observer: Arc::clone(&observer),
             applier: Arc::clone(&applier),
             bootstrap: Arc::clone(&bootstrap),
             repairs: Repairs {
@@ -130,12 +126,12 @@ impl Controller {
             announcer: Arc::clone(&announcer),
         });
         Self {
-            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &sweep),
+            task_events: TaskEvents::new(&edges, &observer, &applier, &sweep),
             sweep,
             check: InstallationCheck::new(&scope, &edges, &tasks),
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
             unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
-            cleanup: Cleanup { tasks, surveyor, applier, tokens, acl: edges.consul },
+            cleanup: Cleanup { observer, applier },
             bootstrap,
             announcer,
             scope,

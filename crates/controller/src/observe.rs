@@ -27,6 +27,7 @@ use crate::{
     tokens::Tokens,
 };
 
+/// Reads what a plan needs, of single tasks and, in [`crate::survey`], of whole clusters.
 pub(crate) struct Observer {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,

@@ -22,7 +22,6 @@ use report::{LogAction, LogLine, LogOutcome};
 use tokio::time::timeout;
 use tracing::warn;
 
-use self::tokens::{IdleChecks, PreProvision};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
@@ -33,8 +32,6 @@ use crate::{
     observe::Observer,
     scope::Scope,
     sweep::Sweep,
-    tasks::TaskReader,
-    tokens::Tokens,
 };
 
 /// How often a task is observed and planned within one invocation, because another writer changed an object since it
@@ -70,10 +67,8 @@ pub struct BatchReport {
 
 pub(crate) struct TaskEvents {
     scope: Arc<Scope>,
-    observer: Observer,
+    observer: Arc<Observer>,
     applier: Arc<Applier>,
-    idle_checks: IdleChecks,
-    pre_provision: PreProvision,
     bootstrap: Arc<Bootstrap>,
     sweep: Arc<Sweep>,
     queue: Arc<dyn MessageVisibility>,
@@ -81,20 +76,11 @@ pub(crate) struct TaskEvents {
 }
 
 impl TaskEvents {
-    pub(crate) fn new(
-        edges: &Edges,
-        tasks: &TaskReader,
-        tokens: &Arc<Tokens>,
-        observer: Observer,
-        applier: &Arc<Applier>,
-        sweep: &Arc<Sweep>,
-    ) -> Self {
+    pub(crate) fn new(edges: &Edges, observer: &Arc<Observer>, applier: &Arc<Applier>, sweep: &Arc<Sweep>) -> Self {
         Self {
-            scope: Arc::clone(&tasks.scope),
-            observer,
+            scope: Arc::clone(&observer.tasks.scope),
+            observer: Arc::clone(observer),
             applier: Arc::clone(applier),
-            idle_checks: IdleChecks { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
-            pre_provision: PreProvision { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
             bootstrap: Arc::clone(&sweep.bootstrap),
             sweep: Arc::clone(sweep),
             queue: edges.queue.clone(),
@@ -107,7 +93,7 @@ impl TaskEvents {
         let sorted = Sorted::sort(deliveries, &self.scope);
         let (task_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
-            self.idle_checks.run(&sorted.idle_checks, deadline),
+            self.check_idleness(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
             self.look_again_all(&sorted.second_looks, deadline),
         );
@@ -155,7 +141,7 @@ impl TaskEvents {
         deadline: Deadline,
     ) -> Vec<(usize, Arc<ControllerError>)> {
         let work = registered.iter().map(|((definition, cluster), messages)| async move {
-            let provisioned = self.pre_provision.run(definition, cluster.as_ref(), deadline).await;
+            let provisioned = self.pre_provision(definition, cluster.as_ref(), deadline).await;
             provisioned
                 .err()
                 .into_iter()

@@ -14,26 +14,20 @@ use mesh::{
 use report::{LogAction, LogLine, LogOutcome};
 use tracing::{info, warn};
 
+use super::TaskEvents;
 use crate::{
     clock::Deadline,
     error::{ControllerError, concurrently},
     message::RequestedCheck,
-    tasks::TaskReader,
-    tokens::{NeededBy, TokenUsage, Tokens},
+    tokens::{NeededBy, TokenUsage},
 };
 
 /// The error of each check that failed.
 type CheckFailures = BTreeMap<TokenHolder, Arc<ControllerError>>;
 
-/// Checks whether tokens are idle.
-pub(super) struct IdleChecks {
-    pub(super) tasks: TaskReader,
-    pub(super) tokens: Arc<Tokens>,
-}
-
-impl IdleChecks {
+impl TaskEvents {
     /// Checks the tokens of holders: one listing of tasks serves all of them.
-    pub(super) async fn run(
+    pub(super) async fn check_idleness(
         &self,
         checks: &BTreeMap<TokenHolder, RequestedCheck>,
         deadline: Deadline,
@@ -41,7 +35,7 @@ impl IdleChecks {
         if checks.is_empty() {
             return CheckFailures::new();
         }
-        let listing = match deadline.run(self.tasks.list_all_tasks(deadline)).await {
+        let listing = match deadline.run(self.observer.tasks.list_all_tasks(deadline)).await {
             Ok(Some(listing)) => listing,
             Ok(None) => {
                 kept(None, None, "ECS lists no cluster of the deployment, which proves no service idle").warn();
@@ -63,15 +57,18 @@ impl IdleChecks {
     }
 
     async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
-        match judge(holder, listing, self.tasks.scope.plan_settings(self.tasks.clock.now())) {
+        match judge(holder, listing, self.observer.tasks.scope.plan_settings(self.observer.tasks.clock.now())) {
             Idleness::Living(task) => {
                 kept(Some(holder), Some(&task), "a task uses the token").info();
-                let scope = &self.tasks.scope;
+                let scope = &self.observer.tasks.scope;
                 let is_required = |identity: &MeshIdentity| scope.tokens().required(identity).contains(holder);
                 let requires = |task: &&MeshTask| task.phase.is_living() && task.identities().any(is_required);
                 let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
                 if let Some(cluster) = requiring.and_then(|task| scope.clusters.cluster_of(task)) {
-                    self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), None).await?;
+                    self.observer
+                        .tokens
+                        .reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), None)
+                        .await?;
                 }
             }
             // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
@@ -80,28 +77,20 @@ impl IdleChecks {
                 kept(Some(holder), Some(&task), "a task stopped within the grace period").info();
             }
             Idleness::Idle(idle) => {
-                self.tokens.reconcile(holder, TokenUsage::Idle { idle: &idle, hops }, None).await?;
+                self.observer.tokens.reconcile(holder, TokenUsage::Idle { idle: &idle, hops }, None).await?;
             }
         }
         Ok(())
     }
-}
 
-/// Creates tokens before the first start of a service.
-pub(super) struct PreProvision {
-    pub(super) tasks: TaskReader,
-    pub(super) tokens: Arc<Tokens>,
-}
-
-impl PreProvision {
     /// Ensures the tokens of the holders that tasks of this definition would require.
-    pub(super) async fn run(
+    pub(super) async fn pre_provision(
         &self,
         definition: &TaskDefinitionArn,
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
-        let scope = &self.tasks.scope;
+        let scope = &self.observer.tasks.scope;
         let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await.map_err(Arc::new)? else {
             info!(
                 task_definition = definition.as_str(),
@@ -110,7 +99,7 @@ impl PreProvision {
             );
             return Ok(());
         };
-        let known = match deadline.run(self.tasks.ecs.task_definition(definition)).await {
+        let known = match deadline.run(self.observer.tasks.ecs.task_definition(definition)).await {
             Ok(known) => known,
             // It was deleted since.
             Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(()),
@@ -120,7 +109,7 @@ impl PreProvision {
         let identity = match known.identify(&Tags::default(), scope.tenancy_of(&cluster), scope.tokens()) {
             Ok(identity) => identity,
             Err(reason) => {
-                self.tasks.ecs.forget(definition);
+                self.observer.tasks.ecs.forget(definition);
                 warn!(task_definition = definition.as_str(), field = reason.field(), %reason, outcome = "ignored",
                     "its tasks will not get a token");
                 return Ok(());
@@ -128,7 +117,7 @@ impl PreProvision {
         };
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
             let usage = TokenUsage::Needed(&NeededBy::Registered(&cluster));
-            deadline.run(self.tokens.reconcile(&holder, usage, None)).await.map_err(Arc::new)?;
+            deadline.run(self.observer.tokens.reconcile(&holder, usage, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }
@@ -140,13 +129,13 @@ impl PreProvision {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<Option<ClusterArn>, ControllerError> {
-        let selection = &self.tasks.scope.clusters;
+        let selection = &self.observer.tasks.scope.clusters;
         if let Some(cluster) = cluster {
             return Ok(selection.contains(cluster).then(|| cluster.clone()));
         }
         let first = match selection.named().next() {
             Some(named) => Some(named),
-            None => deadline.run(self.tasks.clusters()).await?.into_iter().next(),
+            None => deadline.run(self.observer.tasks.clusters()).await?.into_iter().next(),
         };
         Ok(first.filter(|cluster| definition.is_beside(cluster)))
     }

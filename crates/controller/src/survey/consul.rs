@@ -16,18 +16,15 @@ use mesh::{
     token::{ListedToken, TokenHolder},
 };
 
-use super::{
-    Surveyor,
-    findings::{Clusters, Problem, Skipped, Survey, SweepOrder},
-};
+use super::findings::{Clusters, Problem, Skipped, Survey, SweepOrder};
 use crate::{
     clock::Deadline,
     error::{ControllerError, concurrently_in_order},
-    observe::client_agents,
+    observe::{Observer, client_agents},
     scope::Scope,
 };
 
-impl Surveyor {
+impl Observer {
     /// Reads the tokens and failed agents of one partition, and the nodes of `clusters` in it.
     pub(super) async fn read_partition(
         &self,

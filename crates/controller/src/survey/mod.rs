@@ -30,19 +30,12 @@ pub(crate) use self::findings::{Problem, Reading, Survey};
 pub use self::findings::{SweepOrder, Waited};
 use crate::{
     clock::Deadline,
-    edges::Consul,
     error::{ControllerError, concurrently, concurrently_in_order},
-    tasks::{ClusterStatuses, Definitions, TaskReader},
-    tokens::Tokens,
+    observe::Observer,
+    tasks::{ClusterStatuses, Definitions},
 };
 
-pub(crate) struct Surveyor {
-    pub(crate) tasks: TaskReader,
-    pub(crate) tokens: Arc<Tokens>,
-    pub(crate) consul: Arc<dyn Consul>,
-}
-
-impl Surveyor {
+impl Observer {
     /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
     pub(crate) async fn survey(
         &self,

@@ -35,8 +35,9 @@ use crate::{
     edges::Entropy,
     error::{ControllerError, Outcome, PlanSource},
     message::{Message, SecondLook},
+    observe::Observer,
     repair::{RepairReport, Repairs, report_broken},
-    survey::{Problem, Survey, Surveyor, SweepOrder, Waited},
+    survey::{Problem, Survey, SweepOrder, Waited},
     tasks::TaskReader,
 };
 
@@ -48,7 +49,7 @@ const MAX_TASKS: usize = 2_000;
 
 pub(crate) struct Sweep {
     pub(crate) tasks: TaskReader,
-    pub(crate) surveyor: Arc<Surveyor>,
+    pub(crate) observer: Arc<Observer>,
     pub(crate) applier: Arc<Applier>,
     pub(crate) bootstrap: Arc<Bootstrap>,
     pub(crate) repairs: Repairs,
@@ -72,7 +73,7 @@ impl Sweep {
                     Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
                 });
             }
-            let mut survey = self.surveyor.survey(order, began, &statuses, deadline).await;
+            let mut survey = self.observer.survey(order, began, &statuses, deadline).await;
             if sets_up {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
                 if self.tasks.scope.repair == RepairMode::On {

@@ -26,10 +26,7 @@ const RULES: &str = "rules";
 
 /// Whether all rules are enabled, by their names.
 pub(super) fn check_rules(rules: &Read<Vec<(String, bool)>>, commands: &Commands) -> Check {
-    let rules = match rules {
-        Ok(rules) => rules,
-        Err(why) => return Check::unknown(RULES, why),
-    };
+    let Ok(rules) = rules else { return Check::unread(RULES, rules) };
     let disabled: Vec<&str> =
         rules.iter().filter(|(_, is_enabled)| !is_enabled).map(|(name, _)| name.as_str()).collect();
     if disabled.is_empty() {
@@ -58,10 +55,7 @@ pub(super) struct Queue {
 
 /// Whether the messages of the queue are taken.
 pub(super) fn check_queue(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
-    let queue = match queue {
-        Ok(queue) => queue,
-        Err(why) => return Check::unknown(QUEUE, why),
-    };
+    let Ok(queue) = queue else { return Check::unread(QUEUE, queue) };
     let waiting = match queue.waiting {
         0 => "no message waits".to_owned(),
         1 => "about 1 message waits".to_owned(),

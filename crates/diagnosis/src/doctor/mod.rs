@@ -88,6 +88,11 @@ impl Check {
         Self::new(check, CheckOutcome::Unknown, why)
     }
 
+    /// The check of what could not be read.
+    pub(super) fn unread<T>(check: &'static str, read: &Read<T>) -> Self {
+        Self::unknown(check, read.as_ref().err().map(String::as_str).unwrap_or_default())
+    }
+
     /// The commands that correct it.
     pub(super) fn with_commands(self, commands: impl IntoIterator<Item = String>) -> Self {
         Self { commands: commands.into_iter().collect(), ..self }
@@ -289,10 +294,7 @@ impl Doctor<'_> {
 /// Whether there is a mesh to manage.
 fn mesh_of(observed: &Read<Observed>, clusters: &str) -> Check {
     const NAME: &str = "clusters";
-    let observed = match observed {
-        Ok(observed) => observed,
-        Err(why) => return Check::unknown(NAME, why),
-    };
+    let Ok(observed) = observed else { return Check::unread(NAME, observed) };
     if !observed.problems.is_empty() {
         return Check::unknown(NAME, observed.problems.join("; "));
     }

@@ -101,10 +101,7 @@ const CONTROLLERS: &str = "other-controllers";
 /// Whether a controller of consul-ecs runs. With `Mode=act` it is a failure: each would delete what the other one creates. `mode` is
 /// `None` before the installation.
 pub(super) fn check_controllers(observed: &Read<Observed>, mode: Option<Mode>, commands: &Commands) -> Check {
-    let observed = match observed {
-        Ok(observed) => observed,
-        Err(why) => return Check::unknown(CONTROLLERS, why),
-    };
+    let Ok(observed) = observed else { return Check::unread(CONTROLLERS, observed) };
     let found: Vec<(&ClusterArn, &OtherController)> =
         observed.clusters.iter().flat_map(|cluster| cluster.controllers.iter().map(|it| (&cluster.arn, it))).collect();
     if found.is_empty() {

@@ -97,10 +97,7 @@ const WITHOUT: &str =
 
 /// Whether a trail logs the API calls that rules of the template wait for.
 pub(super) fn check_trail(trails: &Read<Vec<Trail>>, commands: &Commands) -> Check {
-    let trails = match trails {
-        Ok(trails) => trails,
-        Err(why) => return Check::unknown(TRAIL, why),
-    };
+    let Ok(trails) = trails else { return Check::unread(TRAIL, trails) };
     if let Some(trail) = trails.iter().find(|trail| trail.is_logging && trail.has_writes) {
         return Check::ok(TRAIL, format!("{} logs API calls", trail.arn));
     }
