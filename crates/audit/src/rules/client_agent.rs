@@ -143,11 +143,11 @@ fn check_client_secrets(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// The ports that a client agent listens on, and their purposes. Servers also use 8300 and 8302; the Terraform modules
 /// of 0.2 mapped 8300 nevertheless.
-const PORTS: [(u64, &str); 5] =
+pub(super) const PORTS: [(u64, &str); 5] =
     [(8301, "gossip"), (8500, "HTTP API"), (8501, "HTTPS API"), (8502, "gRPC API"), (8600, "DNS")];
 
 /// The port that is closed by default: an app may use it.
-const ON_REQUEST: u64 = 8501;
+pub(super) const ON_REQUEST: u64 = 8501;
 
 pub(super) static CONSUL_CLIENT_PORTS: Rule = Rule {
     id: "consul-client-ports",

@@ -1,7 +1,7 @@
 //! The container of Consul Dataplane.
 
 use super::prelude::*;
-use crate::subject::Feature;
+use crate::subject::{Feature, ports};
 use audit_read::definition::HealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
@@ -222,7 +222,8 @@ fn check_readiness_port(subject: &Subject<'_>) -> Option<Draft> {
     let section = if consul.is_gateway { "gateway" } else { "proxy" };
     let listener = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
     let message = format!("the public listener and the readiness check both have port {public}");
-    let help = "use two different ports; the defaults are 20000 (gateways: 8443) and 22000";
+    let [listeners, gateways, checks] = [ports::PUBLIC_LISTENER, ports::GATEWAY, ports::READINESS];
+    let help = format!("use two different ports; the defaults are {listeners} (gateways: {gateways}) and {checks}");
     let mut draft = Draft::new(consul.configuration.place_of(listener).span, message, help);
     if let Maybe::Known(port) = consul.configuration.at(&format!("{section}.healthCheckPort")) {
         draft.add_note_elsewhere(port.place.span, "the readiness check");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{prelude::*, proxy::wait_for};
-use crate::subject::{AgentScript, BINARY_DIRECTORY, Subcommand, names, subcommand};
+use crate::subject::{AgentScript, BINARY_DIRECTORY, Subcommand, names, ports, subcommand};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
     id: "consul-volumes",
@@ -243,7 +243,8 @@ Terraform module of 0.7, also succeeds if the answer is an error; 0.7.1 fixed th
 
 fn check_control_plane_health_check(subject: &Subject<'_>) -> Option<Draft> {
     let control_plane = subject.consul.as_ref()?.control_plane?;
-    let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
+    let port = ports::CONTROL_PLANE;
+    let help = format!("set it to [\"CMD-SHELL\", \"curl -f localhost:{port}/consul-ecs/health\"]");
     if control_plane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", control_plane.label());
         return Some(Draft::new(control_plane.health_check.span(), message, help).of(control_plane));
@@ -257,10 +258,10 @@ fn check_control_plane_health_check(subject: &Subject<'_>) -> Option<Draft> {
     }
     let fails_on_errors =
         line.split_whitespace().any(|word| word.starts_with("--fail") || is_short_flags_with(word, 'f'));
-    let message = if !line.contains(":10000") {
-        "the control plane's health check does not request port 10000, where the control plane answers"
+    let message = if !line.contains(&format!(":{port}")) {
+        format!("the control plane's health check does not request port {port}, where the control plane answers")
     } else if !fails_on_errors {
-        "the control plane's health check passes with every answer of the control plane: curl needs -f"
+        "the control plane's health check passes with every answer of the control plane: curl needs -f".to_owned()
     } else {
         return None;
     };

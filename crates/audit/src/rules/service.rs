@@ -1,6 +1,6 @@
 //! The service in the configuration: its name, tenancy and ports.
 
-use super::prelude::*;
+use super::{client_agent, prelude::*};
 use crate::subject::workloads;
 use audit_read::{
     definition::PortMapping,
@@ -220,8 +220,9 @@ fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
     }
     taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port, user.to_owned())));
     if consul.generation == Generation::Client {
-        let agent = [8301, 8500, 8502, 8600];
-        taken.extend(consul.client.iter().flat_map(|client| agent.map(|port| (port, client.label()))));
+        let agents =
+            client_agent::PORTS.map(|(port, _)| port).into_iter().filter(|port| *port != client_agent::ON_REQUEST);
+        taken.extend(consul.client.iter().flat_map(|client| agents.clone().map(|port| (port, client.label()))));
     }
     taken
 }

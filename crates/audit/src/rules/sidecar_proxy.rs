@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::prelude::*;
-use crate::subject::{Feature, Software, image_of, names};
+use crate::subject::{Feature, Software, image_of, names, ports};
 use audit_read::definition::HealthCheck;
 use mesh::consul_ecs::PROXY;
 
@@ -152,9 +152,6 @@ fn check_sidecar_proxy_command(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(place.span, message, help).of(proxy).fix(fix))
 }
 
-/// The default port of the public listener.
-const DEFAULT_PORT: u64 = 20_000;
-
 pub(super) static CONSUL_SIDECAR_PROXY_HEALTH_CHECK: Rule = Rule {
     id: "consul-sidecar-proxy-health-check",
     summary: "the health check of the sidecar proxy probes its public listener",
@@ -176,7 +173,7 @@ admin port.",
 fn check_sidecar_proxy_health_check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(proxy) = consul.sidecar_proxy else { return };
-    let ports = ports(consul);
+    let ports = listener_ports(consul);
     if proxy.has_health_check() == Some(false) {
         missing(proxy, ports.as_deref().and_then(|ports| ports.first().copied()), findings);
     } else if let (Some(check), Some(ports)) = (proxy.health_check.known(), ports) {
@@ -194,12 +191,12 @@ fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings) {
 }
 
 /// The ports that a correct check may probe, the default first. `None` if they are known only at deployment.
-fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
+fn listener_ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     if consul.is_service() {
         // Older releases ignore the setting.
         let field = PROXY.field("publicListenerPort");
         let is_older = consul.version().is_some_and(|version| field.is_none_or(|it| !it.releases.contain(version)));
-        return Some(vec![if is_older { DEFAULT_PORT } else { consul.public_port()? }]);
+        return Some(vec![if is_older { ports::PUBLIC_LISTENER.into() } else { consul.public_port()? }]);
     }
     let lan = consul.public_port().filter(|_| consul.is_gateway)?;
     let readiness = consul.configuration.number("gateway.healthCheckPort", lan)?;

@@ -6,7 +6,7 @@ use super::{
     Feature, Generation, Release,
     configuration::Configuration,
     consul_ecs::{Part, consul_ecs_version, release_of},
-    names,
+    names, ports,
 };
 use crate::{finding::Fix, versions::Program};
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
@@ -241,32 +241,33 @@ impl<'d> ConsulTask<'d> {
 
     /// The port of the proxy's readiness check (dataplane generation). Zero means the default.
     pub fn readiness_port(&self) -> Option<u64> {
-        self.port(if self.is_gateway { "gateway.healthCheckPort" } else { "proxy.healthCheckPort" }, 22000)
+        self.port(if self.is_gateway { "gateway.healthCheckPort" } else { "proxy.healthCheckPort" }, ports::READINESS)
     }
 
     /// The port of the proxy's public listener. Zero means the default.
     pub fn public_port(&self) -> Option<u64> {
         if self.is_gateway {
-            self.port("gateway.lanAddress.port", 8443)
+            self.port("gateway.lanAddress.port", ports::GATEWAY)
         } else {
-            self.port("proxy.publicListenerPort", 20000)
+            self.port("proxy.publicListenerPort", ports::PUBLIC_LISTENER)
         }
     }
 
     /// The ports on which the mesh's containers, except for the client agent, certainly listen, and their purposes.
     pub fn own_ports(&self) -> Vec<(u64, &'static str)> {
-        let mut ports = vec![(19000, "Envoy's administration interface")];
-        ports.extend(self.public_port().map(|port| (port, "the proxy's public listener")));
+        let mut own = vec![(ports::ENVOY_ADMIN.into(), "Envoy's administration interface")];
+        own.extend(self.public_port().map(|port| (port, "the proxy's public listener")));
         if self.generation != Generation::Client {
-            ports.extend(self.readiness_port().map(|port| (port, "the proxy's readiness check")));
+            own.extend(self.readiness_port().map(|port| (port, "the proxy's readiness check")));
         }
-        ports.extend(self.control_plane.map(|_| (10000, "the control plane's health check")));
-        ports
+        own.extend(self.control_plane.map(|_| (ports::CONTROL_PLANE.into(), "the control plane's health check")));
+        own
     }
 
     /// An invalid port counts as unknown: another rule reports that. So do all ports if it is unclear whether the task
     /// is a gateway.
-    fn port(&self, path: &str, default: u64) -> Option<u64> {
+    fn port(&self, path: &str, default: u16) -> Option<u64> {
+        let default = default.into();
         if !self.is_gateway && !self.is_service() {
             return None;
         }

@@ -22,7 +22,7 @@ pub use self::{
 use crate::{Deployment, finding::Fix};
 use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition, Text};
 pub use mesh::{
-    consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names},
+    consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names, ports},
     release::{Image, Release, Software},
 };
 

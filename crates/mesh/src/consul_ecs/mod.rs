@@ -29,6 +29,20 @@ pub use self::{
     schema::{Check, Fault, Problem, Section, Tree, Value},
 };
 
+/// Ports that a configuration may leave out, or cannot change.
+pub mod ports {
+    /// The public listener of a sidecar proxy.
+    pub const PUBLIC_LISTENER: u16 = 20_000;
+    /// A gateway, and each of its addresses.
+    pub const GATEWAY: u16 = 8443;
+    /// The readiness check of Consul Dataplane.
+    pub const READINESS: u16 = 22_000;
+    /// Envoy's administration interface.
+    pub const ENVOY_ADMIN: u16 = 19_000;
+    /// The health check of `control-plane`.
+    pub const CONTROL_PLANE: u16 = 10_000;
+}
+
 /// The auth method of services and gateways, which a task uses whose configuration names none.
 pub const SERVICE_METHOD: &str = "iam-ecs-service-token";
 // Tags of IAM roles. They contain dots, because a binding rule cannot refer to a tag with a slash.

@@ -16,6 +16,7 @@ use super::{
     fields::{
         Address, Expose, Gateway, GatewayKind, GatewayProxy, MeshGateway, OpaqueConfig, ServiceProxy, Upstream, Weights,
     },
+    ports,
 };
 use crate::{
     arn::{ClusterArn, Family, TaskArn},
@@ -31,10 +32,6 @@ pub const TASK_ID_META: &str = "task-id";
 pub const SIDECAR_SUFFIX: &str = "-sidecar-proxy";
 /// The tagged address by which transparent proxies recognise what an application sends to the service.
 const VIRTUAL: &str = "virtual";
-/// The port of a sidecar proxy without `publicListenerPort`.
-const PUBLIC_LISTENER_PORT: u16 = 20_000;
-/// The port of a gateway, or of one of its addresses, without a configured port.
-const GATEWAY_PORT: u16 = 8443;
 
 /// The registrations of a task: the service and its sidecar proxy, or the gateway. Checks are critical, as `mesh-init`
 /// writes them.
@@ -264,7 +261,7 @@ impl ServiceInMesh {
 impl ServiceProxy {
     /// The port of the sidecar proxy.
     fn port(&self) -> u16 {
-        self.public_listener_port.filter(|port| *port != 0).unwrap_or(PUBLIC_LISTENER_PORT)
+        self.public_listener_port.filter(|port| *port != 0).unwrap_or(ports::PUBLIC_LISTENER)
     }
 
     /// The sidecar proxy of the service `id` called `name`, which listens on `port`.
@@ -296,7 +293,7 @@ impl Gateway {
         let [lan, wan] = [&self.lan_address, &self.wan_address].map(|it| it.as_ref().filter(|_| is_mesh_gateway));
         let mut gateway = Registration {
             kind: InstanceKind::Gateway(self.kind),
-            port: lan.map_or(GATEWAY_PORT, Address::port),
+            port: lan.map_or(ports::GATEWAY, Address::port),
             tags: self.tags.clone().unwrap_or_default(),
             meta: place.meta(self.meta.as_ref()),
             proxy: self.proxy.as_ref().map(|proxy| Proxy { config: config(proxy), ..Proxy::default() }),
@@ -316,7 +313,7 @@ impl Gateway {
 
 impl Address {
     fn port(&self) -> u16 {
-        self.port.filter(|port| *port != 0).unwrap_or(GATEWAY_PORT)
+        self.port.filter(|port| *port != 0).unwrap_or(ports::GATEWAY)
     }
 
     /// The tagged address; `None` if only a port is configured.
