@@ -1,11 +1,13 @@
 //! What a rule is.
 
+use std::fmt;
+
 use audit_read::app_mesh::{Resource, ResourceKind, Resources};
 
 use super::{
     example::Example,
     finding::{Draft, Findings, Severity},
-    subject::Subject,
+    subject::{Feature, Generation, Subject},
 };
 
 /// The version that brought the first rules.
@@ -106,9 +108,9 @@ pub enum Applies {
     ConsulAndController,
     /// Task definitions of consul-ecs's controller.
     Controller,
-    /// Those with a Consul client agent in the task (consul-ecs up to 0.6).
+    /// Those with a Consul client agent in the task.
     ConsulClient,
-    /// Those with Consul Dataplane (consul-ecs 0.7 and newer).
+    /// Those with Consul Dataplane.
     ConsulDataplane,
     /// The same, and the controller of consul-ecs.
     ConsulDataplaneAndController,
@@ -121,23 +123,25 @@ pub enum Applies {
     AllTasks,
 }
 
-impl Applies {
-    /// As users read it.
-    pub fn as_str(self) -> &'static str {
+/// As users read it.
+impl fmt::Display for Applies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clients = Generation::Client.releases().example();
+        let dataplanes = Feature::Dataplane.releases().since;
         match self {
-            Self::EveryTask => "every task definition",
-            Self::Consul => "Consul, both generations",
-            Self::ConsulAndController => "Consul, both generations, and the controller of consul-ecs",
-            Self::Controller => "the controller of consul-ecs",
-            Self::ConsulClient => "Consul, client generation (consul-ecs up to 0.6)",
-            Self::ConsulDataplane => "Consul, dataplane generation (consul-ecs 0.7 and newer)",
+            Self::EveryTask => write!(f, "every task definition"),
+            Self::Consul => write!(f, "Consul, both generations"),
+            Self::ConsulAndController => write!(f, "Consul, both generations, and the controller of consul-ecs"),
+            Self::Controller => write!(f, "the controller of consul-ecs"),
+            Self::ConsulClient => write!(f, "Consul, client generation (consul-ecs up to {clients})"),
+            Self::ConsulDataplane => write!(f, "Consul, dataplane generation (consul-ecs {dataplanes} and newer)"),
             Self::ConsulDataplaneAndController => {
-                "Consul, dataplane generation (consul-ecs 0.7 and newer), and the controller of consul-ecs"
+                write!(f, "{}, and {}", Self::ConsulDataplane, Self::Controller)
             }
-            Self::ConsulGateway => "Consul gateways",
-            Self::AppMesh => "App Mesh task definitions",
-            Self::AppMeshResources => "App Mesh resources",
-            Self::AllTasks => "all task definitions of a run together",
+            Self::ConsulGateway => write!(f, "Consul gateways"),
+            Self::AppMesh => write!(f, "App Mesh task definitions"),
+            Self::AppMeshResources => write!(f, "App Mesh resources"),
+            Self::AllTasks => write!(f, "all task definitions of a run together"),
         }
     }
 }

@@ -59,7 +59,7 @@ fn text(rule: &'static Rule) -> String {
     let mut out = format!("{}: {}\n\n", rule.id, rule.summary);
     // Writing to a `String` cannot fail.
     let _ = writeln!(out, "severity     {}", rule.severity.as_str());
-    let _ = writeln!(out, "applies to   {}", rule.applies.as_str());
+    let _ = writeln!(out, "applies to   {}", rule.applies);
     let _ = writeln!(out, "fix          {}", fix(rule));
     let _ = writeln!(out, "added in     {}", rule.added());
     let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
@@ -79,7 +79,7 @@ fn text(rule: &'static Rule) -> String {
 pub(super) fn markdown(rule: &'static Rule) -> String {
     let mut out = format!("# {}\n\n{}.\n\n", rule.id, capitalised(rule.summary));
     let _ = writeln!(out, "| | |\n|---|---|\n| Severity | {} |", rule.severity.as_str());
-    let _ = writeln!(out, "| Applies to | {} |", rule.applies.as_str());
+    let _ = writeln!(out, "| Applies to | {} |", rule.applies);
     let _ = writeln!(out, "| Fix | {} |\n| Added in | {} |", fix(rule), rule.added());
     let _ = writeln!(out, "\n## At run time\n\n{}.\n\n## Why\n\n{}", capitalised(rule.effect), rule.explanation);
     if let Some(example) = &rule.example {

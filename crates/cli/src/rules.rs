@@ -92,7 +92,7 @@ fn json(rules: &[&'static Rule]) -> Result<String, Failure> {
                 "fixable": rule.is_fixable,
                 "added": rule.added(),
                 "summary": rule.summary,
-                "applies": rule.applies.as_str(),
+                "applies": rule.applies.to_string(),
                 "effect": rule.effect,
                 "explanation": rule.explanation,
                 "sources": rule.sources,

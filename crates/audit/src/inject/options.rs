@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::{
     subject::{Feature, Generation, Image, Release},
-    versions::{Program, lines_of, newest_for, newest_pair_for, newest_partner},
+    versions::{Program, lines_of, newest_for, newest_pair_for, newest_partner, table},
 };
 use mesh::names::{InvalidField, ServiceName};
 
@@ -84,11 +84,12 @@ impl Images {
             Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),
             Target::Client => (newest_for(Program::ConsulEcs, &[], |line| !Feature::Login.is_in(line)), None),
         };
+        let agents = &table().client_agents;
         Self {
             consul_ecs: image(CONSUL_ECS, consul_ecs),
             dataplane: image(DATAPLANE, dataplane),
-            consul: "public.ecr.aws/hashicorp/consul:1.11.11".to_owned(),
-            envoy: "envoyproxy/envoy-alpine:v1.20.7".to_owned(),
+            consul: image("public.ecr.aws/hashicorp/consul", Some(agents.consul)),
+            envoy: format!("envoyproxy/envoy-alpine:v{}", agents.envoy),
         }
     }
 

@@ -161,20 +161,20 @@ fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
 }
 
 /// The mesh of a definition, as users read it.
-fn mesh(definition: &TaskDefinition) -> &'static str {
+fn mesh(definition: &TaskDefinition) -> String {
     let subject = Subject::new(definition);
     match (&subject.consul, &subject.app_mesh) {
-        (Some(consul), _) => match (consul.generation, consul.is_gateway) {
-            (Generation::Client, false) => "Consul, client generation",
-            (Generation::Client, true) => "Consul gateway, client generation",
-            (Generation::ControlPlane, false) => "Consul, dataplane generation (0.7)",
-            (Generation::ControlPlane, true) => "Consul gateway, dataplane generation (0.7)",
-            (Generation::Dataplane, false) => "Consul, dataplane generation",
-            (Generation::Dataplane, true) => "Consul gateway, dataplane generation",
-        },
-        (None, Some(mesh)) if mesh.is_gateway => "App Mesh virtual gateway",
-        (None, Some(_)) => "App Mesh",
-        (None, None) => "in no mesh",
+        (Some(consul), _) => {
+            let what = if consul.is_gateway { "Consul gateway" } else { "Consul" };
+            match consul.generation {
+                Generation::Client => format!("{what}, client generation"),
+                Generation::Dataplane => format!("{what}, dataplane generation"),
+                one @ Generation::ControlPlane => format!("{what}, dataplane generation ({})", one.releases()),
+            }
+        }
+        (None, Some(mesh)) if mesh.is_gateway => "App Mesh virtual gateway".to_owned(),
+        (None, Some(_)) => "App Mesh".to_owned(),
+        (None, None) => "in no mesh".to_owned(),
     }
 }
 

@@ -127,7 +127,7 @@ pub struct Definition {
     #[serde(rename = "start")]
     pub position: Position,
     /// Its mesh, as users read it.
-    pub mesh: &'static str,
+    pub mesh: String,
     pub containers: Vec<String>,
     /// The order in which its containers start and stop.
     #[serde(skip)]

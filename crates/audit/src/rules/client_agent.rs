@@ -28,7 +28,11 @@ fn check_client_missing(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Draft::new(
         span,
         "the task has no Consul client agent",
-        format!("add the container {}, or move to consul-ecs 0.8 and Consul Dataplane", names::CLIENT),
+        format!(
+            "add the container {}, or move to consul-ecs {} and Consul Dataplane",
+            names::CLIENT,
+            Generation::Dataplane.releases().since
+        ),
     ));
 }
 

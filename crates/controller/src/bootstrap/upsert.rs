@@ -7,7 +7,10 @@
 use std::{slice, sync::Arc, time::Duration};
 
 use consul::{ConsulBootstrap, ConsulError, Kind, Object};
-use mesh::settings::{Mode, TokenMode};
+use mesh::{
+    consul_ecs::FIRST_CONSUL_WITH_LOGINS,
+    settings::{Mode, TokenMode},
+};
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 
@@ -233,8 +236,8 @@ pub enum BootstrapError {
     OtherType(#[from] OtherType),
     /// Consul does not support auth methods of type `aws-iam`.
     #[error(
-        "{method}: this Consul has no auth methods of type aws-iam: TokenMode auth-method needs Consul 1.12 or newer; \
-         upgrade Consul, or set TokenMode to auto or secrets-manager"
+        "{method}: this Consul has no auth methods of type aws-iam: TokenMode auth-method needs Consul \
+         {FIRST_CONSUL_WITH_LOGINS} or newer; upgrade Consul, or set TokenMode to auto or secrets-manager"
     )]
     NeedsNewerConsul { method: String },
     /// Consul does not support partitions.

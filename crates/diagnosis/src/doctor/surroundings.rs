@@ -2,7 +2,11 @@
 
 use aws::installation::{Caller, TopicKey, Trail};
 use consul::{ConsulError, OwnToken};
-use mesh::{consul_ecs::Feature, permissions::Permission, release::Release};
+use mesh::{
+    consul_ecs::{FIRST_CONSUL_WITH_LOGINS, Feature, NEWEST_CONSUL},
+    permissions::Permission,
+    release::Release,
+};
 use serde_json::Value;
 
 use super::{
@@ -119,14 +123,10 @@ const ACLS: &str = "consul-acls";
 const TOKEN: &str = "consul-token";
 /// Where the token is, here.
 const VARIABLES: &str = "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
-/// The oldest line with auth methods of type `aws-iam`.
-const LOGINS: Release = Release::line(1, 12);
-/// The newest line that the controller is made for.
-const NEWEST: Release = Release::line(2, 0);
 
 /// Whether a release has no auth methods of type `aws-iam`.
 pub(super) fn has_no_logins(version: &str) -> bool {
-    Release::line_of(version).is_ok_and(|line| line < LOGINS)
+    Release::line_of(version).is_ok_and(|line| line < FIRST_CONSUL_WITH_LOGINS)
 }
 
 /// What to look at if Consul does not answer here.
@@ -164,10 +164,14 @@ pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
             let releases = Feature::Login.releases();
             Check::warning(
                 REACH,
-                format!("{seen}; it is older than {LOGINS}: tasks of consul-ecs {releases} cannot log in"),
+                format!(
+                    "{seen}; it is older than {FIRST_CONSUL_WITH_LOGINS}: tasks of consul-ecs {releases} cannot log in"
+                ),
             )
         }
-        Ok(line) if line > NEWEST => Check::warning(REACH, format!("{seen}; it is newer than any that was tested")),
+        Ok(line) if line > NEWEST_CONSUL => {
+            Check::warning(REACH, format!("{seen}; it is newer than any that was tested"))
+        }
         _ => Check::ok(REACH, seen),
     }
 }

@@ -25,7 +25,7 @@ pub use self::{
         InstanceKind, Locality, Proxy, ProxyDestination, Registration, SIDECAR_SUFFIX, ServiceAddress, TASK_ID_META,
         TaskPlace, registrations, service_behind,
     },
-    release::{ControllerKind, Feature, Generation, NEWEST, Releases},
+    release::{ControllerKind, FIRST_CONSUL_WITH_LOGINS, Feature, Generation, NEWEST, NEWEST_CONSUL, Releases},
     schema::{Check, Fault, Problem, Section, Tree, Value},
 };
 
