@@ -10,7 +10,7 @@ use std::{
 };
 
 use mesh::{
-    consul_ecs::{Feature, NEWEST},
+    consul_ecs::{Feature, Generation, NEWEST},
     release::Release,
 };
 
@@ -18,11 +18,14 @@ use super::{
     blocks::Reader,
     directory::Directory,
     functions::Function,
-    module::{Input, Location, Module},
+    module::{Cause, Input, Location, Module},
     syntax::{Body, native_body, parse_native},
     values::{closed, entry, map, node, text, unknown},
 };
-use crate::document::{Entry, HOLE, Node, Span, Value};
+use crate::{
+    document::{Entry, HOLE, Node, Span, Value},
+    source::SourceFile,
+};
 
 /// The modules that make a task definition: `controller` from 0.7 on, `acl-controller` before.
 const MODULES: [&str; 4] = ["mesh-task", "gateway-task", "controller", "acl-controller"];
@@ -60,33 +63,39 @@ impl ConsulEcs {
         }
     }
 
-    /// The module with the inputs of a call.
-    pub(super) fn module<'w>(self, reader: &Reader<'_, 'w>) -> Module<'w> {
-        let at = reader.block.name_span();
-        let file = reader.module.directory.file(reader.block.file);
-        let mut directory = Directory { files: vec![Arc::clone(&file)], ..Directory::default() };
+    /// The files, in which everything has the same place.
+    fn directory(self, file: Arc<SourceFile>, at: Span) -> Rc<Directory> {
+        let mut directory = Directory { files: vec![file], ..Directory::default() };
         for own in self.files() {
             directory.declare(own.clone().placed(at));
         }
-        let given = reader.arguments().map(|attribute| entry(attribute.name.clone(), reader.value(attribute)));
-        let (given, cause) = reader.module.world.with_cause(|| given.collect::<Vec<_>>());
-        let Release { minor, patch, .. } = self.release;
-        let version = if patch.is_some() { self.release.to_string() } else { format!("{}.{HOLE}", self.release) };
-        let inputs = [
+        Rc::new(directory)
+    }
+
+    /// The values of the files' variables. `cause`: why a part of what is `given` is unknown.
+    fn inputs(self, given: Node, cause: Option<Cause>, at: Span) -> BTreeMap<String, Input> {
+        let release = self.release;
+        let version = if release.patch.is_some() { release.to_string() } else { format!("{release}.{HOLE}") };
+        let has = |feature: Feature| entry(format!("{feature:?}"), node(Value::Bool(feature.is_in(release)), at));
+        let own = [
             ("module", text(self.name, at)),
-            ("minor", node(Value::Number(minor.to_string()), at)),
-            ("patch", node(patch.map_or(Value::Null, |patch| Value::Number(patch.to_string())), at)),
             ("version", text(version, at)),
+            ("generation", text(format!("{:?}", Generation::of(release)), at)),
+            ("has", map(Feature::ALL.map(has).into(), at)),
             ("unknown", unknown(at)),
-            ("input", map(given, at)),
         ];
-        let input = |(name, value): (&str, Node)| {
-            let cause = cause.clone().filter(|_| name == "input");
-            (name.to_owned(), Input { value, cause })
-        };
-        let inputs: BTreeMap<String, Input> = inputs.into_iter().map(input).collect();
-        let mut module =
-            reader.module.called(reader.block, reader.instance, Rc::new(directory), Location::default(), inputs);
+        let own = own.map(|(name, value)| (name.to_owned(), Input { value, cause: None }));
+        own.into_iter().chain([("input".to_owned(), Input { value: given, cause })]).collect()
+    }
+
+    /// The module with the inputs of a call.
+    pub(super) fn module<'w>(self, reader: &Reader<'_, 'w>) -> Module<'w> {
+        let at = reader.block.name_span();
+        let directory = self.directory(reader.module.directory.file(reader.block.file), at);
+        let given = reader.arguments().map(|attribute| entry(attribute.name.clone(), reader.value(attribute)));
+        let (given, cause) = reader.module.world.with_cause(|| map(given.collect(), at));
+        let inputs = self.inputs(given, cause, at);
+        let mut module = reader.module.called(reader.block, reader.instance, directory, Location::default(), inputs);
         module.made_at = Some(at);
         module
     }

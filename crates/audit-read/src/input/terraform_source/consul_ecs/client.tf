@@ -1,4 +1,4 @@
-# The containers of mesh-task and gateway-task before 0.7, with a Consul client agent. The agent's script and secrets are
+# The containers of mesh-task and gateway-task with a Consul client agent. The agent's script and secrets are
 # the module's own.
 
 locals {
@@ -15,13 +15,13 @@ locals {
   # or a login to end.
   synced          = local.input.checks == [] ? local.health_synced : []
   has_synced      = local.input.checks == [] && length(local.synced_containers) > 0
-  has_health_sync = local.is_gateway ? local.input.acls : local.has_synced || (var.minor >= 5 && local.input.acls)
+  has_health_sync = local.is_gateway ? local.input.acls : local.has_synced || (var.has.Login && local.input.acls)
 
   init = {
     name            = "consul-ecs-mesh-init"
     image           = local.image
     essential       = false
-    command         = var.minor < 4 ? var.unknown : ["mesh-init"]
+    command         = var.has.ConfiguredModules ? ["mesh-init"] : var.unknown
     mountPoints     = local.init_mounts
     cpu             = 0
     volumesFrom     = []
@@ -53,12 +53,12 @@ locals {
     name      = "sidecar-proxy"
     image     = local.input.envoy_image != null ? local.input.envoy_image : "envoyproxy/envoy${var.unknown}"
     essential = local.is_gateway
-    # Before 0.4, and in gateways, it has the entry point of the image.
-    entryPoint   = var.minor >= 4 && !local.is_gateway ? ["/consul/consul-ecs", "envoy-entrypoint"] : null
+    # Otherwise it has the entry point of the image.
+    entryPoint   = var.has.EnvoyEntryPoint && !local.is_gateway ? ["/consul/consul-ecs", "envoy-entrypoint"] : null
     command      = ["envoy", "--config-path", "/consul/envoy-bootstrap.json"]
     dependsOn    = local.after_init
     mountPoints  = [local.data_mount]
-    portMappings = local.is_gateway ? [local.gateway_mapping] : var.minor < 4 ? var.unknown : []
+    portMappings = local.is_gateway ? [local.gateway_mapping] : var.has.ConfiguredModules ? [] : var.unknown
     cpu          = 0
     volumesFrom  = []
     environment  = []
@@ -75,9 +75,9 @@ locals {
     name            = "consul-ecs-health-sync"
     image           = local.image
     essential       = false
-    command         = var.minor < 4 ? var.unknown : ["health-sync"]
+    command         = var.has.ConfiguredModules ? ["health-sync"] : var.unknown
     dependsOn       = local.after_init
-    mountPoints     = var.minor >= 5 ? [local.data_mount] : []
+    mountPoints     = var.has.Login ? [local.data_mount] : []
     portMappings    = []
     cpu             = 0
     volumesFrom     = []
@@ -86,13 +86,12 @@ locals {
     linuxParameters = local.linux_parameters
   }
 
-  # Before 0.4, commands have flags instead of a configuration, and no init process forwards signals. Before 0.5, the
-  # token is from a secret that the controller creates.
-  linux_parameters = var.minor < 4 ? var.unknown : { initProcessEnabled = true }
-  secrets          = var.minor < 5 ? var.unknown : []
-  environment = var.minor < 4 ? var.unknown : [
+  # Without a login, the token is from a secret that the controller creates.
+  linux_parameters = var.has.ConfiguredModules ? { initProcessEnabled = true } : var.unknown
+  secrets          = var.has.Login ? [] : var.unknown
+  environment = var.has.ConfiguredModules ? [
     { name = "CONSUL_ECS_CONFIG_JSON", value = jsonencode(local.configuration) }
-  ]
+  ] : var.unknown
 
   # The modules leave empty values out.
   configuration = merge(
@@ -104,9 +103,9 @@ locals {
       proxy                = local.proxy_settings
       service              = local.service
     }),
-    var.minor < 5 ? {} : local.servers,
+    var.has.Login ? local.servers : {},
   )
-  # From 0.5 on, the service gets its token by a login at the servers.
+  # The service gets its token by a login at the servers.
   servers = without_empty({
     consulHTTPAddr   = local.input.consul_http_addr
     consulCACertFile = local.input.consul_https_ca_cert_arn == "" ? "" : "/consul/consul-https-ca-cert.pem"

@@ -1,4 +1,4 @@
-# The controllers: controller from 0.7 on, acl-controller before.
+# The controllers: controller with Consul Dataplane, acl-controller before.
 # Source: https://github.com/hashicorp/terraform-aws-consul-ecs
 
 locals {

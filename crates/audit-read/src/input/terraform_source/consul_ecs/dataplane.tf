@@ -1,8 +1,8 @@
-# The containers of mesh-task and gateway-task from 0.7 on, with Consul Dataplane.
+# The containers of mesh-task and gateway-task with Consul Dataplane.
 
 locals {
-  # In 0.7, a control plane that stays prepares the other containers.
-  is_control_plane = var.minor == 7
+  # A control plane that stays prepares the other containers, or mesh-init, which exits.
+  is_control_plane = var.generation == "ControlPlane"
   first            = local.is_control_plane ? "consul-ecs-control-plane" : "consul-ecs-mesh-init"
   after_first      = [{ containerName = local.first, condition = local.is_control_plane ? "HEALTHY" : "SUCCESS" }]
   awaited = concat(
@@ -13,11 +13,11 @@ locals {
   containers = concat(
     local.is_gateway ? local.input.extra_container_definitions : local.apps,
     [local.init, local.proxy],
-    var.minor >= 8 ? [local.health_sync] : [],
+    local.is_control_plane ? [] : [local.health_sync],
   )
 
-  # On by default since 0.8. Source: the changelog of 0.8.0
-  is_transparent = var.minor >= 8 && (
+  # On by default. Source: the changelog of 0.8.0
+  is_transparent = var.has.TransparentProxy && (
     local.input.enable_transparent_proxy == null ? true : local.input.enable_transparent_proxy
   )
 
@@ -32,10 +32,12 @@ locals {
     volumesFrom     = []
     environment     = local.environment
     secrets         = local.secrets
-    linuxParameters = merge({ initProcessEnabled = true }, var.minor == 7 ? {} : { capabilities = local.capabilities })
+    linuxParameters = merge(
+      { initProcessEnabled = true }, var.has.TransparentProxy ? { capabilities = local.capabilities } : {}
+    )
     healthCheck = local.is_control_plane ? {
-      # Only 0.7.0 takes any answer for health. Source: the changelog of 0.7.1
-      command  = ["CMD-SHELL", "curl ${var.patch == 0 ? "" : "-f "}localhost:10000/consul-ecs/health"]
+      # Source: the changelog of 0.7.1
+      command  = ["CMD-SHELL", "curl ${var.has.StrictHealthCheck ? "-f " : ""}localhost:10000/consul-ecs/health"]
       interval = 30
       retries  = 10
       timeout  = 5
@@ -46,8 +48,8 @@ locals {
   proxy = {
     name  = "consul-dataplane"
     image = local.input.consul_dataplane_image != null ? local.input.consul_dataplane_image : "hashicorp/consul-dataplane:${var.unknown}"
-    # Since 0.8, redirected traffic is told from the proxy's own by its user.
-    user       = var.minor >= 8 ? "5995" : null
+    # Redirected traffic is told from the proxy's own by its user.
+    user       = var.has.TransparentProxy ? "5995" : null
     essential  = local.is_gateway
     entryPoint = ["/consul/consul-ecs", "envoy-entrypoint"]
     command    = ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]
@@ -93,7 +95,7 @@ locals {
       healthSyncContainers = local.is_gateway ? [] : local.health_synced
     },
     local.is_gateway ? { gateway = local.gateway } : { proxy = local.proxy_settings, service = local.service },
-    var.minor < 8 ? {} : { transparentProxy = local.transparent_proxy },
+    var.has.TransparentProxy ? { transparentProxy = local.transparent_proxy } : {},
   )
 
   service = merge(

@@ -1,4 +1,4 @@
-# How the containers of releases from 0.7 on reach the Consul servers.
+# How the controller and the containers with Consul Dataplane reach the Consul servers.
 
 locals {
   servers = {

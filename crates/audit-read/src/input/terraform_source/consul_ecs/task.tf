@@ -9,8 +9,8 @@ locals {
   synced_containers = [
     for container in local.input.container_definitions : container
     if contains(keys(container), "essential") && contains(keys(container), "healthCheck") && (
-      # Before 0.6, null counts as a health check. Source: the changelog of 0.6.0
-      var.minor < 6 || container.healthCheck != null
+      # Source: the changelog of 0.6.0
+      !var.has.NullHealthCheck || container.healthCheck != null
     )
   ]
   # Unknown as a whole if it is not known which containers have a health check.
@@ -40,8 +40,8 @@ locals {
   ulimits         = [{ name = "nofile", softLimit = 1048576, hardLimit = 1048576 }]
   gateway_mapping = { containerPort = local.lan_port, hostPort = local.lan_port, protocol = "tcp" }
 
-  # mesh-task makes the family lower-case from 0.5 on.
-  is_lower_case = !local.is_gateway && var.minor >= 5
+  # Only mesh-task makes the family lower-case.
+  is_lower_case = !local.is_gateway && var.has.LowerCaseFamily
   family        = local.is_lower_case ? lower(local.input.family) : local.input.family
   service_name  = local.input.consul_service_name != "" ? local.input.consul_service_name : local.family
 
@@ -60,7 +60,7 @@ locals {
 
   login = merge(
     local.input.acls ? { enabled = local.input.acls, method = local.input.service_token_auth_method_name } : {},
-    local.input.acls && var.minor < 7 ? { includeEntity = true } : {},
+    local.input.acls && !var.has.Dataplane ? { includeEntity = true } : {},
     lookup(local.input.consul_ecs_config, "consulLogin", {}),
   )
 }
@@ -89,15 +89,15 @@ resource "aws_ecs_task_definition" "this" {
 
   tags = merge(
     local.input.tags,
-    var.minor < 3 || local.input.consul_partition == "" ? {} : {
+    !var.has.ServiceTags || local.input.consul_partition == "" ? {} : {
       "consul.hashicorp.com/partition" = local.input.consul_partition
     },
-    var.minor < 3 || local.namespace == "" ? {} : { "consul.hashicorp.com/namespace" = local.namespace },
+    !var.has.ServiceTags || local.namespace == "" ? {} : { "consul.hashicorp.com/namespace" = local.namespace },
     { "consul.hashicorp.com/mesh" = "true" },
-    var.minor < 3 ? {} : {
+    !var.has.ServiceTags ? {} : {
       "consul.hashicorp.com/service-name"   = local.service_name
       "consul.hashicorp.com/module"         = "terraform-aws-consul-ecs"
-      "consul.hashicorp.com/module-version" = var.patch == null ? var.unknown : var.version
+      "consul.hashicorp.com/module-version" = var.version
     },
   )
 }
