@@ -19,7 +19,7 @@ pub use self::{
     notation::{Notation, is_native_terraform, parse, parse_all, trees},
     problem::InputProblem,
     source::{ecs_definition, read_edited, read_source},
-    terraform_source::{literals, parse_native},
+    terraform_source::{literals, mesh_task, parse_native},
 };
 use crate::{Material, source::SourceFile};
 

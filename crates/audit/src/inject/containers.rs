@@ -1,115 +1,94 @@
-//! The containers of both generations of Consul's mesh.
+//! The mesh's containers: those of HashiCorp's module, and what injection does otherwise.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{BINARY_VOLUME, DATA_VOLUME, Plan};
+use super::{InjectError, Plan, Target};
 use crate::subject::names;
-use mesh::consul_ecs::CONFIG_VARIABLE;
+use audit_read::{definition::Container, input::mesh_task};
 
-/// The kernel's maximum: see the rule `consul-proxy-open-files`.
-const OPEN_FILES: u64 = 1_048_576;
-/// The port of the proxy's readiness check. Source: the default of `proxy.healthCheckPort`.
-const READINESS_PORT: u16 = 22_000;
-/// The port of the proxy's public listener. Source: the default of `proxy.publicListenerPort`.
-const PUBLIC_LISTENER_PORT: &str = "20000";
+/// A container, as ECS's JSON has it.
+type Json = Map<String, Value>;
 
-/// The dataplane generation: consul-ecs 0.8 and newer.
 impl Plan<'_> {
-    pub(super) fn dataplane_containers(&self) -> Vec<Value> {
-        let images = &self.options.images;
-        let environment = json!([{ "name": CONFIG_VARIABLE, "value": self.dataplane_configuration().to_string() }]);
-        let authority = self.options.ca_secret.as_ref().map_or_else(Vec::new, |ca| {
-            ["CONSUL_HTTPS_CACERT_PEM", "CONSUL_GRPC_CACERT_PEM"].map(|name| secret(name, ca)).to_vec()
-        });
-        let mesh_init = self.mesh_init(&environment, &authority);
-        let dataplane = self.proxy(json!({
-            "name": names::DATAPLANE,
-            "image": images.dataplane,
-            "essential": false,
-            "user": "5995",
-            "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
-            "command": ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"],
-            "dependsOn": after_mesh_init(),
-            "healthCheck": {
-                "command": ["/consul/consul-ecs", "net-dial", format!("127.0.0.1:{READINESS_PORT}")],
-                "interval": 5,
-                "timeout": 5,
-                "retries": 10,
-            },
-        }));
-        let own = json!({
-            "user": "5996",
-            // ECS restarts health-sync, which logs in anew and writes all checks again. Exit code 0 means that it has
-            // deregistered the service. The other containers must not be restarted: see the rule `consul-restart-policy`.
-            // 60 seconds is the least that ECS takes.
-            "restartPolicy": { "enabled": true, "ignoredExitCodes": [0], "restartAttemptPeriod": 60 },
-            // health-sync writes no file. The proxy writes Envoy's configuration to its temporary directory. Sources:
-            // https://github.com/hashicorp/consul-ecs/blob/main/subcommand/health-sync/command.go and
-            // https://github.com/hashicorp/consul-dataplane/pull/253
-            "readonlyRootFilesystem": true,
-        });
-        vec![mesh_init, dataplane, with(self.health_sync(&environment, &authority), own)]
+    /// What an app waits for, and the mesh's containers.
+    pub(super) fn containers(&self) -> Result<(Vec<Value>, Vec<Json>), InjectError> {
+        let release = self.options.release();
+        let mut containers = mesh_task(release, &self.inputs()).ok_or(InjectError::NoModule(release))?.into_iter();
+        let apps: Vec<Json> = containers.by_ref().take(self.apps().len()).collect();
+        let waits = apps.first().and_then(|app| app.get("dependsOn")?.as_array()).cloned().unwrap_or_default();
+        Ok((waits, containers.map(|container| self.changed(container)).collect()))
     }
 
-    fn dataplane_configuration(&self) -> Value {
-        let tls = self.options.ca_secret.is_some();
-        let http_port = if tls { 8501 } else { 8500 };
-        let grpc_port = if tls { 8503 } else { 8502 };
-        let servers = json!({
-            "hosts": self.options.consul_hosts,
-            "defaults": { "tls": tls },
-            "http": { "https": tls, "port": http_port },
-            "grpc": { "port": grpc_port },
-        });
-        let own = json!({
-            "consulLogin": { "enabled": self.options.acls },
-            "consulServers": servers,
-            "transparentProxy": { "enabled": false },
-        });
-        with(self.configuration(), own)
+    fn inputs(&self) -> Value {
+        let options = self.options;
+        let app = |app: &Container| {
+            let is_checked = self.checked.contains(&app.label());
+            let checked = json!({ "name": app.label(), "essential": true, "healthCheck": {} });
+            if is_checked { checked } else { json!({ "name": app.label() }) }
+        };
+        let upstreams = options.upstreams.iter();
+        let upstreams = upstreams.map(|it| json!({ "destinationName": it.name, "localBindPort": it.port }));
+        json!({
+            "family": self.service.as_str(),
+            "port": self.port,
+            "container_definitions": self.apps().iter().map(app).collect::<Value>(),
+            "upstreams": upstreams.collect::<Value>(),
+            "consul_ecs_image": options.images.consul_ecs,
+            "consul_dataplane_image": options.images.dataplane,
+            "consul_image": options.images.consul,
+            "envoy_image": options.images.envoy,
+            "consul_server_hosts": options.consul_hosts,
+            "acls": options.acls,
+            "tls": options.ca_secret.is_some(),
+            "consul_ca_cert_arn": options.ca_secret.as_deref().unwrap_or_default(),
+            "enable_transparent_proxy": false,
+        })
     }
-}
 
-/// The client generation: consul-ecs up to 0.6, here with tokens in Secrets Manager.
-impl Plan<'_> {
-    pub(super) fn client_containers(&self) -> Vec<Value> {
-        let images = &self.options.images;
-        let environment = json!([{ "name": CONFIG_VARIABLE, "value": self.configuration().to_string() }]);
-        let tokens = self.options.token_secrets.as_ref().filter(|_| self.options.acls);
-        let service_token: Vec<Value> =
-            tokens.map(|tokens| secret("CONSUL_HTTP_TOKEN", &tokens.service)).into_iter().collect();
-        let agent_token = tokens.map(|tokens| secret("AGENT_TOKEN", &tokens.client));
-        let authority = self.options.ca_secret.as_ref().map(|ca| secret("CONSUL_CACERT", ca));
-        let mesh_init = self.mesh_init(&environment, &service_token);
-        let client = json!({
-            "name": names::CLIENT,
-            "image": images.consul,
-            "essential": false,
-            "entryPoint": ["/bin/sh", "-ec"],
-            "command": [self.agent_script()],
-            "secrets": authority.into_iter().chain(agent_token).collect::<Vec<Value>>(),
-            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", false)],
-            "linuxParameters": { "initProcessEnabled": true },
-        });
-        let proxy = self.proxy(json!({
-            "name": names::SIDECAR_PROXY,
-            "image": images.envoy,
-            "essential": false,
-            "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
-            "command": ["envoy", "--config-path", "/consul/envoy-bootstrap.json"],
-            "dependsOn": after_mesh_init(),
-            "healthCheck": {
-                "command": ["nc", "-z", "127.0.0.1", PUBLIC_LISTENER_PORT],
-                "interval": 30,
-                "timeout": 5,
-                "retries": 3,
+    fn apps(&self) -> &[Container] {
+        &self.definition.containers.items
+    }
+
+    /// A container of the module with the values that differ here: the agent's script and tokens, which the module makes from
+    /// resources of its own, and what makes the containers outlive failures.
+    fn changed(&self, mut container: Json) -> Json {
+        let options = self.options;
+        let tokens = options.token_secrets.as_ref().filter(|_| options.acls);
+        let own = match (container.get("name").and_then(Value::as_str).unwrap_or_default(), options.target) {
+            (names::MESH_INIT, Target::Client) => {
+                let token = tokens.map(|tokens| secret("CONSUL_HTTP_TOKEN", &tokens.service));
+                json!({ "secrets": token.into_iter().collect::<Value>() })
+            }
+            (names::CLIENT, _) => {
+                let authority = options.ca_secret.as_ref().map(|ca| secret("CONSUL_CACERT", ca));
+                let token = tokens.map(|tokens| secret("AGENT_TOKEN", &tokens.client));
+                json!({
+                    "entryPoint": ["/bin/sh", "-ec"],
+                    "command": [self.agent_script()],
+                    "secrets": authority.into_iter().chain(token).collect::<Value>(),
+                })
+            }
+            (names::DATAPLANE | names::SIDECAR_PROXY, _) => match self.stop_timeout {
+                Some(seconds) => json!({ "stopTimeout": seconds }),
+                None => json!({}),
             },
-        }));
-        let mut containers = vec![mesh_init, client, proxy];
-        if !self.checked.is_empty() {
-            containers.push(self.health_sync(&environment, &[]));
-        }
-        containers
+            (names::HEALTH_SYNC, Target::Dataplane) => json!({
+                // ECS restarts health-sync, which logs in anew and writes all checks again. Exit code 0 means that it has
+                // deregistered the service. The other containers must not be restarted: see the rule
+                // `consul-restart-policy`. 60 seconds is the least that ECS takes.
+                "restartPolicy": { "enabled": true, "ignoredExitCodes": [0], "restartAttemptPeriod": 60 },
+                // health-sync writes no file. The proxy writes Envoy's configuration to its temporary directory. Sources:
+                // https://github.com/hashicorp/consul-ecs/blob/main/subcommand/health-sync/command.go and
+                // https://github.com/hashicorp/consul-dataplane/pull/253
+                "readonlyRootFilesystem": true,
+            }),
+            _ => json!({}),
+        };
+        // Fargate and EC2 read 0 as no value.
+        container.remove("cpu");
+        let logging = self.logging.iter().map(|logging| ("logConfiguration".to_owned(), logging.clone()));
+        container.extend(own.as_object().cloned().into_iter().flatten().chain(logging));
+        container
     }
 
     /// The script that starts the task's agent: it joins the servers, advertises the task's address, and leaves the
@@ -150,87 +129,6 @@ impl Plan<'_> {
     }
 }
 
-impl Plan<'_> {
-    /// The part of `CONSUL_ECS_CONFIG_JSON` that both generations have.
-    fn configuration(&self) -> Value {
-        let upstreams: Vec<Value> = self
-            .options
-            .upstreams
-            .iter()
-            .map(|upstream| json!({ "destinationName": upstream.name, "localBindPort": upstream.port }))
-            .collect();
-        let configuration = json!({
-            "bootstrapDir": "/consul",
-            "service": { "name": self.service.as_str(), "port": self.port },
-            "proxy": { "upstreams": upstreams },
-        });
-        if self.checked.is_empty() {
-            return configuration;
-        }
-        with(configuration, json!({ "healthSyncContainers": self.checked }))
-    }
-
-    /// The container that registers the service and then stops.
-    fn mesh_init(&self, environment: &Value, secrets: &[Value]) -> Value {
-        json!({
-            "name": names::MESH_INIT,
-            "image": self.options.images.consul_ecs,
-            "essential": false,
-            "command": ["mesh-init"],
-            "environment": environment,
-            "secrets": secrets,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", true)],
-            "linuxParameters": { "initProcessEnabled": true },
-        })
-    }
-
-    /// The container that copies health from ECS to Consul.
-    fn health_sync(&self, environment: &Value, secrets: &[Value]) -> Value {
-        json!({
-            "name": names::HEALTH_SYNC,
-            "image": self.options.images.consul_ecs,
-            "essential": false,
-            "command": ["health-sync"],
-            "environment": environment,
-            "secrets": secrets,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
-            "dependsOn": after_mesh_init(),
-            "linuxParameters": { "initProcessEnabled": true },
-        })
-    }
-
-    /// Adds the properties that all proxy containers have.
-    fn proxy(&self, container: Value) -> Value {
-        let container = with(
-            container,
-            json!({
-                "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
-                "ulimits": [{ "name": "nofile", "softLimit": OPEN_FILES, "hardLimit": OPEN_FILES }],
-            }),
-        );
-        match self.stop_timeout {
-            Some(seconds) => with(container, json!({ "stopTimeout": seconds })),
-            None => container,
-        }
-    }
-}
-
-fn mount(volume: &str, path: &str, read_only: bool) -> Value {
-    json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only })
-}
-
-fn after_mesh_init() -> Value {
-    json!([{ "containerName": names::MESH_INIT, "condition": "SUCCESS" }])
-}
-
 fn secret(name: &str, value_from: &str) -> Value {
     json!({ "name": name, "valueFrom": value_from })
-}
-
-/// The map with the keys of another one.
-fn with(mut value: Value, other: Value) -> Value {
-    if let (Value::Object(entries), Value::Object(other)) = (&mut value, other) {
-        entries.extend(other);
-    }
-    value
 }

@@ -14,17 +14,15 @@ use audit_read::{
 
 use super::{
     finding::{Edit, Fix},
-    subject::{Subject, names},
+    subject::Subject,
 };
 use mesh::{
     consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
     names::ServiceName,
 };
 
-/// The volume that mesh-init and the proxy share.
-const DATA_VOLUME: &str = "consul_data";
-/// The volume with Consul's binary.
-const BINARY_VOLUME: &str = "consul_binary";
+/// The volumes that the containers of HashiCorp's modules mount.
+const VOLUMES: [&str; 2] = ["consul_data", "consul_binary"];
 
 /// What is added to a definition, derived from its content.
 struct Plan<'d> {
@@ -47,18 +45,12 @@ struct Plan<'d> {
 /// has no default: a port, a role.
 pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit>, InjectError> {
     let plan = Plan::new(definition, options)?;
+    let (waits, containers) = plan.containers()?;
     let mut edits = plan.of_the_task()?;
-    for container in &definition.containers.items {
-        edits.extend(plan.of_an_app(container)?);
+    for app in &definition.containers.items {
+        edits.extend(of_an_app(app, &waits)?);
     }
-    let containers = match options.target {
-        Target::Dataplane => plan.dataplane_containers(),
-        Target::Client => plan.client_containers(),
-    };
-    for mut container in containers {
-        if let (Some(map), Some(logging)) = (container.as_object_mut(), &plan.logging) {
-            map.insert("logConfiguration".to_owned(), logging.clone());
-        }
+    for container in containers {
         edits.extend(possible(Fix::append(&definition.containers, container), "containerDefinitions")?);
     }
     Ok(edits)
@@ -108,7 +100,7 @@ impl<'d> Plan<'d> {
         if let Some(role) = self.options.task_role.as_ref().filter(|_| definition.task_role.is_absent()) {
             edits.extend(possible(Fix::set(&definition.task_role.place, role.as_str()), "taskRoleArn")?);
         }
-        let volumes = [DATA_VOLUME, BINARY_VOLUME].map(|name| json!({ "name": name })).to_vec();
+        let volumes = VOLUMES.map(|name| json!({ "name": name })).to_vec();
         edits.extend(add_all(&definition.volumes, volumes, "volumes")?);
         let mut tags = vec![(MESH_TAG, "true"), (SERVICE_NAME_TAG, self.service.as_str())];
         tags.retain(|(key, _)| matches!(definition.tag(key), Maybe::Absent));
@@ -116,25 +108,20 @@ impl<'d> Plan<'d> {
         edits.extend(add_all(&definition.tags, tags, "tags")?);
         Ok(edits)
     }
+}
 
-    /// An app starts after the proxy is ready.
-    fn of_an_app(&self, app: &Container) -> Result<Vec<Edit>, InjectError> {
-        let waits: &[(&str, &str)] = match self.options.target {
-            Target::Dataplane => &[(names::DATAPLANE, "HEALTHY")],
-            Target::Client => &[(names::MESH_INIT, "SUCCESS"), (names::SIDECAR_PROXY, "HEALTHY")],
-        };
-        let waits = waits.iter().map(|(name, condition)| json!({ "containerName": name, "condition": condition }));
-        let mut edits = add_all(&app.depends_on, waits.collect(), "dependsOn")?;
-        // In awsvpc mode, a host port equals the container's port or is absent.
-        for mapping in &app.port_mappings.items {
-            let differs =
-                matches!((mapping.host_port.known(), mapping.container_port.known()), (Some(h), Some(c)) if h != c);
-            if differs {
-                edits.extend(possible(Fix::remove(&mapping.host_port.place), "hostPort")?);
-            }
+/// An app waits for the mesh's containers.
+fn of_an_app(app: &Container, waits: &[Value]) -> Result<Vec<Edit>, InjectError> {
+    let mut edits = add_all(&app.depends_on, waits.to_vec(), "dependsOn")?;
+    // In awsvpc mode, a host port equals the container's port or is absent.
+    for mapping in &app.port_mappings.items {
+        let differs =
+            matches!((mapping.host_port.known(), mapping.container_port.known()), (Some(h), Some(c)) if h != c);
+        if differs {
+            edits.extend(possible(Fix::remove(&mapping.host_port.place), "hostPort")?);
         }
-        Ok(edits)
     }
+    Ok(edits)
 }
 
 /// The log configuration of the first essential container that has one, otherwise of the first other one, as the file

@@ -6,14 +6,17 @@ use crate::{
     subject::{Feature, Generation, Image, Release},
     versions::{Program, lines_of, newest_for, newest_pair_for, newest_partner, table},
 };
-use mesh::names::{InvalidField, ServiceName};
+use mesh::{
+    consul_ecs::NEWEST,
+    names::{InvalidField, ServiceName},
+};
 
 /// The generation to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Consul Dataplane, of consul-ecs 0.8 and newer.
+    /// Consul Dataplane.
     Dataplane,
-    /// A Consul client agent and Envoy, of consul-ecs 0.3 to 0.6.
+    /// A Consul client agent and Envoy, with tokens in Secrets Manager.
     Client,
 }
 
@@ -82,7 +85,7 @@ impl Images {
     pub fn of(target: Target) -> Self {
         let (consul_ecs, dataplane) = match target {
             Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),
-            Target::Client => (newest_for(Program::ConsulEcs, &[], |line| !Feature::Login.is_in(line)), None),
+            Target::Client => (newest_with_tokens(), None),
         };
         let agents = &table().client_agents;
         Self {
@@ -125,6 +128,11 @@ impl Images {
     }
 }
 
+/// The newest release whose tasks get their tokens from Secrets Manager.
+fn newest_with_tokens() -> Option<Release> {
+    newest_for(Program::ConsulEcs, &[], |line| !Feature::Login.is_in(line))
+}
+
 const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
 const DATAPLANE: &str = "hashicorp/consul-dataplane";
 
@@ -138,6 +146,15 @@ fn image(repository: &str, release: Option<Release>) -> String {
 }
 
 impl Options {
+    /// The release whose module makes the containers: the image's, if that is certain.
+    pub(super) fn release(&self) -> Release {
+        let of_image = Image::parse(&self.images.consul_ecs).consul_ecs_version();
+        match self.target {
+            Target::Dataplane => of_image.filter(|version| self.target.fits(*version)).unwrap_or(NEWEST),
+            Target::Client => newest_with_tokens().unwrap_or(Feature::Configuration.releases().since),
+        }
+    }
+
     /// Whether tasks log in to Consul with their IAM role.
     pub(super) fn logs_in(&self) -> bool {
         self.acls && self.target == Target::Dataplane
@@ -206,6 +223,9 @@ pub enum InjectError {
     /// ECS reads secrets with the execution role.
     #[error("ECS reads secrets with the role in executionRoleArn, but the definition has none; add one first")]
     NoExecutionRole,
+    /// Another release than those whose modules are known.
+    #[error("the containers of consul-ecs {0} are not known")]
+    NoModule(Release),
     /// No releases of the dataplane generation go with a line of Consul.
     #[error(
         "no images of consul-ecs {} are known that go with Consul {servers}; known are {known}; otherwise give --consul-ecs-image",

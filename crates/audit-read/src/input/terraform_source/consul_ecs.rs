@@ -14,16 +14,19 @@ use mesh::{
     release::Release,
 };
 
+use serde_json::{Map, Value as Json};
+
 use super::{
     blocks::Reader,
-    directory::Directory,
+    directory::{Directories, Directory},
+    eval::Frame,
     functions::Function,
-    module::{Cause, Input, Location, Module},
+    module::{Cause, Input, Location, Module, World},
     syntax::{Body, native_body, parse_native},
     values::{closed, entry, map, node, text, unknown},
 };
 use crate::{
-    document::{Entry, HOLE, Node, Span, Value},
+    document::{Entry, HOLE, Node, Route, Span, Value, parse_json},
     source::SourceFile,
 };
 
@@ -99,6 +102,39 @@ impl ConsulEcs {
         module.made_at = Some(at);
         module
     }
+}
+
+/// The containers that the module `mesh-task` of a release makes of its inputs: the containers of the inputs, then its own.
+/// What is unknown or empty is left out. `None` if the inputs are not the module's.
+pub fn mesh_task(release: Release, inputs: &Json) -> Option<Vec<Map<String, Json>>> {
+    let (called, at) = (ConsulEcs { name: "mesh-task", release }, Span::default());
+    let given = parse_json(&inputs.to_string(), &Route::default()).ok()?.placed(at);
+    let world = World::new(Directories::new(None, None));
+    let mut module = Module::root(&world, called.directory(Arc::new(SourceFile::new("", "")), at));
+    module.inputs = Some(called.inputs(given, None, at));
+    module.made_at = Some(at);
+    let containers = module.local("containers", &[], Frame::of(0), at)?;
+    let known = |container: &Node| if let Some(Json::Object(known)) = known(container) { Some(known) } else { None };
+    containers.items().iter().map(known).collect()
+}
+
+/// A value as JSON without its parts that are unknown or empty, also in a string of JSON.
+fn known(value: &Node) -> Option<Json> {
+    let json = match &value.value {
+        Value::Null | Value::Unknown => return None,
+        Value::Text(text) if text.is_empty() || text.contains(HOLE) => return None,
+        Value::Text(text) => match parse_json(text, &Route::default()) {
+            Ok(embedded) if matches!(embedded.value, Value::Map(_)) => known(&embedded)?.to_string().into(),
+            _ => value.json(),
+        },
+        Value::List(items) => items.iter().filter_map(known).collect(),
+        Value::Map(entries) => {
+            entries.iter().filter_map(|entry| Some((entry.key.clone(), known(&entry.node)?))).collect()
+        }
+        Value::Bool(_) | Value::Number(_) => value.json(),
+    };
+    let is_empty = json.as_array().is_some_and(Vec::is_empty) || json.as_object().is_some_and(Map::is_empty);
+    (!is_empty).then_some(json)
 }
 
 /// The functions that our files need in addition to Terraform's.

@@ -29,7 +29,10 @@ use std::{
 };
 
 pub(super) use self::syntax::{is_source_name, span_of};
-pub use self::syntax::{literals, parse_native};
+pub use self::{
+    consul_ecs::mesh_task,
+    syntax::{literals, parse_native},
+};
 use self::{
     declarations::Declarations,
     directory::{Directories, Directory, Tree, identity},

@@ -135,7 +135,7 @@ const MAX_NESTING: usize = 64;
 
 impl Module<'_> {
     /// `local.NAME`, and the `steps` behind it.
-    fn local(&self, name: &str, steps: &[&TraversalOperator], frame: Frame<'_>, span: Span) -> Option<Node> {
+    pub(super) fn local(&self, name: &str, steps: &[&TraversalOperator], frame: Frame<'_>, span: Span) -> Option<Node> {
         let directory = Rc::clone(&self.directory);
         let Some(attribute) = directory.locals.get(name) else {
             return Some(self.unknown(frame, span, self.undeclared(&format!("local.{name}"))));
