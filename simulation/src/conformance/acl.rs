@@ -2,18 +2,12 @@
 
 use consul::{ConsulError, Grant, NewToken, Object, Token};
 use controller::{Consul, bootstrap::client_agent_policy};
-use mesh::{
-    tenancy::Tenancy,
-    token::{AccessorId, TokenPair},
-};
+use mesh::tenancy::Tenancy;
+use mesh::token::{AccessorId, TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Exchange, assert_same, real};
-use crate::{
-    calls::{CallOutcome, Fault},
-    dialect::Dialect,
-    direct::Direct,
-};
+use crate::{calls::CallOutcome, dialect::Dialect, direct::Direct};
 use local_stack::world::World;
 
 const HOME: Tenancy = Tenancy::Community;
@@ -117,26 +111,11 @@ async fn policies(consul: &dyn Consul) -> Exchange {
     all
 }
 
-/// Every request, with a token that Consul does not know.
-async fn refusals(consul: &dyn Consul) -> Exchange {
-    let mut all = Exchange::default();
-    all.note("read", read(consul, 0).await);
-    all.note("list", listed(consul).await);
-    all.note("create", consul.create_token(&token(0, 0, of_service())).await.map(drop));
-    all.note("update", consul.update_token(&token(0, 0, of_service())).await);
-    all.note("delete", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("make a policy", consul.create_policy(&policy()).await);
-    all.note("delete a policy", consul.delete_policy(&policy()).await);
-    all.note("node", consul.node("conformance", &HOME).await);
-    all.note("members", consul.members(&HOME).await);
-    all
-}
-
 #[tokio::test]
 async fn tokens_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-acl").await;
-    let real = tokens(real(&world, None).await.consul.as_ref()).await;
+    let real = tokens(real(&world).await.consul.as_ref()).await;
     for simulated in Dialect::ALL.map(Direct::new) {
         assert_same(&simulated.drive(CallOutcome::Served, tokens(simulated.edges.consul.as_ref())), &real);
     }
@@ -146,20 +125,8 @@ async fn tokens_behave_as_on_consul() {
 async fn client_policies_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-policy").await;
-    let real = policies(real(&world, None).await.consul.as_ref()).await;
+    let real = policies(real(&world).await.consul.as_ref()).await;
     for simulated in Dialect::ALL.map(Direct::new) {
         assert_same(&simulated.drive(CallOutcome::Served, policies(simulated.edges.consul.as_ref())), &real);
-    }
-}
-
-#[tokio::test]
-async fn unknown_credentials_are_refused_as_on_consul() {
-    let _turn = super::turn().await;
-    let world = World::without_deployment("conform-credential").await;
-    let real = real(&world, Some("00000000-0000-4000-8000-0000000000ff")).await;
-    let real = refusals(real.consul.as_ref()).await;
-    let outcome = CallOutcome::Refused(Fault::Credential);
-    for simulated in Dialect::ALL.map(Direct::new) {
-        assert_same(&simulated.drive(outcome, refusals(simulated.edges.consul.as_ref())), &real);
     }
 }

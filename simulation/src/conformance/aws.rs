@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use ::aws::ecs::EcsError;
-use aws::secrets::{SecretStore, SecretsError};
+use ::aws::secrets::{SecretStore, SecretsError};
 use controller::Ecs;
-use mesh::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    secret::{Retirement, SecretState, StoredSecret},
-    token::TokenPair,
-};
+use mesh::arn::{ClusterArn, TaskArn, TaskDefinitionArn};
+use mesh::secret::{Retirement, SecretState, StoredSecret};
+use mesh::token::TokenPair;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
 
 use super::{Exchange, assert_same, real};
 use crate::{calls::CallOutcome, dialect::Dialect, direct::Direct};
@@ -79,32 +76,9 @@ async fn secrets_behave_as_on_ministack() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-secrets").await;
     let name = format!("{}-service-0", world.prefix);
-    let real = secrets(real(&world, None).await.secrets.as_ref(), &name).await;
+    let real = secrets(real(&world).await.secrets.as_ref(), &name).await;
     let simulated = Direct::new(Dialect::V1_21);
     assert_same(&simulated.drive(CallOutcome::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
-}
-
-#[tokio::test]
-async fn foreign_and_empty_values_read_as_on_ministack() {
-    let _turn = super::turn().await;
-    let world = World::without_deployment("conform-values").await;
-    let edges = real(&world, None).await;
-    let (own, empty) = (format!("{}-own", world.prefix), format!("{}-empty", world.prefix));
-    world.put_secret(&own, &json!("by hand")).await;
-    world.put_secret(&empty, &json!({})).await;
-    let ask = async |secrets: &dyn SecretStore| {
-        let mut all = Exchange::default();
-        all.note("a person's value", secrets.read(&own).await.map(|read| seen(&read)));
-        all.note("empty", secrets.read(&empty).await.map(|read| seen(&read)));
-        all
-    };
-    let real = ask(edges.secrets.as_ref()).await;
-    let simulated = Direct::new(Dialect::V1_21);
-    simulated.with(|world| {
-        world.put_secret(&own, "1".to_owned(), "by hand".to_owned());
-        world.put_secret(&empty, "1".to_owned(), "{}".to_owned());
-    });
-    assert_same(&simulated.drive(CallOutcome::Served, ask(simulated.edges.secrets.as_ref())), &real);
 }
 
 async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionArn, known: &[TaskArn; 2]) -> Exchange {
@@ -155,7 +129,7 @@ async fn tasks_are_read_as_on_ministack() {
     world.stop(&stopped).await;
     let _ecs = world.aws.lock_ecs().await;
     let known = [running.parse().unwrap(), stopped.parse().unwrap()];
-    let edges = real(&world, None).await;
+    let edges = real(&world).await;
     let cluster = world.cluster().parse().unwrap();
     let real = tasks(edges.ecs.as_ref(), &cluster, &definition.0.parse().unwrap(), &known).await;
     // And the same tasks in the simulation
@@ -171,10 +145,8 @@ async fn tasks_are_read_as_on_ministack() {
 
 /// A running task, and a stopped task of the same definition: its ARN.
 fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
-    use crate::{
-        ecs::{Ecs, End},
-        task_lifecycle::LIFECYCLE,
-    };
+    use crate::ecs::{Ecs, End};
+    use crate::task_lifecycle::LIFECYCLE;
 
     let (scenario, clusters) = (world.scenario.clone(), world.clusters.clone());
     let mut twin = Ecs::new(&scenario, &clusters, &mut world.random).tasks.remove(0);
@@ -202,7 +174,7 @@ async fn messages_return_as_on_ministack() {
     const BODY: &str = r#"{"detail":{}}"#;
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-queue").await;
-    let edges = real(&world, None).await;
+    let edges = real(&world).await;
     let url = &world.deployed.queue_url;
     let receive = async || {
         let call = world.aws.sqs().receive_message().queue_url(url).visibility_timeout(300);

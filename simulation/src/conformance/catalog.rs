@@ -2,11 +2,9 @@
 
 use consul::ConsulError;
 use controller::Consul;
-use mesh::{
-    arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
-    tenancy::Tenancy,
-};
+use mesh::arn::{ClusterArn, TaskArn, TaskId};
+use mesh::catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance};
+use mesh::tenancy::Tenancy;
 use serde_json::json;
 
 use super::{Exchange, assert_same, real};
@@ -121,7 +119,7 @@ async fn the_catalog_behaves_as_on_consul() {
     let arn = TaskArn::in_cluster(&cluster, &task());
     world.register_instance(SERVICE, arn.as_str()).await;
     world.register_raw(&json!({ "Service": { "ID": "database", "Service": "database" } })).await;
-    let real = exchange(real(&world, None).await.consul.as_ref(), &cluster).await;
+    let real = exchange(real(&world).await.consul.as_ref(), &cluster).await;
     // And the same services in the simulation
     for simulated in Dialect::ALL.map(Direct::new) {
         let cluster = simulated.with(|world| {
@@ -154,7 +152,7 @@ async fn deregistering_twice_behaves_as_on_consul() {
         all.note("again", consul.deregister(&found).await);
         all
     };
-    let real = twice(real(&world, None).await.consul.as_ref(), &cluster).await;
+    let real = twice(real(&world).await.consul.as_ref(), &cluster).await;
     for simulated in Dialect::ALL.map(Direct::new) {
         let cluster = simulated.with(|world| {
             world.register(0);

@@ -18,12 +18,12 @@ use controller::{Edges, settings::Settings};
 use ecs_mesh_controller::wiring;
 use local_stack::world::World;
 
-/// The production edges, with the management token or with another one.
-async fn real(world: &World<'_>, own_token: Option<&str>) -> Edges {
+/// The production edges, with the management token.
+async fn real(world: &World<'_>) -> Edges {
     let settings = Settings::read(|name| {
         Some(match name {
             "CONSUL_HTTP_ADDR" => world.consul.address.clone(),
-            "CONSUL_HTTP_TOKEN" => own_token.unwrap_or(&world.consul.management_token).to_owned(),
+            "CONSUL_HTTP_TOKEN" => world.consul.management_token.clone(),
             "ECS_CLUSTER_ARNS" => world.cluster(),
             "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
             "QUEUE_URL" => world.deployed.queue_url.clone(),

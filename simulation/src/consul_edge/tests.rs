@@ -41,25 +41,6 @@ async fn calls(consul: &dyn Consul) -> Vec<String> {
 }
 
 #[test]
-fn what_is_gone_already_is_deleted_in_each_dialect() {
-    for world in Dialect::ALL.map(Direct::new) {
-        // Given a Consul without tokens, policies and agents
-        let consul = world.edges.consul.as_ref();
-        let all = async {
-            // When they are read and deleted
-            let accessor = token().pair.accessor;
-            assert!(consul.token(&HOME, accessor).await.unwrap().is_none());
-            consul.delete_token(&HOME, accessor).await.unwrap();
-            assert!(!consul.delete_policy(&policy()).await.unwrap());
-            consul.force_leave("gone", &HOME).await.unwrap();
-            // Then only an update fails
-            assert_eq!(kind(consul.update_token(&token()).await), "NotFound");
-        };
-        world.drive(CallOutcome::Served, all);
-    }
-}
-
-#[test]
 fn a_deletion_that_is_repeated_succeeds_in_each_dialect() {
     for world in Dialect::ALL.map(Direct::new) {
         // Given a token and a policy

@@ -48,17 +48,9 @@ impl DataplaneTask<'_> {
     }
 
     async fn submit_container(&self, change: &Value) {
-        self.submit("SubmitContainerStateChange", change).await;
-    }
-
-    async fn submit_task(&self, change: &Value) {
-        self.submit("SubmitTaskStateChange", change).await;
-    }
-
-    async fn submit(&self, operation: &str, change: &Value) {
         let mut body = change.clone();
         body["cluster"] = json!(self.world().name);
         body["task"] = json!(self.arn);
-        self.world().ecs_call(operation, &body).await;
+        self.world().ecs_call("SubmitContainerStateChange", &body).await;
     }
 }
