@@ -137,13 +137,16 @@ pub(super) fn plan_text(summary: &SweepReport, medium: Medium) -> String {
     if out.is_empty() {
         let _ = writeln!(out, "Nothing to do in {}", clusters(summary));
     }
-    for cluster in &summary.clusters {
+    out + &left(summary, medium)
+}
+
+/// What was left in each cluster, and why.
+fn left(summary: &SweepReport, medium: Medium) -> String {
+    let clusters = summary.clusters.iter().map(|cluster| {
         let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
-        if !text.is_empty() {
-            let _ = write!(out, "\n{}{text}", heading(cluster, medium));
-        }
-    }
-    out
+        if text.is_empty() { text } else { format!("\n{}{text}", heading(cluster, medium)) }
+    });
+    clusters.collect()
 }
 
 /// What waits, and what was refused.
@@ -225,14 +228,7 @@ fn done_text(summary: &SweepReport, medium: Medium) -> String {
             Cell::new(cluster.left.to_string(), left),
         ]);
     }
-    let mut out = sheet.text(medium);
-    for cluster in &summary.clusters {
-        let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
-        if !text.is_empty() {
-            let _ = write!(out, "\n{}{text}", heading(cluster, medium));
-        }
-    }
-    out
+    sheet.text(medium) + &left(summary, medium)
 }
 
 fn heading(cluster: &ClusterReport, medium: Medium) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::model::{Report, Reported};
@@ -65,61 +65,40 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-#[derive(Serialize)]
-struct Issue {
-    description: String,
-    check_name: &'static str,
-    fingerprint: String,
-    severity: &'static str,
-    location: Location,
-}
-
-#[derive(Serialize)]
-struct Location {
-    path: String,
-    lines: Lines,
-}
-
-#[derive(Serialize)]
-struct Lines {
-    begin: usize,
-}
-
 /// GitLab's code quality report: <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>
 pub(super) fn gitlab(report: &Report) -> Result<String, serde_json::Error> {
     let problems =
         report.problems.iter().map(|problem| of_input(problem, ["could not be read", "unreadable", "blocker"]));
     let unchecked = report.unchecked.iter().map(|problem| of_input(problem, ["not checked", "not-checked", "info"]));
-    let issues: Vec<Issue> = report.findings.iter().map(issue).chain(problems).chain(unchecked).collect();
+    let issues: Vec<Value> = report.findings.iter().map(issue).chain(problems).chain(unchecked).collect();
     Ok(serde_json::to_string_pretty(&issues)? + "\n")
 }
 
-fn issue(finding: &Reported) -> Issue {
-    let Reported { message, help, rule, fingerprint, .. } = finding;
+fn issue(finding: &Reported) -> Value {
+    let Reported { message, help, rule, .. } = finding;
     let subject = finding.subject_and_container();
-    Issue {
-        description: format!("{subject}: {message}. At run time: {}. Fix: {help}.", rule.effect),
-        check_name: rule.id,
-        fingerprint: fingerprint.clone(),
-        severity: finding.severity.pick(["major", "minor", "info"]),
-        location: location(&finding.file, finding.start.line),
-    }
+    json!({
+        "description": format!("{subject}: {message}. At run time: {}. Fix: {help}.", rule.effect),
+        "check_name": rule.id,
+        "fingerprint": finding.fingerprint,
+        "severity": finding.severity.pick(["major", "minor", "info"]),
+        "location": location(&finding.file, finding.start.line),
+    })
 }
 
-fn of_input(problem: &InputProblem, [what, check_name, severity]: [&'static str; 3]) -> Issue {
-    let text = problem.to_string();
-    Issue {
-        fingerprint: Uuid::new_v5(&PROBLEMS, text.as_bytes()).to_string(),
-        description: format!("{what}: {}", problem.reason),
-        check_name,
-        severity,
-        location: location(&problem.file, problem.position.map_or(1, |position| position.line)),
-    }
+fn of_input(problem: &InputProblem, [what, check_name, severity]: [&str; 3]) -> Value {
+    json!({
+        "description": format!("{what}: {}", problem.reason),
+        "check_name": check_name,
+        "fingerprint": Uuid::new_v5(&PROBLEMS, problem.to_string().as_bytes()),
+        "severity": severity,
+        "location": location(&problem.file, problem.position.map_or(1, |position| position.line)),
+    })
 }
 
 /// GitLab reads paths relative to the repository, without `./`.
-fn location(file: &str, begin: usize) -> Location {
-    Location { path: file.trim_start_matches("./").to_owned(), lines: Lines { begin } }
+fn location(file: &str, begin: usize) -> Value {
+    json!({ "path": file.trim_start_matches("./"), "lines": { "begin": begin } })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::{Excerpt, link, page};
 use crate::{
@@ -218,26 +219,6 @@ impl Definition {
 /// Increased only if a change breaks readers.
 const SCHEMA_VERSION: u32 = 1;
 
-/// The auditor's own JSON: `docs/schema/report.schema.json`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'r> {
-    schema_version: u32,
-    tool: Tool,
-    summary: Summary,
-    findings: &'r [Reported],
-    ignored: &'r [Reported],
-    definitions: &'r [Definition],
-    problems: &'r [InputProblem],
-    unchecked: &'r [InputProblem],
-}
-
-#[derive(Serialize)]
-struct Tool {
-    name: &'static str,
-    version: &'static str,
-}
-
 #[derive(Serialize)]
 struct Summary {
     text: String,
@@ -246,18 +227,18 @@ struct Summary {
     counts: Counts,
 }
 
-/// The report in the auditor's own JSON.
+/// The report in the auditor's own JSON: `docs/schema/report.schema.json`.
 pub(super) fn json(report: &Report) -> Result<String, serde_json::Error> {
-    let document = Document {
-        schema_version: SCHEMA_VERSION,
-        tool: Tool { name: "ecs-mesh", version: report.version },
-        summary: Summary { text: report.summary(), failed: report.fails(), counts: report.counts },
-        findings: &report.findings,
-        ignored: &report.ignored,
-        definitions: &report.definitions,
-        problems: &report.problems,
-        unchecked: &report.unchecked,
-    };
+    let document = json!({
+        "schemaVersion": SCHEMA_VERSION,
+        "tool": { "name": "ecs-mesh", "version": report.version },
+        "summary": Summary { text: report.summary(), failed: report.fails(), counts: report.counts },
+        "findings": report.findings,
+        "ignored": report.ignored,
+        "definitions": report.definitions,
+        "problems": report.problems,
+        "unchecked": report.unchecked,
+    });
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 

@@ -32,14 +32,12 @@ impl Secrets {
     pub(super) fn of(file: &SourceFile) -> Self {
         let mut secrets = Self::default();
         for span in passwords_in_urls(&file.text) {
-            secrets
-                .values
-                .extend(file.text.get(span.start..span.end).filter(|value| is_long_enough(value)).map(str::to_owned));
+            secrets.values.extend(file.text.get(span.start..span.end).map(str::to_owned));
             secrets.secret.push(span);
         }
         for node in sensitive(file) {
             secrets.secret.push(node.place.span);
-            secrets.values.extend(node.text().filter(|value| is_long_enough(value)).map(str::to_owned));
+            secrets.values.extend(node.text().map(str::to_owned));
         }
         secrets
     }
@@ -63,7 +61,7 @@ impl Secrets {
             if variable.name.text().is_none_or(sounds_secret) {
                 self.secret.push(variable.value.span());
                 let whole = variable.value.known().and_then(Text::whole);
-                self.values.extend(whole.filter(|value| is_long_enough(value) && !is_name(value)).map(str::to_owned));
+                self.values.extend(whole.filter(|value| !is_name(value)).map(str::to_owned));
             } else if variable.name.text() != Some(CONFIG_VARIABLE) {
                 self.private.push(variable.value.span());
             }
@@ -90,6 +88,7 @@ impl Secrets {
     pub(super) fn settle(&mut self) {
         self.secret = merged(std::mem::take(&mut self.secret));
         self.private = merged(std::mem::take(&mut self.private));
+        self.values.retain(|value| is_long_enough(value));
         self.values.sort_unstable();
         self.values.dedup();
         self.search =
