@@ -12,6 +12,7 @@ mod counted;
 mod enterprise;
 mod environment;
 mod families;
+mod healing;
 mod limits;
 mod observing;
 mod own_events;

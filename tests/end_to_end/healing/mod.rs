@@ -1,6 +1,6 @@
 //! Sweeps repair running tasks that Consul has forgotten or remembers wrongly, on the deployed stack with a real Consul. The
-//! containers' agent, `mesh-init` and `health-sync` are stand-ins. The edges of a repair are tested in `tests/in_process/repair`,
-//! and its races in the simulation.
+//! containers' agent, `mesh-init` and `health-sync` are stand-ins. The edges of a repair are tested in `tests/in_process/repair`
+//! and `tests/in_process/healing`.
 
 mod forgotten;
 mod left_alone;

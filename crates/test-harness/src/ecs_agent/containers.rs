@@ -23,6 +23,11 @@ impl DataplaneTask<'_> {
         self.submit_container(&change).await;
     }
 
+    /// ECS is told to stop the task, and its containers still run.
+    pub async fn tell_to_stop(&self) {
+        self.submit("SubmitTaskStateChange", &json!({ "desiredStatus": "STOPPED" })).await;
+    }
+
     /// Whether ECS was told to stop it.
     pub async fn is_told_to_stop(&self) -> bool {
         self.describe().await["desiredStatus"] == "STOPPED"
@@ -48,9 +53,13 @@ impl DataplaneTask<'_> {
     }
 
     async fn submit_container(&self, change: &Value) {
+        self.submit("SubmitContainerStateChange", change).await;
+    }
+
+    async fn submit(&self, operation: &str, change: &Value) {
         let mut body = change.clone();
         body["cluster"] = json!(self.world().name);
         body["task"] = json!(self.arn);
-        self.world().ecs_call("SubmitContainerStateChange", &body).await;
+        self.world().ecs_call(operation, &body).await;
     }
 }

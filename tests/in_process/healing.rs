@@ -1,0 +1,345 @@
+//! Repairs that meet other writers: a sweep is held at one of its requests while something else happens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use controller::{Deadline, SweepOrder};
+use local_stack::{wait::eventually, world::World};
+use report::SweepReport;
+use serde_json::{Value, json};
+use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog, deregister, node_checks};
+use test_harness::recorder::{Answer, Gate, RecordedRequest, Recorder};
+
+use crate::environment::{Environment, aws};
+use crate::time::LONG;
+
+/// Both looks at a status follow each other at once: what happens in between is what the test says.
+const SETTINGS: [(&str, &str); 3] =
+    [("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none"), ("TIME_BOUNDS", "health-lag=0")];
+
+/// A request of a sweep.
+#[derive(Clone)]
+enum Request {
+    /// The registration of a service instance with this ID.
+    Register(String),
+    /// A correction of checks.
+    Correct,
+    /// The n-th read of the checks on the node.
+    ReadChecks(usize),
+    /// The n-th description of tasks.
+    Describe(usize),
+    /// The events about what was done.
+    Announce,
+}
+
+impl Request {
+    fn is(&self, seen: &RecordedRequest) -> bool {
+        let registers = || seen.uri.starts_with("/v1/catalog/register");
+        match self {
+            Self::Register(id) => registers() && seen.json()["Service"]["ID"] == id.as_str(),
+            Self::Correct => registers() && seen.json()["Service"] == Value::Null,
+            Self::ReadChecks(_) => seen.uri.starts_with("/v1/health/node/"),
+            Self::Describe(_) => seen.operation().as_deref() == Some("DescribeTasks"),
+            Self::Announce => seen.operation().as_deref() == Some("PutEvents"),
+        }
+    }
+
+    /// Which of such requests it is.
+    fn number(&self) -> usize {
+        match self {
+            Self::ReadChecks(number) | Self::Describe(number) => *number,
+            Self::Register(_) | Self::Correct | Self::Announce => 1,
+        }
+    }
+
+    /// A script that holds this request at a gate.
+    fn held_at(&self, gate: &Arc<Gate>) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static {
+        let (request, gate, seen_before) = (self.clone(), Arc::clone(gate), AtomicUsize::new(1));
+        move |seen, _| {
+            let is_held = request.is(seen) && seen_before.fetch_add(1, Ordering::SeqCst) == request.number();
+            if is_held { Answer::ForwardThrough(Arc::clone(&gate)) } else { Answer::Forward }
+        }
+    }
+}
+
+/// A controller that holds a request of its sweep.
+struct Held {
+    environment: Environment,
+    gate: Arc<Gate>,
+}
+
+impl Held {
+    async fn at(world: &World<'_>, request: Request) -> Self {
+        let gate = Gate::closed();
+        let consul = Recorder::before(&world.consul.address, request.held_at(&gate)).await;
+        let aws = aws(request.held_at(&gate)).await;
+        let environment = Environment::between(world, consul, aws, &SETTINGS, |edges| edges).await;
+        Self { environment, gate }
+    }
+
+    async fn sweep(&self) -> SweepReport {
+        Box::pin(self.environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
+    }
+
+    /// Waits until the request is held.
+    async fn reached(&self) {
+        eventually("the held request", LONG, || async {
+            if self.gate.arrived() > 0 { Ok(()) } else { Err(self.environment.consul.lines().join("\n")) }
+        })
+        .await;
+    }
+
+    /// Sweeps. `meanwhile` happens while the request is held.
+    async fn sweep_while(&self, meanwhile: impl Future<Output = ()>) -> SweepReport {
+        let happens = async {
+            self.reached().await;
+            meanwhile.await;
+            self.gate.open();
+        };
+        let (report, ()) = tokio::join!(self.sweep(), happens);
+        report
+    }
+
+    /// The writes to Consul.
+    fn writes(&self) -> Vec<String> {
+        let requests = self.environment.consul.requests();
+        let writes = requests.iter().filter(|seen| seen.method != "GET");
+        writes.map(|seen| format!("{} {}", seen.line(), seen.body)).collect()
+    }
+}
+
+/// A controller that holds nothing.
+async fn another(world: &World<'_>) -> Environment {
+    Environment::scripted(world, &SETTINGS, |_, _| Answer::Forward).await
+}
+
+/// Sweeps with a controller of its own, and returns the numbers of repaired tasks and of corrected checks.
+async fn sweep(world: &World<'_>) -> (usize, usize) {
+    let environment = another(world).await;
+    counts(&environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await)
+}
+
+/// The numbers of repaired tasks and of corrected checks of a complete sweep.
+fn counts(report: &SweepReport) -> (usize, usize) {
+    assert_eq!(report.outcome.as_str(), "done", "{report:?}");
+    (report.clusters[0].repaired, report.clusters[0].corrected)
+}
+
+/// The task stops, and its event is handled by another controller.
+async fn stop_and_handle(task: &DataplaneTask<'_>) {
+    Box::pin(task.world().stop(&task.arn)).await;
+    handle_event(task).await;
+}
+
+/// Another controller handles the event of the task's current state.
+async fn handle_event(task: &DataplaneTask<'_>) {
+    let world = task.world();
+    let handled = async { another(world).await.handle(&[world.event(&task.arn).await]).await };
+    let report = Box::pin(handled).await;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+}
+
+/// Asserts that Consul holds nothing but a healthy task, also after another sweep.
+async fn assert_only(world: &World<'_>, other: &DataplaneTask<'_>) {
+    for _ in 0..2 {
+        assert_eq!(world.service_ids().await, [other.instance(), other.sidecar()]);
+        assert_eq!(node_checks(world).await.len(), other.check_ids().len());
+        assert_eq!(other.statuses().await, other.all_checks("passing"));
+        assert_eq!(sweep(world).await, (0, 0));
+    }
+}
+
+/// A forgotten task, and another one that is repaired with it.
+async fn forgotten<'a>(world: &'a World<'a>) -> (DataplaneTask<'a>, DataplaneTask<'a>) {
+    let task = DataplaneTask::start(world, Release::V0_10).await;
+    let other = DataplaneTask::start(world, Release::V0_10).await;
+    deregister(world, &json!({})).await;
+    (task, other)
+}
+
+/// What happens to a task while a sweep that repairs it is held.
+#[derive(Clone, Copy)]
+enum End {
+    /// It stops, and its event is handled.
+    Stopped,
+    /// It stops, and its event comes after the sweep.
+    StoppedUnhandled,
+    /// ECS tells it to stop. Its containers still run.
+    ToldToStop,
+    /// The same, and the event of that is handled.
+    ToldToStopHandled,
+}
+
+impl End {
+    async fn happens_to(self, task: &DataplaneTask<'_>) {
+        match self {
+            Self::Stopped => stop_and_handle(task).await,
+            Self::StoppedUnhandled => task.world().stop(&task.arn).await,
+            Self::ToldToStop => task.tell_to_stop().await,
+            Self::ToldToStopHandled => {
+                task.tell_to_stop().await;
+                handle_event(task).await;
+            }
+        }
+    }
+
+    async fn is_followed_by(self, task: &DataplaneTask<'_>) {
+        match self {
+            Self::Stopped | Self::ToldToStop => {}
+            Self::StoppedUnhandled => handle_event(task).await,
+            Self::ToldToStopHandled => stop_and_handle(task).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_ends_during_its_repair_leaves_nothing() {
+    type HeldAt = fn(&DataplaneTask<'_>) -> Request;
+    let rows: [(&str, HeldAt, End, usize); 7] = [
+        // The sweep has read all tasks and the catalog, and is about to look at the forgotten ones again
+        ("stops-early", |_| Request::Describe(2), End::Stopped, 1),
+        ("told-early", |_| Request::Describe(2), End::ToldToStop, 1),
+        // The event finds nothing to deregister, because the registration comes after it
+        ("stops-service", |task| Request::Register(task.instance()), End::Stopped, 1),
+        // The event deregisters the service, and the sweep registers the sidecar proxy after it
+        ("stops-between", |task| Request::Register(task.sidecar()), End::Stopped, 1),
+        ("told-service", |task| Request::Register(task.sidecar()), End::ToldToStopHandled, 1),
+        // The sweep sees that it has stopped
+        ("stops-after", |_| Request::Describe(3), End::StoppedUnhandled, 1),
+        // The sweep does not look again
+        ("stops-late", |_| Request::Announce, End::Stopped, 2),
+    ];
+    for (name, at, end, repaired) in rows {
+        // Given a sweep that is held while it repairs two tasks
+        let world = World::without_deployment(name).await;
+        let (task, other) = forgotten(&world).await;
+        let held = Held::at(&world, at(&task)).await;
+        // When one of them ends
+        let report = held.sweep_while(end.happens_to(&task)).await;
+        assert_eq!(counts(&report), (repaired, 0), "{name}");
+        let is_written = held.writes().iter().any(|write| write.contains(task.id()));
+        assert_eq!(is_written, !name.ends_with("-early"), "{name}: {:#?}", held.writes());
+        // Then Consul holds only the other one, also after the event of the end
+        assert_only(&world, &other).await;
+        end.is_followed_by(&task).await;
+        assert_only(&world, &other).await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_ecs_does_not_describe_after_its_registration_is_left_to_its_event() {
+    let world = World::without_deployment("stops-unread").await;
+    let (task, other) = forgotten(&world).await;
+    // Given an ECS that refuses to describe tasks after the registration, and a task that stops then
+    let described = AtomicUsize::new(0);
+    let refusing = aws(move |seen, _| match seen.operation().as_deref() {
+        Some("DescribeTasks") if described.fetch_add(1, Ordering::SeqCst) >= 2 => {
+            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
+        }
+        _ => Answer::Forward,
+    })
+    .await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let environment = Environment::between(&world, consul, refusing, &SETTINGS, |edges| edges).await;
+    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    assert_eq!(report.outcome.as_str(), "incomplete", "{report:?}");
+    // Then nothing of a task that may run is taken back
+    assert_eq!(world.service_ids().await.len(), 4);
+    // And the event deregisters the one that has stopped
+    stop_and_handle(&task).await;
+    assert_only(&world, &other).await;
+}
+
+#[tokio::test]
+async fn a_task_that_stops_while_a_status_is_corrected_leaves_nothing() {
+    let world = World::without_deployment("stops-corrected").await;
+    let task = DataplaneTask::start(&world, Release::V0_10).await;
+    let other = DataplaneTask::start(&world, Release::V0_10).await;
+    task.write_status(&task.check_ids()[0], "critical").await;
+    // Its event deregisters it, and the correction comes after that
+    let held = Held::at(&world, Request::Correct).await;
+    let report = held.sweep_while(stop_and_handle(&task)).await;
+    assert_eq!(counts(&report), (0, 0));
+    assert_only(&world, &other).await;
+}
+
+#[tokio::test]
+async fn what_a_sweep_that_is_terminated_has_registered_is_cleared_by_the_next_one() {
+    let world = World::without_deployment("terminated").await;
+    let (task, other) = forgotten(&world).await;
+    // Given a sweep that ends after its registrations, before it looks whether the tasks still run
+    let held = Held::at(&world, Request::Describe(3)).await;
+    tokio::select! {
+        report = held.sweep() => panic!("it did not end: {report:?}"),
+        () = held.reached() => {}
+    }
+    assert_eq!(world.service_ids().await.len(), 4);
+    // When the event of a task's end was handled before that
+    world.stop(&task.arn).await;
+    assert_eq!(sweep(&world).await, (0, 0));
+    assert_only(&world, &other).await;
+}
+
+#[tokio::test]
+async fn a_mesh_init_that_registers_at_the_same_moment_does_no_harm() {
+    let world = World::without_deployment("mesh-init-too").await;
+    let task = DataplaneTask::start(&world, Release::V0_10).await;
+    let before = catalog(&world).await;
+    // Whether mesh-init registers before the sweep, between its two writes, or after both
+    for request in
+        [Request::Register(task.instance()), Request::Register(task.sidecar()), Request::Describe(3), Request::Announce]
+    {
+        task.forget().await;
+        let held = Held::at(&world, request).await;
+        let report = held.sweep_while(task.register()).await;
+        assert_eq!(counts(&report).0, 1);
+        // Then the next sweep corrects what mesh-init writes of every task: that it is critical
+        sweep(&world).await;
+        assert_eq!(catalog(&world).await, before);
+        assert_eq!(sweep(&world).await, (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_status_that_changes_between_the_looks_is_left_to_the_next_sweep() {
+    let world = World::without_deployment("between-looks").await;
+    let task = DataplaneTask::start(&world, Release::V0_8).await;
+    let check = format!("{}-{}", task.instance(), SYNCED[0]);
+    for (what, request, corrected_next) in [
+        ("health-sync mends it", Request::ReadChecks(2), 0),
+        ("somebody writes it again", Request::ReadChecks(2), 1),
+        ("ECS confirms it", Request::Describe(3), 0),
+    ] {
+        // Given a critical check of a container that ECS reports as healthy
+        task.write_status(&check, "critical").await;
+        // When this happens between the two looks of a sweep
+        let held = Held::at(&world, request).await;
+        let happens = async {
+            match what {
+                "health-sync mends it" => task.sync_health().await,
+                "ECS confirms it" => task.report_health(SYNCED[0], "UNHEALTHY").await,
+                _ => {
+                    task.write_status(&check, "passing").await;
+                    task.write_status(&check, "critical").await;
+                }
+            }
+        };
+        let report = held.sweep_while(happens).await;
+        // Then the sweep writes nothing, and the next one what is still wrong
+        assert_eq!((counts(&report), held.writes()), ((0, 0), Vec::new()), "{what}");
+        assert_eq!(sweep(&world).await, (0, corrected_next), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_deregistered_during_a_correction_is_repaired_by_the_next_sweep() {
+    let world = World::without_deployment("node-vanishes").await;
+    let task = DataplaneTask::start(&world, Release::V0_10).await;
+    let before = catalog(&world).await;
+    task.write_status(&task.check_ids()[0], "critical").await;
+    let held = Held::at(&world, Request::Correct).await;
+    let report = held.sweep_while(deregister(&world, &json!({}))).await;
+    assert_eq!(counts(&report), (0, 0));
+    assert_eq!(sweep(&world).await, (1, 0));
+    assert_eq!(catalog(&world).await, before);
+}
