@@ -5,6 +5,7 @@ mod checked;
 mod concurrency;
 mod enterprise;
 pub(crate) mod fake;
+mod logins;
 mod preflight;
 mod recorded;
 mod repeated;

@@ -13,7 +13,7 @@ use mesh::{
     repair::{Catalog, Difference, NotRepaired, Statuses},
     task::MemberTask,
 };
-use report::{CheckStatus, ClusterReport, Healing, Skipped};
+use report::{ClusterReport, Healing, Skipped};
 
 use crate::{
     announcement::{Announcer, HealingKind, containers_of},
