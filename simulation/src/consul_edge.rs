@@ -120,10 +120,16 @@ impl Acl for ConsulEdge {
         }
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
+    async fn tokens_with(
+        &self,
+        tenancy: &Tenancy,
+        texts: &[String],
+        keep: &TokenFilter<'_>,
+    ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         let tenancy = tenancy.clone();
         let all = self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await?;
-        Ok(Some(all.into_iter().filter(|token| keep(token)).collect()))
+        let has_text = |token: &ListedToken| texts.iter().any(|text| token.description.contains(text));
+        Ok(Some(all.into_iter().filter(|token| (texts.is_empty() || has_text(token)) && keep(token)).collect()))
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

@@ -95,6 +95,9 @@ pub fn login_mark(description: &str) -> Option<LoginMark> {
     Some(LoginMark { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
 }
 
+/// The most texts that each token of a list is searched for: parsing it costs as much as more of them.
+const MAX_TEXTS: usize = 16;
+
 /// Which tokens of a list are kept.
 pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
 
@@ -126,7 +129,18 @@ pub trait Acl: Send + Sync {
 
     /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
     /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept.
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError>;
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
+        self.tokens_with(tenancy, &[], keep).await
+    }
+
+    /// The same, where the description of each token that `keep` selects contains at least one of `texts`, which JSON writes
+    /// without escapes: the other tokens are not parsed. Without texts, all are.
+    async fn tokens_with(
+        &self,
+        tenancy: &Tenancy,
+        texts: &[String],
+        keep: &TokenFilter<'_>,
+    ) -> Result<Option<Vec<ListedToken>>, ConsulError>;
 
     /// Creates a policy, if none has its name.
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError>;
@@ -162,7 +176,12 @@ impl Acl for HttpConsul {
         if_found(self.send(&request.within(tenancy)).await).map(drop)
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
+    async fn tokens_with(
+        &self,
+        tenancy: &Tenancy,
+        texts: &[String],
+        keep: &TokenFilter<'_>,
+    ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         // Without the filters of the API. `authmethod` needs the name of every auth method of the tasks, and answers an
         // unknown name with an empty list. `servicename` leaves out logins without a service identity, and old
         // servers ignore it.
@@ -171,7 +190,8 @@ impl Acl for HttpConsul {
         let request = request.in_all_namespaces_of(tenancy);
         // An entry that cannot be parsed has no mark of the controller.
         let select = |entry| listed(entry, tenancy).filter(keep);
-        match self.stream(&request, || ArrayReader::new(select)).await {
+        let texts = if texts.len() > MAX_TEXTS { &[] } else { texts };
+        match self.stream(&request, || ArrayReader::new(select).containing(texts)).await {
             Ok(tokens) => Ok(Some(tokens)),
             Err(ConsulError::AclsDisabled { .. }) => Ok(None),
             Err(error) => Err(error),

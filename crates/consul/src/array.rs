@@ -2,8 +2,9 @@
 
 use std::{marker::PhantomData, mem};
 
+use memchr::{memchr2, memchr3, memmem::Finder};
 use serde::de::DeserializeOwned;
-use serde_json::{Deserializer, error::Category};
+use serde_json::error::Category;
 
 /// Reads the body of an answer, which arrives in parts.
 pub(super) trait BodyReader: Send {
@@ -57,18 +58,54 @@ enum Next {
     Array,
     FirstElementOrEnd,
     Element,
+    EndOfElement,
     CommaOrEnd,
     Nothing,
 }
 
-/// Reads an array of objects, and collects what `select` makes of each. It holds only the selected values, one part, and
+/// Finds the end of an object, whose bytes may arrive in parts.
+#[derive(Default)]
+struct ObjectEnd {
+    /// How many objects are open.
+    depth: usize,
+    is_in_string: bool,
+    /// The last byte was a backslash in a string.
+    is_escaped: bool,
+}
+
+impl ObjectEnd {
+    /// The length of the part that belongs to the object, or `None` if its end has not arrived.
+    fn find(&mut self, part: &[u8]) -> Option<usize> {
+        let mut at = usize::from(mem::take(&mut self.is_escaped));
+        loop {
+            let left = part.get(at..)?;
+            let found = if self.is_in_string { memchr2(b'"', b'\\', left) } else { memchr3(b'"', b'{', b'}', left) }?;
+            at += found + 1;
+            match left.get(found)? {
+                b'"' => self.is_in_string = !self.is_in_string,
+                b'\\' if at == part.len() => self.is_escaped = true,
+                b'\\' => at += 1,
+                b'{' => self.depth += 1,
+                _ => self.depth = self.depth.saturating_sub(1),
+            }
+            if self.depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+}
+
+/// Reads an array of objects, and collects what `select` makes of each. It holds only the selected values, and the beginning of
 /// one element.
 pub(super) struct ArrayReader<T, U, F> {
     select: F,
+    /// Elements without any of these texts are not parsed; if it is empty, all are.
+    texts: Vec<Finder<'static>>,
     selected: Vec<U>,
     next: Next,
+    end: ObjectEnd,
     /// The beginning of an element whose end has not arrived.
-    rest: Vec<u8>,
+    begun: Vec<u8>,
     /// The number of elements so far.
     elements: usize,
     element: PhantomData<fn() -> T>,
@@ -76,56 +113,73 @@ pub(super) struct ArrayReader<T, U, F> {
 
 impl<T: DeserializeOwned, U, F: FnMut(T) -> Option<U>> ArrayReader<T, U, F> {
     pub(super) fn new(select: F) -> Self {
-        let next = Next::Array;
-        Self { select, selected: Vec::new(), next, rest: Vec::new(), elements: 0, element: PhantomData }
-    }
-
-    /// Reads an object at the beginning of `bytes`. Returns what follows it, or `None` if its end has not arrived.
-    fn element<'b>(&mut self, bytes: &'b [u8]) -> Result<Option<&'b [u8]>, BodyError> {
-        let mut elements = Deserializer::from_slice(bytes).into_iter();
-        match elements.next() {
-            Some(Ok(element)) => {
-                self.elements += 1;
-                self.selected.extend((self.select)(element));
-                Ok(bytes.get(elements.byte_offset()..))
-            }
-            Some(Err(error)) if !is_at_end(&error, bytes) => Err(BodyError::Element(self.elements, error.classify())),
-            Some(Err(_)) | None => Ok(None),
+        Self {
+            select,
+            texts: Vec::new(),
+            selected: Vec::new(),
+            next: Next::Array,
+            end: ObjectEnd::default(),
+            begun: Vec::new(),
+            elements: 0,
+            element: PhantomData,
         }
     }
-}
 
-/// Whether an error is at the end of `bytes`, so that what follows may complete them. Not each such error is one of
-/// [`Category::Eof`]: to `serde_json`, a number that is not read and ends with its decimal point is a syntax error.
-fn is_at_end(error: &serde_json::Error, bytes: &[u8]) -> bool {
-    let mut lines = bytes.rsplit(|byte| *byte == b'\n');
-    let column = lines.next().map_or(0, <[u8]>::len);
-    error.is_eof() || (error.line(), error.column()) == (lines.count() + 1, column)
+    /// Parses only elements with one of these texts, as JSON writes them; without texts, all.
+    pub(super) fn containing(self, texts: &[String]) -> Self {
+        Self { texts: texts.iter().map(|text| Finder::new(text).into_owned()).collect(), ..self }
+    }
+
+    /// Parses and selects one element, if it has one of the texts.
+    fn element(&mut self, bytes: &[u8]) -> Result<(), BodyError> {
+        if self.texts.is_empty() || self.texts.iter().any(|text| text.find(bytes).is_some()) {
+            let parsed = serde_json::from_slice(bytes);
+            let element = parsed.map_err(|error| BodyError::Element(self.elements, error.classify()))?;
+            self.selected.extend((self.select)(element));
+        }
+        self.elements += 1;
+        Ok(())
+    }
+
+    /// Reads what belongs to the current element, and returns what follows it.
+    fn rest_of_element<'p>(&mut self, part: &'p [u8]) -> Result<&'p [u8], BodyError> {
+        let Some((last, after)) = self.end.find(part).and_then(|end| part.split_at_checked(end)) else {
+            self.begun.extend_from_slice(part);
+            return Ok(&[]);
+        };
+        if self.begun.is_empty() {
+            self.element(last)?;
+        } else {
+            let mut whole = mem::take(&mut self.begun);
+            whole.extend_from_slice(last);
+            self.element(&whole)?;
+            whole.clear();
+            self.begun = whole;
+        }
+        self.next = Next::CommaOrEnd;
+        Ok(after)
+    }
 }
 
 impl<T: DeserializeOwned, U: Send, F: FnMut(T) -> Option<U> + Send> BodyReader for ArrayReader<T, U, F> {
     type Output = Vec<U>;
 
     fn read(&mut self, part: &[u8]) -> Result<(), BodyError> {
-        let mut bytes = mem::take(&mut self.rest);
-        bytes.extend_from_slice(part);
-        let mut left = bytes.trim_ascii_start();
-        while let Some((first, after)) = left.split_first() {
-            let (next, after) = match (self.next, first) {
+        let mut left = part;
+        loop {
+            if self.next == Next::EndOfElement {
+                left = self.rest_of_element(left)?;
+            }
+            left = left.trim_ascii_start();
+            let Some((first, after)) = left.split_first() else { return Ok(()) };
+            (self.next, left) = match (self.next, first) {
                 (Next::Array, b'[') => (Next::FirstElementOrEnd, after),
                 (Next::FirstElementOrEnd | Next::CommaOrEnd, b']') => (Next::Nothing, after),
                 (Next::CommaOrEnd, b',') => (Next::Element, after),
-                (Next::FirstElementOrEnd | Next::Element, b'{') => match self.element(left)? {
-                    Some(after) => (Next::CommaOrEnd, after),
-                    None => break,
-                },
+                (Next::FirstElementOrEnd | Next::Element, b'{') => (Next::EndOfElement, left),
                 _ => return Err(BodyError::NotAnArray),
             };
-            self.next = next;
-            left = after.trim_ascii_start();
         }
-        self.rest = left.to_vec();
-        Ok(())
     }
 
     fn end(self) -> Result<Vec<U>, BodyError> {
@@ -164,6 +218,19 @@ mod tests {
     }
 
     #[test]
+    fn only_elements_with_a_wanted_text_are_parsed() {
+        let body = "[{\"name\":7},{\"name\":\"web-1\"},{\"other\":{\"name\":\"}web\\\\\"}},{\"name\":\"a web-1\"}]";
+        for length in 1..=body.len() {
+            let reader = ArrayReader::new(|element: Named| Some(element.name));
+            let mut reader = reader.containing(&["api-7".to_owned(), "web-1".to_owned()]);
+            for part in body.as_bytes().chunks(length) {
+                reader.read(part).unwrap();
+            }
+            assert_eq!(reader.end().unwrap(), ["web-1", "a web-1"], "in parts of {length}");
+        }
+    }
+
+    #[test]
     fn body_that_is_not_a_whole_array_is_an_error() {
         for length in [1, 5, 100] {
             for body in
@@ -197,7 +264,7 @@ mod tests {
         for _ in 0..1_000 {
             reader.read(element.as_bytes()).unwrap();
             reader.read(b",").unwrap();
-            assert!(reader.rest.capacity() <= 2 * element.len(), "{} bytes", reader.rest.capacity());
+            assert!(reader.begun.capacity() <= 2 * element.len(), "{} bytes", reader.begun.capacity());
         }
         reader.read(element.as_bytes()).unwrap();
         reader.read(b"]").unwrap();

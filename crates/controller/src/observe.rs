@@ -124,10 +124,11 @@ impl Observer {
     pub(crate) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
         let (mut observed, mut failures) = (Observed::default(), Failures::new());
         let needed = NeededTokens::of(&tasks, &self.tasks.scope.clusters);
-        let is_needed = |token: &ListedToken| needed.contains(token);
+        let (texts, is_needed) = (needed.texts(), |token: &ListedToken| needed.contains(token));
         // Concurrently: a slow cluster, service or partition must not delay the others.
+        let (texts, is_needed) = (&texts, &is_needed);
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
-            let found = deadline.run(self.consul.tokens(&tenancy, &is_needed)).await;
+            let found = deadline.run(self.consul.tokens_with(&tenancy, texts, is_needed)).await;
             found.map_err(|error| fail_all(&stopped, error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {

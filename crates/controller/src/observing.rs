@@ -81,8 +81,13 @@ impl Acl for Observing {
         Ok(())
     }
 
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
-        self.0.consul.tokens(tenancy, keep).await
+    async fn tokens_with(
+        &self,
+        tenancy: &Tenancy,
+        texts: &[String],
+        keep: &TokenFilter<'_>,
+    ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
+        self.0.consul.tokens_with(tenancy, texts, keep).await
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

@@ -116,6 +116,11 @@ impl HolderMark {
     }
 }
 
+/// The first line of the description of a service's token.
+pub(crate) fn title_of(service: &ServiceName) -> String {
+    format!("Token for {service} service")
+}
+
 /// Whether `description` marks a token that a controller of one of `clusters` created for `holder`.
 pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &ClusterSelection) -> bool {
     HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))

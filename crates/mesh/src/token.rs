@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     arn::{ClusterArn, Family, TaskId},
     definition::MeshService,
-    mark::LoginMark,
+    mark::{self, LoginMark},
     names::InvalidField,
     tenancy::Tenancy,
 };
@@ -103,7 +103,7 @@ impl TokenHolder {
     /// recognizes the token after a rollback.
     pub fn token_description(&self, cluster: &ClusterArn) -> String {
         let holder = match self {
-            Self::Service(service) | Self::Named { service, .. } => format!("Token for {} service", service.name),
+            Self::Service(service) | Self::Named { service, .. } => mark::title_of(&service.name),
             Self::Client { .. } => "Token for consul-client".to_owned(),
         };
         let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");

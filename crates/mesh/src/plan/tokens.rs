@@ -9,7 +9,7 @@ use crate::{
     cluster_selection::ClusterSelection,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
-    mark::HolderMark,
+    mark::{self, HolderMark},
     names::ServiceName,
     plan::{Action, Coverage, Observed},
     secret::StoredSecret,
@@ -215,6 +215,12 @@ impl<'a> NeededTokens<'a> {
             needed.services.extend(task.identity.iter().map(|identity| &identity.service.name));
         }
         needed
+    }
+
+    /// Texts of which the description of each of these tokens contains at least one.
+    pub fn texts(&self) -> Vec<String> {
+        let logins = self.stopped.keys().map(ToString::to_string);
+        logins.chain(self.services.iter().copied().map(mark::title_of)).collect()
     }
 
     /// Whether the plan looks at the token.

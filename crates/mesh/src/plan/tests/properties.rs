@@ -145,6 +145,8 @@ proptest! {
                 task.identity.as_ref().zip(mark).is_some_and(|(own, mark)| mark.service.as_ref() == Some(&own.service.name))
             };
             prop_assert!(stopped().any(|task| is_login_of(token, task) || is_of_service(task)), "{token:?}");
+            let texts = needed.texts();
+            prop_assert!(texts.iter().any(|text| token.description.contains(text)), "{token:?} has none of {texts:?}");
         }
         prop_assert_eq!(actions(&filtered, mode), actions(&observed, mode));
     }
