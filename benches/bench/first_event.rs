@@ -1,0 +1,190 @@
+//! The first event of a new environment: its round trips to AWS and to Consul, and how long it takes.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use local_stack::{
+    scratch,
+    world::{TIME_BOUNDS, World, task_id},
+};
+use serde_json::{Value, json};
+use test_harness::{
+    function::{Function, RuntimeApi},
+    jwt::JwtAuthMethod,
+    recorder::{Answer, Recorder},
+};
+
+use crate::relay::{Identity, Relay};
+
+/// A kind of first event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Event {
+    Stop,
+    LegacyStop,
+    ToldToStop,
+    Start,
+    LegacyStart,
+}
+
+/// How the function gets the certificate of Consul's authority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Authority {
+    Secret,
+    System,
+}
+
+/// The rows of the table.
+pub(crate) const ROWS: [(&str, Event, Authority); 6] = [
+    ("stop, CA in a secret", Event::Stop, Authority::Secret),
+    ("stop, no CA secret", Event::Stop, Authority::System),
+    ("stop, legacy task", Event::LegacyStop, Authority::System),
+    ("told to stop", Event::ToldToStop, Authority::System),
+    ("start, today's generation", Event::Start, Authority::System),
+    ("start, legacy, nothing exists", Event::LegacyStart, Authority::System),
+];
+
+/// One measured event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured {
+    /// From the start of the process until it asks for its first event.
+    pub(crate) init: Duration,
+    /// From the event until its answer.
+    pub(crate) event: Duration,
+    /// The connections to AWS and to Consul.
+    pub(crate) connections: (usize, usize),
+}
+
+/// Measures first events in one world.
+pub(crate) struct FirstEvents<'a> {
+    pub(crate) world: World<'a>,
+    pub(crate) method: JwtAuthMethod<'a>,
+    pub(crate) identity: Identity,
+    /// The ARNs of the secrets of the controller's token and of the authority.
+    pub(crate) secrets: (String, String),
+    pub(crate) binary: String,
+    pub(crate) made: usize,
+}
+
+impl FirstEvents<'_> {
+    /// Starts the function for one event, with AWS and Consul this far away.
+    pub(crate) async fn measure(&mut self, event: Event, authority: Authority, round_trip: Duration) -> Measured {
+        self.made += 1;
+        let (event, gone) = self.event(event).await;
+        let (aws, consul) = tokio::join!(
+            Relay::before(&self.world.aws.endpoint, &self.identity, round_trip),
+            Relay::before(&self.world.consul.address, &self.identity, round_trip),
+        );
+        let roots = scratch::directory().join("authority.pem");
+        std::fs::write(&roots, &self.identity.authority).expect("a file");
+        let cluster = self.world.cluster();
+        let mut variables = vec![
+            ("AWS_ENDPOINT_URL", aws.url.as_str()),
+            ("SSL_CERT_FILE", path(&roots)),
+            ("CONSUL_HTTP_ADDR", consul.url.as_str()),
+            ("CONSUL_HTTP_TOKEN_SECRET_ARN", self.secrets.0.as_str()),
+            ("ECS_CLUSTER_ARNS", cluster.as_str()),
+            ("SECRET_NAME_PREFIX", self.world.prefix),
+            ("QUEUE_URL", self.world.deployed.queue_url.as_str()),
+            ("TIME_BOUNDS", TIME_BOUNDS),
+            ("LOG_LEVEL", "debug"),
+        ];
+        if authority == Authority::Secret {
+            variables.push(("CONSUL_CACERT_SECRET_ARN", self.secrets.1.as_str()));
+        }
+        let (runtime, times) = runtime_with(batch_of(&event)).await;
+        let started = Instant::now();
+        let function = Function::start(&self.binary, &runtime, &variables);
+        let answer = runtime.answers(1).await.remove(0);
+        let printed = function.end();
+        assert!(answer.uri.ends_with("/response"), "{}\n{printed}", answer.body);
+        assert_eq!(answer.json()["batchItemFailures"], json!([]), "{printed}");
+        if let Some(gone) = gone {
+            let left = self.world.service_ids().await;
+            assert!(!left.iter().any(|id| id.contains(&gone)), "{gone} is still registered: {left:?}\n{printed}");
+        }
+        if std::env::var_os("BENCH_LOG").is_some() {
+            println!("{printed}");
+        }
+        let times = times.lock().expect("not poisoned").clone();
+        let [asked, answered] = times[..] else { panic!("the function asked twice: {times:?}") };
+        let connections = (aws.connections(), consul.connections());
+        Measured { init: asked - started, event: answered - asked, connections }
+    }
+
+    /// A new event, and the ID of the task that it must remove from the catalog.
+    async fn event(&self, event: Event) -> (Value, Option<String>) {
+        let (world, service) = (&self.world, self.world.service());
+        match event {
+            Event::LegacyStart => {
+                let definition = world.mesh_definition(&format!("{service}-{}", self.made)).await;
+                let task = world.run(&definition).await;
+                return (world.event(&task).await, None);
+            }
+            Event::LegacyStop => {
+                let definition = world.mesh_definition(&service).await;
+                let task = world.run(&definition).await;
+                world.register_instance(&service, &task).await;
+                world.stop(&task).await;
+                return (world.event(&task).await, Some(task_id(&task).to_owned()));
+            }
+            Event::Stop | Event::ToldToStop | Event::Start => {}
+        }
+        let definition = world.dataplane_definition(&service).await;
+        let task = world.run(&definition).await;
+        if let Event::Start = event {
+            return (world.event(&task).await, None);
+        }
+        world.register_instance(&service, &task).await;
+        self.method.log_in_task(&service, &world.cluster(), task_id(&task)).await;
+        if let Event::ToldToStop = event {
+            return (world.event_as(&task, "RUNNING", "STOPPED", 4).await, None);
+        }
+        world.stop(&task).await;
+        (world.event(&task).await, Some(task_id(&task).to_owned()))
+    }
+}
+
+/// The runtime API with one batch, and the times of the first request for an event and of its answer.
+async fn runtime_with(batch: Value) -> (RuntimeApi, Arc<Mutex<Vec<Instant>>>) {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&times);
+    let server = Recorder::start(move |request, _| {
+        let mut times = seen.lock().expect("not poisoned");
+        let now = Instant::now();
+        if !request.uri.ends_with("/invocation/next") {
+            times.push(now);
+            return Answer::status(202, "");
+        }
+        if !times.is_empty() {
+            return Answer::Hang;
+        }
+        times.push(now);
+        let deadline = std::time::SystemTime::now() + Duration::from_secs(60);
+        let deadline = deadline.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_millis().to_string();
+        let function = "arn:aws:lambda:us-east-1:123456789012:function:one-of-ours".to_owned();
+        let headers = vec![
+            ("lambda-runtime-aws-request-id", "request-0".to_owned()),
+            ("lambda-runtime-deadline-ms", deadline),
+            ("lambda-runtime-invoked-function-arn", function),
+        ];
+        Answer::Reply(200, headers, batch.to_string())
+    });
+    (RuntimeApi(server.await), times)
+}
+
+fn batch_of(event: &Value) -> Value {
+    json!({ "Records": [{
+        "messageId": "1",
+        "receiptHandle": "1",
+        "body": event.to_string(),
+        "attributes": { "ApproximateReceiveCount": "1" },
+        "eventSource": "aws:sqs",
+    }] })
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
