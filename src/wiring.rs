@@ -1,7 +1,7 @@
 //! Connects the controller to Consul and AWS: its clients, the source of its own Consul token, and the discovery of Consul servers
 //! that run in ECS tasks.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use aws::{
@@ -24,6 +24,7 @@ use controller::{
 use mesh::names::InvalidField;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use tokio::time::timeout;
 
 /// The tag of the secrets that the controller creates.
 const MANAGED_BY: (&str, &str) = ("managed-by", "ecs-mesh-controller");
@@ -50,50 +51,73 @@ pub enum StartError {
 pub async fn start(
     level: Result<(), InvalidField>,
     retry_policy: RetryPolicy,
-    variable: impl Fn(&str) -> Option<String>,
+    variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Result<(Controller, Settings), StartError> {
     level?;
     let settings = Settings::read(&variable)?;
-    let edges = connect(&settings, &sdk::of_function(variable), retry_policy).await?;
-    Ok((Controller::new(settings.scope.clone(), edges), settings))
+    let clients = Clients::new(&settings, &sdk::of_function(variable), retry_policy).await?;
+    clients.open_connections().await;
+    Ok((Controller::new(settings.scope.clone(), clients.edges), settings))
 }
 
-/// The clients of the external services for `settings`; `retry_policy` is for the client of Consul.
-///
-/// # Errors
-/// The secret of the CA certificate cannot be read, or is not a certificate.
-pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPolicy) -> Result<Edges, StartError> {
-    let tags = BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())]);
-    let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id.clone(), tags));
-    let ca_certificates = match &settings.ca_certificate_secret {
-        Some(arn) => {
-            let pem = secrets.read_value(arn).await.map_err(StartError::CaCertificate)?;
-            Some(pem.expose_secret().to_owned())
-        }
-        None => None,
-    };
-    let tls = TlsSettings { ca_certificates, server_name: settings.tls_server_name.clone() };
-    let credential: Arc<dyn CredentialSource> = match &settings.consul_credential {
-        CredentialSetting::Secret(arn) => {
-            Arc::new(SecretCredential { secrets: Arc::clone(&secrets), arn: arn.clone() })
-        }
-        CredentialSetting::Token(token) => Arc::new(FixedCredential(token.clone())),
-    };
-    let ecs = Arc::new(AwsEcs::new(aws));
-    let servers = servers(&settings.consul_addresses, ecs.clone());
-    let consul = HttpConsul::new(servers, &tls, credential, retry_policy)?;
-    let consul = Arc::new(if settings.scope.mode.acts() { consul } else { consul.accepting_hidden_secrets() });
-    Ok(Edges {
-        bootstrap: consul.clone(),
-        consul,
-        ecs,
-        iam: Arc::new(AwsIam::new(aws)),
-        secrets,
-        events: Arc::new(DefaultBus::new(aws)),
-        queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-    })
+/// The longest that a start waits for its connections: enough for three round trips of 100 ms. With nothing reachable, each start
+/// takes so much longer.
+const LONGEST_OPENING: Duration = Duration::from_millis(300);
+
+/// The clients of the external services.
+pub struct Clients {
+    pub edges: Edges,
+    consul: Arc<HttpConsul>,
+    ecs: Arc<AwsEcs>,
+}
+
+impl Clients {
+    /// The clients for `settings`; `retry_policy` is for the client of Consul.
+    ///
+    /// # Errors
+    /// The secret of the CA certificate cannot be read, or is not a certificate.
+    pub async fn new(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPolicy) -> Result<Self, StartError> {
+        let tags = BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())]);
+        let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id.clone(), tags));
+        let ca_certificates = match &settings.ca_certificate_secret {
+            Some(arn) => {
+                let pem = secrets.read_value(arn).await.map_err(StartError::CaCertificate)?;
+                Some(pem.expose_secret().to_owned())
+            }
+            None => None,
+        };
+        let tls = TlsSettings { ca_certificates, server_name: settings.tls_server_name.clone() };
+        let credential: Arc<dyn CredentialSource> = match &settings.consul_credential {
+            CredentialSetting::Secret(arn) => {
+                Arc::new(SecretCredential { secrets: Arc::clone(&secrets), arn: arn.clone() })
+            }
+            CredentialSetting::Token(token) => Arc::new(FixedCredential(token.clone())),
+        };
+        let ecs = Arc::new(AwsEcs::new(aws));
+        let servers = servers(&settings.consul_addresses, ecs.clone());
+        let consul = HttpConsul::new(servers, &tls, credential, retry_policy)?;
+        let consul = Arc::new(if settings.scope.mode.acts() { consul } else { consul.accepting_hidden_secrets() });
+        let edges = Edges {
+            bootstrap: consul.clone(),
+            consul: consul.clone(),
+            ecs: ecs.clone(),
+            iam: Arc::new(AwsIam::new(aws)),
+            secrets,
+            events: Arc::new(DefaultBus::new(aws)),
+            queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        };
+        Ok(Self { edges, consul, ecs })
+    }
+
+    /// Opens the connections that the first event needs, and reads the token, before Lambda hands out that event. What fails here
+    /// is tried again, and reported, when it is needed; what takes too long goes on meanwhile.
+    async fn open_connections(&self) {
+        let (consul, ecs) = (Arc::clone(&self.consul), Arc::clone(&self.ecs));
+        let opening = tokio::spawn(async move { tokio::join!(consul.open_connections(), ecs.open_connection()) });
+        let _ = timeout(LONGEST_OPENING, opening).await;
+    }
 }
 
 /// A token from the environment, which does not change during the life of the process.

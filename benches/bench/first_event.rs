@@ -53,8 +53,8 @@ pub(crate) struct Measured {
     pub(crate) init: Duration,
     /// From the event until its answer.
     pub(crate) event: Duration,
-    /// The connections to AWS and to Consul.
-    pub(crate) connections: (usize, usize),
+    /// The connections to ECS, to Secrets Manager, to the other services of AWS, and to Consul.
+    pub(crate) connections: [usize; 4],
 }
 
 /// Measures first events in one world.
@@ -73,15 +73,18 @@ impl FirstEvents<'_> {
     pub(crate) async fn measure(&mut self, event: Event, authority: Authority, round_trip: Duration) -> Measured {
         self.made += 1;
         let (event, gone) = self.event(event).await;
-        let (aws, consul) = tokio::join!(
-            Relay::before(&self.world.aws.endpoint, &self.identity, round_trip),
-            Relay::before(&self.world.consul.address, &self.identity, round_trip),
-        );
+        let relay = |server| Relay::before(server, &self.identity, round_trip);
+        // On AWS, each service has a host of its own.
+        let aws = &self.world.aws.endpoint;
+        let (ecs, secrets, others) = (relay(aws).await, relay(aws).await, relay(aws).await);
+        let consul = relay(&self.world.consul.address).await;
         let roots = scratch::directory().join("authority.pem");
         std::fs::write(&roots, &self.identity.authority).expect("a file");
         let cluster = self.world.cluster();
         let mut variables = vec![
-            ("AWS_ENDPOINT_URL", aws.url.as_str()),
+            ("AWS_ENDPOINT_URL", others.url.as_str()),
+            ("AWS_ENDPOINT_URL_ECS", ecs.url.as_str()),
+            ("AWS_ENDPOINT_URL_SECRETS_MANAGER", secrets.url.as_str()),
             ("SSL_CERT_FILE", path(&roots)),
             ("CONSUL_HTTP_ADDR", consul.url.as_str()),
             ("CONSUL_HTTP_TOKEN_SECRET_ARN", self.secrets.0.as_str()),
@@ -110,7 +113,7 @@ impl FirstEvents<'_> {
         }
         let times = times.lock().expect("not poisoned").clone();
         let [asked, answered] = times[..] else { panic!("the function asked twice: {times:?}") };
-        let connections = (aws.connections(), consul.connections());
+        let connections = [ecs, secrets, others, consul].map(|relay| relay.connections());
         Measured { init: asked - started, event: answered - asked, connections }
     }
 

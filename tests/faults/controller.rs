@@ -67,7 +67,8 @@ impl LocalController {
             })
         })
         .expect("settings");
-        let edges = wiring::connect(&settings, &world.aws.sdk(), RetryPolicy::for_events()).await.expect("edges");
+        let edges =
+            wiring::Clients::new(&settings, &world.aws.sdk(), RetryPolicy::for_events()).await.expect("clients").edges;
         let clock_offset = Arc::new(AtomicI64::new(0));
         let edges = Edges { clock: Arc::new(OffsetClock(Arc::clone(&clock_offset))), ..edges };
         Self { controller: Controller::new(settings.scope, edges), clock_offset }

@@ -43,7 +43,7 @@ impl CredentialSource for Token {
 
 /// The production edges, with a Consul client without timeouts and a fixed clock.
 pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
-    let edges = wiring::connect(settings, aws, without_time_limits()).await.expect("edges");
+    let edges = wiring::Clients::new(settings, aws, without_time_limits()).await.expect("clients").edges;
     let servers = wiring::servers(&settings.consul_addresses, Arc::new(aws::ecs::AwsEcs::new(aws)));
     let token = Arc::new(Token(token.to_owned()));
     let consul =

@@ -188,7 +188,7 @@ async fn the_function_finds_its_servers_in_ecs() {
     .unwrap();
     // Without TLS, which settings do not permit for servers in tasks
     settings.consul_addresses = address.parse().unwrap();
-    let edges = wiring::connect(&settings, &sdk_at(&ecs.url), RetryPolicy::for_events()).await.unwrap();
+    let edges = wiring::Clients::new(&settings, &sdk_at(&ecs.url), RetryPolicy::for_events()).await.unwrap().edges;
     assert_eq!(ecs.operations(), Vec::<String>::new(), "no discovery before the first request");
     ask(&*edges.consul).await.unwrap();
     ask(&*edges.consul).await.unwrap();

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    fmt,
     time::{Duration, Instant},
 };
 
@@ -21,17 +22,21 @@ use aws_smithy_runtime_api::client::{
     runtime_components::RuntimeComponents,
 };
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
-use aws_types::region::Region;
+use aws_types::{
+    region::Region,
+    service_config::{LoadServiceConfig, ServiceConfigKey},
+};
 use telemetry::Service;
 use tracing::debug;
 
 pub use aws_types::SdkConfig;
 
-/// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set.
+/// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set, or
+/// that of one service, such as `AWS_ENDPOINT_URL_ECS`.
 /// Lambda sets the credentials when it makes an execution environment, and they last as long as that does.
 ///
 /// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
-pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
+pub fn of_function(variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> SdkConfig {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let credentials = set("AWS_ACCESS_KEY_ID").zip(set("AWS_SECRET_ACCESS_KEY")).map(|(id, secret)| {
         SharedCredentialsProvider::new(Credentials::new(id, secret, set("AWS_SESSION_TOKEN"), None, "environment"))
@@ -48,7 +53,25 @@ pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
     config.set_region(set("AWS_REGION").map(Region::new));
     config.set_credentials_provider(credentials);
     config.set_endpoint_url(set("AWS_ENDPOINT_URL"));
-    config.build()
+    config.service_config(ServiceVariables(variable)).build()
+}
+
+/// The variables of one service, which precede those for all.
+///
+/// Source: <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
+struct ServiceVariables<F>(F);
+
+impl<F> fmt::Debug for ServiceVariables<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServiceVariables")
+    }
+}
+
+impl<F: Fn(&str) -> Option<String> + Send + Sync> LoadServiceConfig for ServiceVariables<F> {
+    fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
+        let service = key.service_id().to_uppercase().replace(' ', "_");
+        (self.0)(&format!("{}_{service}", key.env())).filter(|value| !value.is_empty())
+    }
 }
 
 /// The configuration of a program on a person's machine: AWS's usual chain of environment variables,

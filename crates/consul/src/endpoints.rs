@@ -27,6 +27,9 @@ use crate::{
 /// The longest delay before the next discovery.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
+/// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul closes none of its own.
+const IDLE: Duration = Duration::from_secs(300);
+
 /// The servers as last discovered.
 pub(super) struct Endpoints {
     source: Arc<dyn ServerSource>,
@@ -115,6 +118,17 @@ pub(super) struct Endpoint {
     pub(super) client: Client,
 }
 
+impl Endpoint {
+    /// Connects by a request that needs no token.
+    pub(super) async fn open_connection(&self) {
+        let Ok(url) = self.url.join("v1/status/leader") else { return };
+        if let Ok(answer) = self.client.get(url).send().await {
+            // A connection is kept once its answer was read.
+            let _ = answer.bytes().await;
+        }
+    }
+}
+
 /// What the servers' certificates are verified against.
 #[derive(Debug, Clone, Default)]
 pub struct TlsSettings {
@@ -182,6 +196,7 @@ impl Connector {
         let mut builder = Client::builder()
             .connect_timeout(self.retry_policy.connect)
             .read_timeout(self.retry_policy.silence)
+            .pool_idle_timeout(IDLE)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(Pinned(server.address)));

@@ -74,6 +74,17 @@ impl HttpConsul {
         Self { accepts_hidden: true, ..self }
     }
 
+    /// Reads the credential and opens two connections to the first server, because most events begin with two concurrent reads. A
+    /// failure shows in the first request.
+    pub async fn open_connections(&self) {
+        let connect = async {
+            let Ok(endpoints) = self.endpoints.current().await else { return };
+            let Some(endpoint) = endpoints.first() else { return };
+            tokio::join!(endpoint.open_connection(), endpoint.open_connection());
+        };
+        let _ = tokio::join!(self.credential.current(), connect);
+    }
+
     /// Sends a request and reads the answer's JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ConsulError> {
         let body = self.send(request).await?;

@@ -30,7 +30,10 @@ async fn real(world: &World<'_>) -> Edges {
             _ => return None,
         })
     });
-    wiring::connect(&settings.expect("settings"), &world.aws.sdk(), RetryPolicy::for_events()).await.expect("edges")
+    wiring::Clients::new(&settings.expect("settings"), &world.aws.sdk(), RetryPolicy::for_events())
+        .await
+        .expect("clients")
+        .edges
 }
 
 /// A list of requests, each with its answer.

@@ -87,6 +87,13 @@ pub struct ServiceDeployment {
     pub failure: Option<String>,
 }
 
+impl AwsEcs {
+    /// Connects to ECS, so that the first call does not have to. A failure shows in that call.
+    pub async fn open_connection(&self) {
+        let _ = self.client.list_clusters().max_results(1).send().await;
+    }
+}
+
 #[async_trait]
 impl Clusters for AwsEcs {
     async fn list_clusters(&self) -> Result<Vec<ClusterArn>, EcsError> {
