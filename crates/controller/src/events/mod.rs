@@ -171,14 +171,25 @@ impl TaskEvents {
     async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
-        let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
+        let (tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
         log_ends(&tasks, changes);
         // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
         self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
         let now = self.clock.now();
         let is_new =
             |task: &&MeshTask| changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, now));
-        self.bootstrap.create_nodes(&nodes_of_active(tasks.iter().filter(is_new)), deadline.half_way()).await;
+        let nodes = nodes_of_active(tasks.iter().filter(is_new));
+        let (failed, ()) = futures::join!(
+            self.plan_and_apply(tasks, changes, deadline),
+            self.bootstrap.create_nodes(&nodes, deadline.half_way()),
+        );
+        failures.extend(failed);
+        failures
+    }
+
+    /// Repeats tasks whose objects another writer has changed meanwhile.
+    async fn plan_and_apply(&self, mut tasks: Vec<MeshTask>, changes: &Changes, deadline: Deadline) -> Failures {
+        let mut failures = Failures::new();
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
