@@ -54,7 +54,7 @@ async fn main() {
         let event_near = middle(near.iter().map(|it| it.event).collect());
         let event_far = middle(far.iter().map(|it| it.event).collect());
         let init = middle(near.iter().map(|it| it.init).collect());
-        let trips = (event_far.as_secs_f64() - event_near.as_secs_f64()) / (FAR - NEAR).as_secs_f64();
+        let trips = (event_far.as_secs_f64() - event_near.as_secs_f64()) / (FAR.as_secs_f64() - NEAR.as_secs_f64());
         let connections = near[0].connections.map(|count| count.to_string()).join(" ");
         println!(
             "{name:32} {trips:>11.2} {:>9.1} {:>9.1} {connections:>12}",

@@ -1,33 +1,17 @@
 //! How all AWS clients are configured: one TLS backend, time-outs, retries.
 
-use std::{
-    error::Error,
-    fmt,
-    time::{Duration, Instant},
-};
+use std::{error::Error, fmt, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
-use aws_smithy_http_client::{
-    Builder,
-    tls::{Provider, rustls_provider::CryptoMode},
-};
-use aws_smithy_runtime_api::client::{
-    behavior_version::BehaviorVersion,
-    connector_metadata::ConnectorMetadata,
-    http::{
-        HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
-    },
-    orchestrator::HttpRequest,
-    runtime_components::RuntimeComponents,
-};
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
 use aws_types::{
     region::Region,
     service_config::{LoadServiceConfig, ServiceConfigKey},
 };
-use telemetry::Service;
-use tracing::debug;
+
+use crate::http::{CONNECT, Http};
 
 pub use aws_types::SdkConfig;
 
@@ -44,7 +28,7 @@ pub fn of_function(variable: impl Fn(&str) -> Option<String> + Send + Sync + 'st
     let is_on = |name: &str| set(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(http_client())
+        .http_client(Http::default())
         .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
         .timeout_config(common_timeouts())
         .retry_config(retries())
@@ -79,7 +63,7 @@ impl<F: Fn(&str) -> Option<String> + Send + Sync> LoadServiceConfig for ServiceV
 #[cfg(feature = "chain")]
 pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
     let mut chain = aws_config::defaults(aws_config::BehaviorVersion::latest())
-        .http_client(http_client())
+        .http_client(Http::default())
         .timeout_config(common_timeouts())
         .retry_config(retries());
     if let Some(profile) = profile {
@@ -91,57 +75,10 @@ pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
     chain.load().await
 }
 
-fn http_client() -> SharedHttpClient {
-    SharedHttpClient::new(OneConnector(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()))
-}
-
-/// One HTTP client for the clients of all services.
-///
-/// It does not have `validate_base_client_config`: there, the SDK's HTTP client makes a connector for each service, to load the
-/// root certificates early, and drops it. Each parses all root certificates: together more than half of a function's start. The
-/// connector that requests use is made at the first request, and kept.
-#[derive(Debug)]
-struct OneConnector(SharedHttpClient);
-
-impl HttpClient for OneConnector {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(Logged(self.0.http_connector(settings, components)))
-    }
-
-    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
-        self.0.connector_metadata()
-    }
-}
-
-/// Logs each call, without its body.
-#[derive(Debug)]
-struct Logged(SharedHttpConnector);
-
-impl HttpConnector for Logged {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        // The operation, in the protocols of ECS, Secrets Manager and SQS.
-        let operation = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
-        let (start, answer) = (Instant::now(), self.0.call(request));
-        HttpConnectorFuture::new(async move {
-            let answer = answer.await;
-            let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            telemetry::call(Service::Aws, start.elapsed(), status.is_none_or(is_error));
-            debug!(action = "call_aws", operation, status, milliseconds = start.elapsed().as_millis());
-            answer
-        })
-    }
-}
-
-/// Whether a status says that something is wrong: access is denied, there are too many requests, or the service has failed.
-/// With 400, which also says that an object is missing, most services report throttling too; that is not told apart here.
-fn is_error(status: u16) -> bool {
-    matches!(status, 403 | 429) || status >= 500
-}
-
 /// The time-outs of a client: of each attempt, and of all attempts together. Both are set, because the SDK takes those that a
 /// client leaves out from the common configuration, where other time-outs are not set.
 pub(crate) fn timeouts(attempt: Duration, operation: Option<Duration>) -> TimeoutConfig {
-    let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2)).operation_attempt_timeout(attempt);
+    let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT).operation_attempt_timeout(attempt);
     match operation {
         Some(operation) => timeouts.operation_timeout(operation),
         None => timeouts.disable_operation_timeout(),
