@@ -332,7 +332,7 @@ mod tests {
             thread::sleep(takes);
             connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
         });
-        let variable = |name: &str| match name {
+        let variable = move |name: &str| match name {
             "AWS_ENDPOINT_URL" => Some(url.clone()),
             "AWS_REGION" => Some("us-east-1".to_owned()),
             "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),

@@ -100,7 +100,12 @@ pub(crate) fn token(accessor: u128, description: &str) -> ListedToken {
 
 /// The login token of a task.
 pub(crate) fn login_token(accessor: u128, cluster_mark: &str, number: u8) -> ListedToken {
-    ListedToken { login: Some(login(cluster_mark, number)), ..token(accessor, "token created via login") }
+    let login = login(cluster_mark, number);
+    let description = format!(
+        r#"token created via login: {{"consul.hashicorp.com/cluster":"{}","consul.hashicorp.com/task-id":"{}"}}"#,
+        login.cluster, login.task
+    );
+    ListedToken { login: Some(login), ..token(accessor, &description) }
 }
 
 pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
