@@ -6,7 +6,7 @@ use aws_types::SdkConfig;
 use futures::{StreamExt, stream};
 use report::{Event, OWN_SOURCE};
 
-use crate::sdk::describe;
+use crate::sdk::{Lazy, describe, lazy};
 
 /// The most entries in one `PutEvents`.
 const MAX_ENTRIES: usize = 10;
@@ -57,12 +57,12 @@ pub trait EventPublisher: Send + Sync {
 
 /// The default event bus of the configuration's region.
 pub struct DefaultBus {
-    client: Client,
+    client: Lazy<Client>,
 }
 
 impl DefaultBus {
     pub fn new(config: &SdkConfig) -> Self {
-        Self { client: Client::new(config) }
+        Self { client: lazy(config, Client::new) }
     }
 
     async fn put(&self, batch: &[PutEventsRequestEntry]) -> Result<(), EventsError> {

@@ -12,7 +12,7 @@ use mesh::{
     names::InvalidField,
 };
 
-use crate::sdk::describe;
+use crate::sdk::{Lazy, describe, lazy};
 
 /// An error of IAM.
 #[derive(Debug, thiserror::Error)]
@@ -34,12 +34,12 @@ pub trait IamRoles: Send + Sync {
 
 /// The IAM of the account.
 pub struct AwsIam {
-    client: Client,
+    client: Lazy<Client>,
 }
 
 impl AwsIam {
     pub fn new(config: &SdkConfig) -> Self {
-        Self { client: Client::new(config) }
+        Self { client: lazy(config, Client::new) }
     }
 }
 

@@ -14,7 +14,7 @@ use aws_types::SdkConfig;
 use futures::future::try_join_all;
 use jiff::Timestamp;
 
-use crate::sdk::describe;
+use crate::sdk::{Lazy, describe, lazy};
 
 /// The most entries in one batch call.
 const BATCH_LIMIT: usize = 10;
@@ -50,14 +50,14 @@ pub trait MessageVisibility: Send + Sync {
 
 /// An SQS queue.
 pub struct SqsQueue {
-    client: Client,
+    client: Lazy<Client>,
     url: String,
 }
 
 impl SqsQueue {
     /// The queue at `url`.
     pub fn new(config: &SdkConfig, url: String) -> Self {
-        Self { client: Client::new(config), url }
+        Self { client: lazy(config, Client::new), url }
     }
 }
 

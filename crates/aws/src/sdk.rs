@@ -75,6 +75,17 @@ pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
     chain.load().await
 }
 
+/// A client that is made when it is first used: each parses AWS's list of partitions, which takes longer than all else at the start
+/// of a function.
+#[cfg(any(feature = "events", feature = "iam", feature = "queue"))]
+pub(crate) type Lazy<C> = std::sync::LazyLock<C, Box<dyn FnOnce() -> C + Send + Sync>>;
+
+#[cfg(any(feature = "events", feature = "iam", feature = "queue"))]
+pub(crate) fn lazy<C: 'static>(config: &SdkConfig, new: fn(&SdkConfig) -> C) -> Lazy<C> {
+    let config = config.clone();
+    std::sync::LazyLock::new(Box::new(move || new(&config)))
+}
+
 /// The time-outs of a client: of each attempt, and of all attempts together. Both are set, because the SDK takes those that a
 /// client leaves out from the common configuration, where other time-outs are not set.
 pub(crate) fn timeouts(attempt: Duration, operation: Option<Duration>) -> TimeoutConfig {
