@@ -69,6 +69,11 @@ build: tools validate ## Build the optimised functions and the template, ready t
 validate: tools ## Check the template
 	sam validate --lint --region us-east-1
 
+.PHONY: bench
+bench: tools ## Measure the speed of the functions (needs valgrind)
+	cargo build --release --locked --bin task-events
+	BENCH_BINARY=$(CURDIR)/target/release/task-events cargo bench $(all) --profile dev --bench bench
+
 .PHONY: fmt
 fmt: ## Format the code
 	cargo fmt --all

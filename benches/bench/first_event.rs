@@ -1,7 +1,7 @@
 //! The first event of a new environment: its round trips to AWS and to Consul, and how long it takes.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -78,8 +78,7 @@ impl FirstEvents<'_> {
         let aws = &self.world.aws.endpoint;
         let (ecs, secrets, others) = (relay(aws).await, relay(aws).await, relay(aws).await);
         let consul = relay(&self.world.consul.address).await;
-        let roots = scratch::directory().join("authority.pem");
-        std::fs::write(&roots, &self.identity.authority).expect("a file");
+        let roots = self.roots();
         let cluster = self.world.cluster();
         let mut variables = vec![
             ("AWS_ENDPOINT_URL", others.url.as_str()),
@@ -108,17 +107,21 @@ impl FirstEvents<'_> {
             let left = self.world.service_ids().await;
             assert!(!left.iter().any(|id| id.contains(&gone)), "{gone} is still registered: {left:?}\n{printed}");
         }
-        if std::env::var_os("BENCH_LOG").is_some() {
-            println!("{printed}");
-        }
         let times = times.lock().expect("not poisoned").clone();
         let [asked, answered] = times[..] else { panic!("the function asked twice: {times:?}") };
         let connections = [ecs, secrets, others, consul].map(|relay| relay.connections());
         Measured { init: asked - started, event: answered - asked, connections }
     }
 
+    /// A file with the certificates that the function trusts.
+    pub(crate) fn roots(&self) -> PathBuf {
+        let roots = scratch::directory().join("authority.pem");
+        std::fs::write(&roots, &self.identity.authority).expect("a file");
+        roots
+    }
+
     /// A new event, and the ID of the task that it must remove from the catalog.
-    async fn event(&self, event: Event) -> (Value, Option<String>) {
+    pub(crate) async fn event(&self, event: Event) -> (Value, Option<String>) {
         let (world, service) = (&self.world, self.world.service());
         match event {
             Event::LegacyStart => {
@@ -178,7 +181,7 @@ async fn runtime_with(batch: Value) -> (RuntimeApi, Arc<Mutex<Vec<Instant>>>) {
     (RuntimeApi(server.await), times)
 }
 
-fn batch_of(event: &Value) -> Value {
+pub(crate) fn batch_of(event: &Value) -> Value {
     json!({ "Records": [{
         "messageId": "1",
         "receiptHandle": "1",

@@ -1,0 +1,104 @@
+//! What a stop costs in an environment that has handled one before: the instructions of the function, which grow with the number of
+//! tokens in Consul.
+
+use std::{process::Command, time::Duration};
+
+use local_stack::world::{TIME_BOUNDS, task_id};
+use serde_json::{Value, json};
+use test_harness::{
+    function::{RuntimeApi, wait_for_requests},
+    recorder::{Answer, Recorder},
+};
+
+use crate::{
+    first_event::{Event, FirstEvents, batch_of},
+    relay::Relay,
+};
+
+/// The stops of the longer run; the shorter one has one.
+const STOPS: usize = 6;
+
+impl FirstEvents<'_> {
+    /// The instructions of one more stop, with so many tokens in Consul.
+    pub(crate) async fn instructions_of_a_stop(&mut self, tokens: usize) -> f64 {
+        let list = token_list(tokens);
+        let (one, several) = (self.instructions(&list, 1).await, self.instructions(&list, STOPS).await);
+        #[expect(clippy::cast_precision_loss, reason = "a count of instructions is shown in millions")]
+        let more = (several - one) as f64;
+        more / f64::from(u32::try_from(STOPS - 1).expect("a small number"))
+    }
+
+    async fn instructions(&mut self, list: &str, stops: usize) -> u64 {
+        let mut events = Vec::new();
+        for _ in 0..stops {
+            self.made += 1;
+            events.push(batch_of(&self.event(Event::Stop).await.0));
+        }
+        let list = list.to_owned();
+        let consul = Recorder::before(&self.world.consul.address, move |request, _| {
+            let is_list = request.uri.starts_with("/v1/acl/tokens");
+            if is_list { Answer::ok(list.clone()) } else { Answer::Forward }
+        });
+        let consul = Relay::before(&consul.await.url, &self.identity, Duration::ZERO).await;
+        let aws = Relay::before(&self.world.aws.endpoint, &self.identity, Duration::ZERO).await;
+        let runtime = RuntimeApi::start(events).await;
+        let cluster = self.world.cluster();
+        let roots = self.roots();
+        let function = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &self.binary])
+            .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_LAMBDA_FUNCTION_NAME", "one-of-ours")
+            .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
+            .env("AWS_ENDPOINT_URL", &aws.url)
+            .env("SSL_CERT_FILE", roots)
+            .env("CONSUL_HTTP_ADDR", &consul.url)
+            .env("CONSUL_HTTP_TOKEN_SECRET_ARN", &self.secrets.0)
+            .env("ECS_CLUSTER_ARNS", cluster)
+            .env("SECRET_NAME_PREFIX", self.world.prefix)
+            .env("QUEUE_URL", &self.world.deployed.queue_url)
+            .env("TIME_BOUNDS", TIME_BOUNDS)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("valgrind is installed");
+        for answer in runtime.answers(stops).await {
+            assert_eq!(answer.json()["batchItemFailures"], json!([]), "{}", answer.body);
+        }
+        wait_for_requests(&runtime.0, stops + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
+        let ended = Command::new("kill").arg(function.id().to_string()).status().expect("kill");
+        assert!(ended.success());
+        let printed = function.wait_with_output().expect("its output").stderr;
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        let collected = printed.lines().find_map(|line| line.split_once("Collected : "));
+        collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{printed}"))
+    }
+}
+
+/// Consul's list of so many login tokens of other tasks.
+fn token_list(tokens: usize) -> String {
+    let entry = |number: usize| -> Value {
+        let task = format!("{number:032x}");
+        let meta = json!({
+            "consul.hashicorp.com/cluster": "arn:aws:ecs:us-east-1:000000000000:cluster/bench",
+            "consul.hashicorp.com/task-id": task_id(&task),
+        });
+        json!({
+            "CreateIndex": 1000 + number,
+            "ModifyIndex": 1000 + number,
+            "AccessorID": format!("00000000-0000-4000-8000-{number:012x}"),
+            "SecretID": format!("10000000-0000-4000-8000-{number:012x}"),
+            "Description": format!("token created via login: {meta}"),
+            "ServiceIdentities": [{ "ServiceName": format!("service-{}", number % 100) }],
+            "Local": true,
+            "AuthMethod": "iam-ecs-service-token",
+            "CreateTime": "2026-11-20T08:15:42.123456789Z",
+            "Hash": "4bQzPIeBGSsqAbZCDMXRdxCfjI6mIOYmxaVRxwBEHx8=",
+            "Legacy": false,
+        })
+    };
+    Value::Array((0..tokens).map(entry).collect()).to_string()
+}
