@@ -21,6 +21,7 @@ mod revocation;
 mod secrets_client;
 mod security;
 mod servers;
+mod starting;
 mod sweep;
 mod time;
 mod unused_secrets;

@@ -145,7 +145,7 @@ async fn invocations(fleet: &Fleet<'_>) -> usize {
 
 /// The kinds of answered calls that exceed the cost model, with their counts. At each attempt a batch lists tokens and reads
 /// the catalog once, and writes one transaction; each stopped task has a login token; and a batch reads and creates the tokens
-/// of its services and of the client agents.
+/// of its services and of the client agents. A function opens two connections, before its first batch.
 fn beyond_cost_model(
     stats: &Stats,
     before: &BTreeMap<String, usize>,
@@ -156,6 +156,7 @@ fn beyond_cost_model(
         "GET acl/tokens" | "GET catalog/node-services" | "PUT txn" => ATTEMPTS * batches,
         "DELETE acl/token" => ATTEMPTS * stopped,
         "GET acl/token" | "PUT acl/token" | "PUT acl/policy" | "GET acl/policy" => ATTEMPTS * batches * (BATCH + 1),
+        "GET status/leader" => 2 * batches,
         _ => 0,
     };
     let calls = stats.answers().into_iter().map(|(kind, count)| {
