@@ -60,8 +60,8 @@ pub async fn start(
     Ok((Controller::new(settings.scope.clone(), clients.edges), settings))
 }
 
-/// The longest that a start waits for its connections: enough for three round trips of 100 ms. With nothing reachable, each start
-/// takes so much longer.
+/// The longest that a start waits for its connections: three round trips of 100 ms. If nothing answers, each start takes this much
+/// longer.
 const LONGEST_OPENING: Duration = Duration::from_millis(300);
 
 /// The clients of the external services.
@@ -111,11 +111,10 @@ impl Clients {
         Ok(Self { edges, consul, ecs })
     }
 
-    /// Opens the connections that the first event needs, and reads the token, before Lambda hands out that event. What fails here
-    /// is tried again, and reported, when it is needed; what takes too long goes on meanwhile.
+    /// Opens the connections that the first event needs, and reads the token, before Lambda hands out that event. A failure
+    /// shows in the event, which tries again; what takes too long is given up.
     async fn open_connections(&self) {
-        let (consul, ecs) = (Arc::clone(&self.consul), Arc::clone(&self.ecs));
-        let opening = tokio::spawn(async move { tokio::join!(consul.open_connections(), ecs.open_connection()) });
+        let opening = async { tokio::join!(self.consul.open_connections(), self.ecs.open_connection()) };
         let _ = timeout(LONGEST_OPENING, opening).await;
     }
 }

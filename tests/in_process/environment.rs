@@ -59,7 +59,7 @@ pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
         .region(Region::from_static("us-east-1"))
         .endpoint_url(endpoint)
         .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .http_client(aws::http::Http::default())
         // A request that times out would be retried, and counted twice.
         .timeout_config(TimeoutConfig::disabled())
         .build()
@@ -126,7 +126,7 @@ impl Environment {
             })
         })
         .expect("settings");
-        let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
+        let config = sdk_at(&aws.url);
         let edges = edges_without_time_limits(&settings, &world.consul.management_token, &config).await;
         Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
     }

@@ -66,12 +66,15 @@ async fn a_start_reads_the_token_and_connects_before_the_first_event() {
 
 #[tokio::test]
 async fn a_start_does_not_depend_on_its_connections() {
-    // Given servers that refuse connections, at a port that was free a moment ago
     let world = World::without_deployment("refused").await;
-    let nowhere = format!("http://127.0.0.1:{}", local_stack::ports::reserve());
     let secret = "arn:aws:secretsmanager:us-east-1:000000000000:secret:token-AbCdEf";
-    let variables = variables(&world, &nowhere, &nowhere, secret);
-    // When the function starts, then it gets ready for events, which report what is wrong
-    let started = wiring::start(Ok(()), without_time_limits(), move |name| variables.get(name).cloned()).await;
-    assert!(started.is_ok(), "{:?}", started.err());
+    // Given servers that refuse connections, at a port that was free a moment ago, and one that never answers
+    let refusing = format!("http://127.0.0.1:{}", local_stack::ports::reserve());
+    let silent = Recorder::start(|_, _| Answer::Hang).await;
+    for url in [&refusing, &silent.url] {
+        let variables = variables(&world, url, url, secret);
+        // When the function starts, then it gets ready for events, which report what is wrong
+        let started = wiring::start(Ok(()), without_time_limits(), move |name| variables.get(name).cloned()).await;
+        assert!(started.is_ok(), "{:?}", started.err());
+    }
 }

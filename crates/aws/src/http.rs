@@ -25,7 +25,11 @@ const IDLE: Duration = Duration::from_secs(300);
 
 /// The client for all services. It is made at the first call, because that reads the root certificates.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Http(Arc<OnceLock<reqwest::Client>>);
+pub struct Http(Arc<OnceLock<reqwest::Client>>);
+
+/// The client with the time-out that one service sets for an answer.
+#[derive(Debug)]
+struct Connector(Http, Option<Duration>);
 
 impl Http {
     fn client(&self) -> Result<reqwest::Client, ConnectorError> {
@@ -34,26 +38,32 @@ impl Http {
         }
         // The only error is that the process has selected a provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().connect_timeout(CONNECT).pool_idle_timeout(IDLE).no_proxy().build();
-        let client = client.map_err(user)?;
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .pool_idle_timeout(IDLE)
+            .no_proxy()
+            // A redirect would carry the session token, and the body, to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(user)?;
         Ok(self.0.get_or_init(|| client).clone())
     }
 }
 
 impl HttpClient for Http {
-    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(self.clone())
+    fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(Connector(self.clone(), settings.read_timeout()))
     }
 }
 
-impl HttpConnector for Http {
+impl HttpConnector for Connector {
     /// Logs each call, without its body.
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         // The operation, in the protocols of ECS, Secrets Manager and SQS.
         let operation = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
-        let (start, client) = (Instant::now(), self.client());
+        let (start, client, limit) = (Instant::now(), self.0.client(), self.1);
         HttpConnectorFuture::new(async move {
-            let answer = async { send(client?, request).await }.await;
+            let answer = async { send(client?, request, limit).await }.await;
             let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             telemetry::call(Service::Aws, start.elapsed(), status.is_none_or(is_error));
             debug!(action = "call_aws", operation, status, milliseconds = start.elapsed().as_millis());
@@ -62,10 +72,15 @@ impl HttpConnector for Http {
     }
 }
 
-async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+async fn send(
+    client: reqwest::Client,
+    request: HttpRequest,
+    limit: Option<Duration>,
+) -> Result<HttpResponse, ConnectorError> {
     let (head, body) = request.try_into_http1x().map_err(user)?.into_parts();
     let body = body.bytes().ok_or_else(|| user("a body that is a stream"))?.to_vec();
-    let request = http::Request::from_parts(head, body).try_into().map_err(user)?;
+    let mut request: reqwest::Request = http::Request::from_parts(head, body).try_into().map_err(user)?;
+    *request.timeout_mut() = limit;
     let answer = client.execute(request).await.map_err(failed)?;
     let (status, headers) = (answer.status(), answer.headers().clone());
     let mut response = http::Response::new(SdkBody::from(answer.bytes().await.map_err(failed)?));

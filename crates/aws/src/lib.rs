@@ -14,7 +14,7 @@
 pub mod ecs;
 #[cfg(feature = "events")]
 pub mod events;
-mod http;
+pub mod http;
 #[cfg(feature = "iam")]
 pub mod iam;
 #[cfg(feature = "installation")]

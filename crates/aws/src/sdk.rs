@@ -119,3 +119,20 @@ pub fn describe(error: &dyn Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_types::service_config::ServiceConfigKey;
+
+    use super::*;
+
+    #[test]
+    fn endpoint_of_a_service_is_that_of_its_own_variable() {
+        let config = of_function(|name| Some(format!("the value of {name}")));
+        let key =
+            |id| ServiceConfigKey::builder().service_id(id).env("AWS_ENDPOINT_URL").profile("endpoint_url").build();
+        let of = |id| config.service_config().unwrap().load_config(key(id).unwrap());
+        assert_eq!(of("Secrets Manager").unwrap(), "the value of AWS_ENDPOINT_URL_SECRETS_MANAGER");
+        assert_eq!(config.endpoint_url(), Some("the value of AWS_ENDPOINT_URL"));
+    }
+}

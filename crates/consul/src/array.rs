@@ -76,6 +76,9 @@ struct ObjectEnd {
 impl ObjectEnd {
     /// The length of the part that belongs to the object, or `None` if its end has not arrived.
     fn find(&mut self, part: &[u8]) -> Option<usize> {
+        if part.is_empty() {
+            return None;
+        }
         let mut at = usize::from(mem::take(&mut self.is_escaped));
         loop {
             let left = part.get(at..)?;
@@ -125,7 +128,8 @@ impl<T: DeserializeOwned, U, F: FnMut(T) -> Option<U>> ArrayReader<T, U, F> {
         }
     }
 
-    /// Parses only elements with one of these texts, as JSON writes them; without texts, all.
+    /// Parses only elements with one of these texts, as JSON writes them; without texts, all. Whether the others are valid JSON is
+    /// not checked, only where they end.
     pub(super) fn containing(self, texts: &[String]) -> Self {
         Self { texts: texts.iter().map(|text| Finder::new(text).into_owned()).collect(), ..self }
     }

@@ -14,6 +14,7 @@ use reqwest::{
     Certificate, Client, Url,
     dns::{Addrs, Name, Resolve, Resolving},
 };
+use telemetry::Service;
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
@@ -27,7 +28,8 @@ use crate::{
 /// The longest delay before the next discovery.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul closes none of its own.
+/// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul keeps it for longer; after a
+/// load balancer has closed it, the request is repeated.
 const IDLE: Duration = Duration::from_secs(300);
 
 /// The servers as last discovered.
@@ -122,10 +124,10 @@ impl Endpoint {
     /// Connects by a request that needs no token.
     pub(super) async fn open_connection(&self) {
         let Ok(url) = self.url.join("v1/status/leader") else { return };
-        if let Ok(answer) = self.client.get(url).send().await {
-            // A connection is kept once its answer was read.
-            let _ = answer.bytes().await;
-        }
+        let start = Instant::now();
+        // A connection is kept once its answer was read.
+        let answer = async { self.client.get(url).send().await?.bytes().await }.await;
+        telemetry::call(Service::Consul, start.elapsed(), answer.is_err());
     }
 }
 

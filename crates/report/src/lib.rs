@@ -1,6 +1,6 @@
 //! What one process writes and another reads: the function `reconcile` writes these values as JSON, into its answer and its log, and
 //! `ecs-mesh` reads them. A command line may be older or newer than its function, so fields that came later have a default, and
-//! enums have a variant for what they do not know.
+//! the enums that it reads have a variant for what they do not know.
 //!
 //! ```text
 //!  ReconcileOrder, AuditOrder                                                   what invokes reconcile, and audit

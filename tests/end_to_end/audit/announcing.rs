@@ -114,3 +114,13 @@ async fn the_schedule_audits_running_definitions() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn tolerated_findings_are_not_announced() {
+    let audit = Audit::shared().await;
+    let revision = audit.register_broken("tolerated-web", &["db"]).await;
+    let report = audit.invoke(&json!({ "taskDefinition": revision })).await.unwrap();
+    assert_eq!((&report["summary"]["failed"], &report["findings"]), (&json!(false), &json!([])), "{report}");
+    assert_eq!(report["ignored"][0]["ignored"]["reason"], "goes away in December", "{report}");
+    assert_eq!(audit.record(&revision).await, None);
+}

@@ -73,5 +73,5 @@ async fn a_repair_leaves_what_others_have_on_the_node() {
     assert_eq!(line["service"], world.service());
     assert!(line["in_ecs"].as_str().unwrap().contains("consul-dataplane HEALTHY"), "{line}");
     assert!(line["in_consul"].as_str().unwrap().contains(task.id()), "{line}");
-    assert!(line["reason"].as_str().unwrap().contains("forgotten"), "{line}");
+    assert!(line["reason"].as_str().unwrap().contains("has lost"), "{line}");
 }

@@ -47,3 +47,21 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
         assert_eq!(mesh.aws.operations(), expected);
     }
 }
+
+#[tokio::test]
+async fn a_repair_that_was_written_in_part_is_counted_and_reported() {
+    // Given a task that Consul has lost, whose sidecar proxy Consul refuses to register
+    let task = FakeTask::new(1);
+    let mesh = Mesh::forgotten(vec![task]).await;
+    mesh.with(|world| world.refused = Some("-sidecar-proxy"));
+    // When a sweep repairs it
+    let report = mesh.sweep().await;
+    // Then its service is registered, counted and announced, and the failure is reported
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Incomplete, 1), "{report:?}");
+    assert!(report.problems.iter().any(|problem| problem.reason.contains("Permission denied")), "{report:?}");
+    assert_eq!(mesh.published().len(), 1);
+    // And when Consul accepts it, the next sweep does the rest
+    mesh.with(|world| world.refused = None);
+    let report = mesh.sweep().await;
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 1), "{report:?}");
+}

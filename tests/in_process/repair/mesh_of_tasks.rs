@@ -160,6 +160,8 @@ pub(super) struct World {
     /// The answers to reads of what decides about logins, by path.
     pub(super) admission: BTreeMap<&'static str, Value>,
     pub(super) has_no_acls: bool,
+    /// The end of the IDs of the services that Consul refuses to register.
+    pub(super) refused: Option<&'static str>,
     /// With Consul Enterprise: the partition of the login tokens, which link the role `web`. All else is in the partition `team`.
     pub(super) logins_in: Option<&'static str>,
     index: u64,
@@ -306,6 +308,10 @@ impl World {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
         if self.has_no_acls && path.first() == Some(&"acl") {
             return Answer::status(401, "ACL support disabled");
+        }
+        let is_refused = |end: &str| seen.json()["Service"]["ID"].as_str().is_some_and(|id| id.ends_with(end));
+        if path == ["catalog", "register"] && self.refused.is_some_and(is_refused) {
+            return Answer::status(403, "Permission denied");
         }
         if let Some(logins_in) = self.logins_in {
             match (path.join("/").as_str(), seen.uri.split(['?', '&']).find_map(|it| it.strip_prefix("partition="))) {

@@ -33,7 +33,8 @@ impl Paths {
 }
 
 /// Sets the fingerprints: derived from where a finding is, and its number among findings of the same rule in the same place.
-/// They depend neither on lines nor on messages, nor on which findings are ignored.
+/// They do not depend on lines, on messages, or on which findings are ignored; the number alone depends on the order of the findings of
+/// one place.
 pub(super) fn number<'r>(findings: impl Iterator<Item = &'r mut Reported>) {
     let mut findings: Vec<&mut Reported> = findings.collect();
     findings.sort_by(|a, b| (a.start, a.end, &a.message).cmp(&(b.start, b.end, &b.message)));

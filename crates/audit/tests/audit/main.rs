@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
 
+mod arbitrary;
 mod baseline;
 mod cdk;
 mod configuration_fields;

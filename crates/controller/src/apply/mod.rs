@@ -228,25 +228,32 @@ impl Applier {
     /// Registers what is missing of tasks, and corrects their checks.
     async fn repair_all(&self, repairs: Group<Difference>, deadline: Deadline) -> Vec<Outcome> {
         let work = repairs.into_iter().map(|(difference, planned)| async move {
-            let result = self.register(&difference, deadline).await;
-            Outcome { planned, result: result.map_err(Arc::new) }
+            let (effect, error) = self.register(&difference, deadline).await;
+            let failed = error.map(|error| Outcome { planned: planned.clone(), result: Err(Arc::new(error)) });
+            let done = (failed.is_none() || effect == Effect::Done).then_some(Outcome { planned, result: Ok(effect) });
+            done.into_iter().chain(failed).collect()
         });
-        concurrently(work).await
+        let outcomes: Vec<Vec<Outcome>> = concurrently(work).await;
+        outcomes.into_iter().flatten().collect()
     }
 
-    async fn register(&self, difference: &Difference, deadline: Deadline) -> Result<Effect, ControllerError> {
+    /// Registers until an error. A repair that was written in part has both results.
+    async fn register(&self, difference: &Difference, deadline: Deadline) -> (Effect, Option<ControllerError>) {
         let mut effect = Effect::Unchanged;
         for registration in &difference.instances {
-            deadline.run(self.consul.register(registration)).await?;
-            effect = Effect::Done;
+            match deadline.run(self.consul.register(registration)).await {
+                Ok(()) => effect = Effect::Done,
+                Err(error) => return (effect, Some(error)),
+            }
         }
         if difference.checks.is_empty() {
-            return Ok(effect);
+            return (effect, None);
         }
         match deadline.run(self.consul.set_checks(&difference.checks)).await {
+            Ok(()) => (Effect::Done, None),
             // Their instance is gone since: the next sweep registers it, unless its task has ended.
-            Err(ControllerError::Consul(ConsulError::Conflict { .. })) => Ok(effect),
-            set => set.map(|()| Effect::Done),
+            Err(ControllerError::Consul(ConsulError::Conflict { .. })) => (effect, None),
+            Err(error) => (effect, Some(error)),
         }
     }
 
@@ -370,7 +377,7 @@ struct Work {
     agents: Group<ClientAgent>,
     nodes: Group<LeftoverNode>,
     tokens: Group<TokenWork>,
-    /// What is to be registered of each task: a correction registers checks.
+    /// The instances and checks that are registered for each task.
     repairs: Group<Difference>,
     /// By partition: a transaction is limited to one.
     instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,

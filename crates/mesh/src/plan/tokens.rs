@@ -217,7 +217,7 @@ impl<'a> NeededTokens<'a> {
         needed
     }
 
-    /// Texts of which the description of each of these tokens contains at least one.
+    /// The description of each of these tokens contains at least one of these texts.
     pub fn texts(&self) -> Vec<String> {
         let logins = self.stopped.keys().map(ToString::to_string);
         logins.chain(self.services.iter().copied().map(mark::title_of)).collect()
