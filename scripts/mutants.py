@@ -20,7 +20,7 @@ PATCHES = ROOT / "simulation" / "mutants"
 COPY = ROOT / "target" / "mutants"
 TARGET = COPY / "target"
 # What cargo reads of the workspace.
-SOURCES = ["Cargo.toml", "Cargo.lock", "crates", "demo", "docs", "events", "simulation", "src", "template.yaml", "tests"]
+SOURCES = ["Cargo.toml", "Cargo.lock", "benches", "crates", "demo", "docs", "events", "simulation", "src", "template.yaml", "tests"]
 # As many as simulation/tests/search.rs searches.
 SCHEDULES = 10_000
 # The seconds after which a search that does not end has failed: many times what it takes.
