@@ -56,7 +56,8 @@ pub async fn start(
     level?;
     let settings = Settings::read(&variable)?;
     let clients = Clients::new(&settings, &sdk::of_function(variable), retry_policy).await?;
-    clients.open_connections().await;
+    // Before Lambda hands out the first event. What takes longer is given up, and done by the event.
+    let _ = timeout(LONGEST_OPENING, clients.open_connections()).await;
     Ok((Controller::new(settings.scope.clone(), clients.edges), settings))
 }
 
@@ -111,11 +112,9 @@ impl Clients {
         Ok(Self { edges, consul, ecs })
     }
 
-    /// Opens the connections that the first event needs, and reads the token, before Lambda hands out that event. A failure
-    /// shows in the event, which tries again; what takes too long is given up.
-    async fn open_connections(&self) {
-        let opening = async { tokio::join!(self.consul.open_connections(), self.ecs.open_connection()) };
-        let _ = timeout(LONGEST_OPENING, opening).await;
+    /// Opens the connections that the first event needs, and reads the token. A failure shows in the event, which tries again.
+    pub async fn open_connections(&self) {
+        tokio::join!(self.consul.open_connections(), self.ecs.open_connection());
     }
 }
 

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use controller::{Deadline, Delivery};
-use ecs_mesh_controller::wiring;
+use controller::{Controller, Deadline, Delivery, settings::Settings};
+use ecs_mesh_controller::wiring::{self, Clients};
 use local_stack::world::World;
-use test_harness::{
-    function::wait_for_requests,
-    recorder::{Answer, Recorder},
-};
+use test_harness::recorder::{Answer, Recorder};
 
 use crate::{
-    environment::{aws, without_time_limits},
+    environment::{aws, sdk_at, without_time_limits},
     time::LONG,
 };
 
@@ -42,12 +39,11 @@ async fn a_start_reads_the_token_and_connects_before_the_first_event() {
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let aws = aws(|_, _| Answer::Forward).await;
     let variables = variables(&world, &aws.url, &consul.url, &secret);
+    let settings = Settings::read(|name| variables.get(name).cloned()).expect("settings");
+    let clients = Clients::new(&settings, &sdk_at(&aws.url), without_time_limits()).await.expect("clients");
     // When the function starts
-    let started = wiring::start(Ok(()), without_time_limits(), move |name| variables.get(name).cloned()).await;
-    let (controller, _) = started.expect("a controller");
-    // Then it reads its token and connects to ECS, and twice to Consul; what takes long goes on beside the first event
-    wait_for_requests(&aws, 2, |_| true).await;
-    wait_for_requests(&consul, 2, |_| true).await;
+    clients.open_connections().await;
+    // Then it reads its token and connects to ECS, and twice to Consul
     assert_eq!(aws.operations(), ["GetSecretValue", "ListClusters"]);
     assert_eq!(consul.lines(), ["GET /v1/status/leader", "GET /v1/status/leader"]);
     // And the first event makes no other requests than its own
@@ -55,6 +51,7 @@ async fn a_start_reads_the_token_and_connects_before_the_first_event() {
     consul.forget();
     let body = world.event(&task).await.to_string();
     let delivery = Delivery { id: "1".to_owned(), receipt: None, receives: 1, body };
+    let controller = Controller::new(settings.scope, clients.edges);
     let report = controller.handle(&[delivery], Deadline::after(LONG)).await;
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     assert_eq!(aws.operations(), ["DescribeTaskDefinition"]);
