@@ -191,6 +191,6 @@ pub(crate) fn batch_of(event: &Value) -> Value {
     }] })
 }
 
-fn path(path: &Path) -> &str {
+pub(crate) fn path(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }

@@ -1,17 +1,20 @@
 //! What a stop costs in an environment that has handled one before: the instructions of the function, which grow with the number of
 //! tokens in Consul.
 
-use std::{process::Command, time::Duration};
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use local_stack::world::{TIME_BOUNDS, task_id};
 use serde_json::{Value, json};
 use test_harness::{
-    function::{RuntimeApi, wait_for_requests},
+    function::{RuntimeApi, command, wait_for_requests},
     recorder::{Answer, Recorder},
 };
 
 use crate::{
-    first_event::{Event, FirstEvents, batch_of},
+    first_event::{Event, FirstEvents, batch_of, path},
     relay::Relay,
 };
 
@@ -44,25 +47,20 @@ impl FirstEvents<'_> {
         let runtime = RuntimeApi::start(events).await;
         let cluster = self.world.cluster();
         let roots = self.roots();
-        let function = Command::new("valgrind")
+        let variables = [
+            ("AWS_ENDPOINT_URL", aws.url.as_str()),
+            ("SSL_CERT_FILE", path(&roots)),
+            ("CONSUL_HTTP_ADDR", consul.url.as_str()),
+            ("CONSUL_HTTP_TOKEN_SECRET_ARN", self.secrets.0.as_str()),
+            ("ECS_CLUSTER_ARNS", cluster.as_str()),
+            ("SECRET_NAME_PREFIX", self.world.prefix),
+            ("QUEUE_URL", self.world.deployed.queue_url.as_str()),
+            ("TIME_BOUNDS", TIME_BOUNDS),
+        ];
+        let function = command("valgrind", &runtime, &variables)
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &self.binary])
-            .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
-            .env("AWS_REGION", "us-east-1")
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_LAMBDA_FUNCTION_NAME", "one-of-ours")
-            .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
-            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
-            .env("AWS_ENDPOINT_URL", &aws.url)
-            .env("SSL_CERT_FILE", roots)
-            .env("CONSUL_HTTP_ADDR", &consul.url)
-            .env("CONSUL_HTTP_TOKEN_SECRET_ARN", &self.secrets.0)
-            .env("ECS_CLUSTER_ARNS", cluster)
-            .env("SECRET_NAME_PREFIX", self.world.prefix)
-            .env("QUEUE_URL", &self.world.deployed.queue_url)
-            .env("TIME_BOUNDS", TIME_BOUNDS)
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("valgrind is installed");
         for answer in runtime.answers(stops).await {

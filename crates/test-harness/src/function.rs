@@ -81,6 +81,23 @@ pub async fn wait_for_requests(
     }
 }
 
+/// A command with Lambda's environment variables and `variables`, and no others.
+pub fn command(program: &str, runtime: &RuntimeApi, variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_LAMBDA_FUNCTION_NAME", "one-of-ours")
+        .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null());
+    command
+}
+
 /// A running function, which ends with the test.
 pub struct Function {
     child: Mutex<Child>,
@@ -91,21 +108,9 @@ pub struct Function {
 impl Function {
     /// Starts a binary with Lambda's environment variables and `variables`, and no others.
     pub fn start(binary: &str, runtime: &RuntimeApi, variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(binary)
-            .env_clear()
-            .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
-            .env("AWS_REGION", "us-east-1")
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_LAMBDA_FUNCTION_NAME", "one-of-ours")
-            .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
-            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
+        let mut command = command(binary, runtime, variables);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
         let printed = Arc::new(Mutex::default());
         let readers = vec![
             keep(child.stdout.take().expect("a pipe"), &printed),
