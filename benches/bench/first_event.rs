@@ -2,7 +2,6 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 use test_harness::{
     function::{Function, RuntimeApi},
     jwt::JwtAuthMethod,
-    recorder::{Answer, Recorder},
 };
 
 use crate::relay::{Identity, Relay};
@@ -80,23 +78,18 @@ impl FirstEvents<'_> {
         let consul = relay(&self.world.consul.address).await;
         let roots = self.roots();
         let cluster = self.world.cluster();
-        let mut variables = vec![
+        let mut variables = self.variables(&consul.url, &cluster, &roots);
+        variables.extend([
             ("AWS_ENDPOINT_URL", others.url.as_str()),
             ("AWS_ENDPOINT_URL_ECS", ecs.url.as_str()),
             ("AWS_ENDPOINT_URL_SECRETS_MANAGER", secrets.url.as_str()),
-            ("SSL_CERT_FILE", path(&roots)),
-            ("CONSUL_HTTP_ADDR", consul.url.as_str()),
-            ("CONSUL_HTTP_TOKEN_SECRET_ARN", self.secrets.0.as_str()),
-            ("ECS_CLUSTER_ARNS", cluster.as_str()),
-            ("SECRET_NAME_PREFIX", self.world.prefix),
-            ("QUEUE_URL", self.world.deployed.queue_url.as_str()),
-            ("TIME_BOUNDS", TIME_BOUNDS),
+            // What the function printed is shown if an assertion fails.
             ("LOG_LEVEL", "debug"),
-        ];
+        ]);
         if authority == Authority::Secret {
             variables.push(("CONSUL_CACERT_SECRET_ARN", self.secrets.1.as_str()));
         }
-        let (runtime, times) = runtime_with(batch_of(&event)).await;
+        let runtime = RuntimeApi::start(vec![batch_of(&event)]).await;
         let started = Instant::now();
         let function = Function::start(&self.binary, &runtime, &variables);
         let answer = runtime.answers(1).await.remove(0);
@@ -107,10 +100,27 @@ impl FirstEvents<'_> {
             let left = self.world.service_ids().await;
             assert!(!left.iter().any(|id| id.contains(&gone)), "{gone} is still registered: {left:?}\n{printed}");
         }
-        let times = times.lock().expect("not poisoned").clone();
-        let [asked, answered] = times[..] else { panic!("the function asked twice: {times:?}") };
+        let asked = runtime.0.requests().remove(0).at;
         let connections = [ecs, secrets, others, consul].map(|relay| relay.connections());
-        Measured { init: asked - started, event: answered - asked, connections }
+        Measured { init: asked - started, event: answer.at - asked, connections }
+    }
+
+    /// The settings of the function, without the endpoints of AWS. It trusts the certificates in the file `roots`.
+    pub(crate) fn variables<'v>(
+        &'v self,
+        consul: &'v str,
+        cluster: &'v str,
+        roots: &'v Path,
+    ) -> Vec<(&'static str, &'v str)> {
+        vec![
+            ("SSL_CERT_FILE", roots.to_str().expect("a path in UTF-8")),
+            ("CONSUL_HTTP_ADDR", consul),
+            ("CONSUL_HTTP_TOKEN_SECRET_ARN", &self.secrets.0),
+            ("ECS_CLUSTER_ARNS", cluster),
+            ("SECRET_NAME_PREFIX", self.world.prefix),
+            ("QUEUE_URL", &self.world.deployed.queue_url),
+            ("TIME_BOUNDS", TIME_BOUNDS),
+        ]
     }
 
     /// A file with the certificates that the function trusts.
@@ -153,34 +163,6 @@ impl FirstEvents<'_> {
     }
 }
 
-/// The runtime API with one batch, and the times of the first request for an event and of its answer.
-async fn runtime_with(batch: Value) -> (RuntimeApi, Arc<Mutex<Vec<Instant>>>) {
-    let times = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&times);
-    let server = Recorder::start(move |request, _| {
-        let mut times = seen.lock().expect("not poisoned");
-        let now = Instant::now();
-        if !request.uri.ends_with("/invocation/next") {
-            times.push(now);
-            return Answer::status(202, "");
-        }
-        if !times.is_empty() {
-            return Answer::Hang;
-        }
-        times.push(now);
-        let deadline = std::time::SystemTime::now() + Duration::from_secs(60);
-        let deadline = deadline.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_millis().to_string();
-        let function = "arn:aws:lambda:us-east-1:123456789012:function:one-of-ours".to_owned();
-        let headers = vec![
-            ("lambda-runtime-aws-request-id", "request-0".to_owned()),
-            ("lambda-runtime-deadline-ms", deadline),
-            ("lambda-runtime-invoked-function-arn", function),
-        ];
-        Answer::Reply(200, headers, batch.to_string())
-    });
-    (RuntimeApi(server.await), times)
-}
-
 pub(crate) fn batch_of(event: &Value) -> Value {
     json!({ "Records": [{
         "messageId": "1",
@@ -189,8 +171,4 @@ pub(crate) fn batch_of(event: &Value) -> Value {
         "attributes": { "ApproximateReceiveCount": "1" },
         "eventSource": "aws:sqs",
     }] })
-}
-
-pub(crate) fn path(path: &Path) -> &str {
-    path.to_str().expect("a path in UTF-8")
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use local_stack::world::{TIME_BOUNDS, task_id};
+use local_stack::world::task_id;
 use serde_json::{Value, json};
 use test_harness::{
     function::{RuntimeApi, command, wait_for_requests},
@@ -14,7 +14,7 @@ use test_harness::{
 };
 
 use crate::{
-    first_event::{Event, FirstEvents, batch_of, path},
+    first_event::{Event, FirstEvents, batch_of},
     relay::Relay,
 };
 
@@ -47,16 +47,8 @@ impl FirstEvents<'_> {
         let runtime = RuntimeApi::start(events).await;
         let cluster = self.world.cluster();
         let roots = self.roots();
-        let variables = [
-            ("AWS_ENDPOINT_URL", aws.url.as_str()),
-            ("SSL_CERT_FILE", path(&roots)),
-            ("CONSUL_HTTP_ADDR", consul.url.as_str()),
-            ("CONSUL_HTTP_TOKEN_SECRET_ARN", self.secrets.0.as_str()),
-            ("ECS_CLUSTER_ARNS", cluster.as_str()),
-            ("SECRET_NAME_PREFIX", self.world.prefix),
-            ("QUEUE_URL", self.world.deployed.queue_url.as_str()),
-            ("TIME_BOUNDS", TIME_BOUNDS),
-        ];
+        let mut variables = self.variables(&consul.url, &cluster, &roots);
+        variables.push(("AWS_ENDPOINT_URL", aws.url.as_str()));
         let function = command("valgrind", &runtime, &variables)
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &self.binary])
             .stdout(Stdio::null())

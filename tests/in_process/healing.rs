@@ -149,8 +149,8 @@ async fn assert_only(world: &World<'_>, other: &DataplaneTask<'_>) {
     }
 }
 
-/// A forgotten task, and another one that is repaired with it.
-async fn forgotten<'a>(world: &'a World<'a>) -> (DataplaneTask<'a>, DataplaneTask<'a>) {
+/// A task that Consul has lost, and another one that is repaired with it.
+async fn lost<'a>(world: &'a World<'a>) -> (DataplaneTask<'a>, DataplaneTask<'a>) {
     let task = DataplaneTask::start(world, Release::V0_10).await;
     let other = DataplaneTask::start(world, Release::V0_10).await;
     deregister(world, &json!({})).await;
@@ -196,7 +196,7 @@ impl End {
 async fn a_task_that_ends_during_its_repair_leaves_nothing() {
     type HeldAt = fn(&DataplaneTask<'_>) -> Request;
     let rows: [(&str, HeldAt, End, usize); 7] = [
-        // The sweep has read all tasks and the catalog, and is about to look at the forgotten ones again
+        // The sweep has read all tasks and the catalog, and is about to look at the lost ones again
         ("stops-early", |_| Request::Describe(2), End::Stopped, 1),
         ("told-early", |_| Request::Describe(2), End::ToldToStop, 1),
         // The event finds nothing to deregister, because the registration comes after it
@@ -212,7 +212,7 @@ async fn a_task_that_ends_during_its_repair_leaves_nothing() {
     for (name, at, end, repaired) in rows {
         // Given a sweep that is held while it repairs two tasks
         let world = World::without_deployment(name).await;
-        let (task, other) = forgotten(&world).await;
+        let (task, other) = lost(&world).await;
         let held = Held::at(&world, at(&task)).await;
         // When one of them ends
         let report = held.sweep_while(end.happens_to(&task)).await;
@@ -229,7 +229,7 @@ async fn a_task_that_ends_during_its_repair_leaves_nothing() {
 #[tokio::test]
 async fn a_task_that_ecs_does_not_describe_after_its_registration_is_left_to_its_event() {
     let world = World::without_deployment("stops-unread").await;
-    let (task, other) = forgotten(&world).await;
+    let (task, other) = lost(&world).await;
     // Given an ECS that refuses to describe tasks after the registration, and a task that stops then
     let described = AtomicUsize::new(0);
     let refusing = aws(move |seen, _| match seen.operation().as_deref() {
@@ -266,7 +266,7 @@ async fn a_task_that_stops_while_a_status_is_corrected_leaves_nothing() {
 #[tokio::test]
 async fn what_a_sweep_that_is_terminated_has_registered_is_cleared_by_the_next_one() {
     let world = World::without_deployment("terminated").await;
-    let (task, other) = forgotten(&world).await;
+    let (task, other) = lost(&world).await;
     // Given a sweep that ends after its registrations, before it looks whether the tasks still run
     let held = Held::at(&world, Request::Describe(3)).await;
     tokio::select! {
@@ -306,8 +306,8 @@ async fn a_status_that_changes_between_the_looks_is_left_to_the_next_sweep() {
     let task = DataplaneTask::start(&world, Release::V0_8).await;
     let check = format!("{}-{}", task.instance(), SYNCED[0]);
     for (what, request, corrected_next) in [
-        ("health-sync mends it", Request::ReadChecks(2), 0),
-        ("somebody writes it again", Request::ReadChecks(2), 1),
+        ("health-sync corrects it", Request::ReadChecks(2), 0),
+        ("another program writes it again", Request::ReadChecks(2), 1),
         ("ECS confirms it", Request::Describe(3), 0),
     ] {
         // Given a critical check of a container that ECS reports as healthy
@@ -316,7 +316,7 @@ async fn a_status_that_changes_between_the_looks_is_left_to_the_next_sweep() {
         let held = Held::at(&world, request).await;
         let happens = async {
             match what {
-                "health-sync mends it" => task.sync_health().await,
+                "health-sync corrects it" => task.sync_health().await,
                 "ECS confirms it" => task.report_health(SYNCED[0], "UNHEALTHY").await,
                 _ => {
                     task.write_status(&check, "passing").await;

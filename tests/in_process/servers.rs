@@ -311,7 +311,7 @@ impl Sample {
 
 const ADDRESS: &str = "ecs://infra/consul-server:8500";
 
-/// An ECS with a family of which these tasks are running, and a service with these tasks.
+/// An ECS where these tasks run, of a family and of a service.
 async fn ecs_of(of_family: Vec<Value>, of_service: Vec<Value>) -> Recorder {
     let arns = |tasks: &[Value]| tasks.iter().map(|task| task["taskArn"].clone()).collect::<Vec<Value>>();
     Recorder::start(move |seen, _| {

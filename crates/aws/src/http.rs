@@ -27,9 +27,13 @@ const IDLE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, Default)]
 pub struct Http(Arc<OnceLock<reqwest::Client>>);
 
-/// The client with the time-out that one service sets for an answer.
+/// The client, as one service uses it.
 #[derive(Debug)]
-struct Connector(Http, Option<Duration>);
+struct Connector {
+    http: Http,
+    /// The time-out of an answer.
+    read_timeout: Option<Duration>,
+}
 
 impl Http {
     fn client(&self) -> Result<reqwest::Client, ConnectorError> {
@@ -52,7 +56,7 @@ impl Http {
 
 impl HttpClient for Http {
     fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(Connector(self.clone(), settings.read_timeout()))
+        SharedHttpConnector::new(Connector { http: self.clone(), read_timeout: settings.read_timeout() })
     }
 }
 
@@ -61,7 +65,7 @@ impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         // The operation, in the protocols of ECS, Secrets Manager and SQS.
         let operation = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
-        let (start, client, limit) = (Instant::now(), self.0.client(), self.1);
+        let (start, client, limit) = (Instant::now(), self.http.client(), self.read_timeout);
         HttpConnectorFuture::new(async move {
             let answer = async { send(client?, request, limit).await }.await;
             let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());

@@ -15,8 +15,8 @@ use crate::http::{CONNECT, Http};
 
 pub use aws_types::SdkConfig;
 
-/// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set, or
-/// that of one service, such as `AWS_ENDPOINT_URL_ECS`.
+/// The configuration of a Lambda function, from its environment: region, credentials, and endpoints where they are set
+/// (`AWS_ENDPOINT_URL`, or `AWS_ENDPOINT_URL_ECS` for one service).
 /// Lambda sets the credentials when it makes an execution environment, and they last as long as that does.
 ///
 /// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>

@@ -26,6 +26,7 @@ use crate::{
     clock::Deadline,
     error::{ControllerError, Effect, Outcome, PlanSource},
     observe::Observer,
+    scope::Scope,
     survey::{Survey, SweepOrder},
     tokens::TokenUsage,
 };
@@ -53,10 +54,14 @@ pub(crate) struct Cleanup {
 }
 
 impl Cleanup {
+    fn scope(&self) -> &Scope {
+        &self.observer.tasks.scope
+    }
+
     /// Removes every token, service, check and node that the controller owns.
     pub(crate) async fn run(&self, deadline: Deadline) -> CleanupReport {
         let mut report = CleanupReport::default();
-        let mode = self.observer.tasks.scope.mode;
+        let mode = self.scope().mode;
         // What was not removed would be found again.
         let rounds = if mode.acts() { ROUNDS } else { 1 };
         for _ in 0..rounds {
@@ -90,7 +95,7 @@ impl Cleanup {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
-        if living > 0 && self.observer.tasks.scope.mode.acts() {
+        if living > 0 && self.scope().mode.acts() {
             warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
@@ -131,7 +136,7 @@ impl Cleanup {
 
     /// The actions that remove login tokens, services, failed agents and nodes of the configured clusters.
     fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
-        let (observed, clusters) = (&survey.observed, &self.observer.tasks.scope.clusters);
+        let (observed, clusters) = (&survey.observed, &self.scope().clusters);
         let known: BTreeSet<&TaskId> = observed.tasks.iter().map(|task| task.arn.id()).collect();
         let is_known = |mark: &LoginMark| known.contains(&mark.task);
         let is_ours = |mark: &LoginMark| {
@@ -141,7 +146,7 @@ impl Cleanup {
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
         // Only agents that the plan finds failed are removed.
-        let planned = plan(observed, self.observer.tasks.scope.plan_settings(self.observer.tasks.clock.now()))
+        let planned = plan(observed, self.scope().plan_settings(self.observer.tasks.clock.now()))
             .into_iter()
             .map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
@@ -159,9 +164,8 @@ impl Cleanup {
     fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
         let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
-            let mark =
-                HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.observer.tasks.scope.clusters));
-            let holder = mark.and_then(|mark| self.observer.tasks.scope.names.holder_of(&mark, &token.tenancy));
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.scope().clusters));
+            let holder = mark.and_then(|mark| self.scope().names.holder_of(&mark, &token.tenancy));
             let Some(holder) = holder else { continue };
             own.entry(holder).or_default().push(token);
         }
@@ -173,12 +177,11 @@ impl Cleanup {
     async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
         let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
         let secret = self.observer.tokens.read_secret(holder).await?;
-        let place = self.observer.tasks.scope.names.place_of(holder);
+        let place = self.scope().names.place_of(holder);
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
             let mark = HolderMark::parse(&token.description);
-            if mark.is_some_and(|mark| mark.has_arn_of(&self.observer.tasks.scope.clusters) && mark.may_be_for(&place))
-            {
+            if mark.is_some_and(|mark| mark.has_arn_of(&self.scope().clusters) && mark.may_be_for(&place)) {
                 removed +=
                     usize::from(self.observer.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
             } else {
@@ -191,7 +194,7 @@ impl Cleanup {
 
     /// Removes the client agents' policy of a partition, if no token has it.
     async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
-        let name = self.observer.tasks.scope.names.client_policy();
+        let name = self.scope().names.client_policy();
         // Tokens of all owners: an operator may have created one with this policy.
         let using = self
             .observer
@@ -200,7 +203,7 @@ impl Cleanup {
             .await?
             .unwrap_or_default();
         if using.is_empty() && self.observer.consul.delete_policy(&client_agent_policy(partition, &name)).await? {
-            info!(action = "delete_policy", outcome = self.observer.tasks.scope.mode.done(), policy = name);
+            info!(action = "delete_policy", outcome = self.scope().mode.done(), policy = name);
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ mod tests {
         time::{Bounds, GracePeriod},
     };
 
-    /// A task of these services: by its own tags, and by those of its definition.
+    /// A task of these services: by its own tags, and by the tags of its definition.
     fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> MeshTask {
         let arn = TaskArn::in_cluster(&cluster("prod"), &task_id(1));
         let mut identities = services.iter().map(|name| identity(service(name)));

@@ -211,7 +211,7 @@ pub struct MeshTask {
 }
 
 impl MeshTask {
-    /// A task of which only the ID is known.
+    /// A task that is known only by its ID.
     pub fn unidentified(arn: TaskArn, cluster: ClusterArn, phase: TaskPhase, tenancy: Tenancy) -> Self {
         Self {
             arn,

@@ -23,7 +23,6 @@
 pub mod agent;
 pub mod ecs_agent;
 pub mod fleet;
-mod forward;
 pub mod function;
 pub mod invocation;
 pub mod jwt;

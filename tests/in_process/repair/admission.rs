@@ -15,9 +15,9 @@ fn logging_in(number: usize, hosts: &str, role: &str) -> FakeTask {
     FakeTask { role: Some(format!("{ROLES}/{role}")), ..FakeTask::configured(number, &login) }
 }
 
-/// Tasks that Consul has forgotten together with their login tokens; it has what consul-ecs 0.10 has set up.
+/// Tasks that Consul has lost together with their login tokens; it has what consul-ecs 0.10 has set up.
 async fn without_tokens(tasks: Vec<FakeTask>) -> Mesh {
-    let mesh = Mesh::forgotten(tasks).await;
+    let mesh = Mesh::lost(tasks).await;
     mesh.set_logins(Vec::new());
     answer_as_recorded(&mesh);
     mesh
@@ -109,8 +109,8 @@ async fn the_iam_role_of_tasks_proves_them_with_one_read_each() {
 
 #[tokio::test]
 async fn the_checks_of_a_registered_instance_need_no_proof() {
-    // Given a registered task without a proof, whose sidecar proxy Consul has forgotten, and whose app has failed since
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1), FakeTask::new(2)]).await;
+    // Given a registered task without a proof, whose sidecar proxy Consul has lost, and whose app has failed since
+    let mesh = Mesh::lost(vec![FakeTask::new(1), FakeTask::new(2)]).await;
     mesh.sweep().await;
     mesh.set_logins(Vec::new());
     let task = mesh.change(0, |task| task.unhealthy = ["app"].into());
@@ -150,7 +150,7 @@ async fn the_first_failure_of_iam_ends_its_reads() {
 #[tokio::test]
 async fn an_instance_of_another_name_or_kind_is_not_the_task_s() {
     // Given a registered task, whose proxy's ID was taken by a service of another name
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    let mesh = Mesh::lost(vec![FakeTask::new(1)]).await;
     mesh.sweep().await;
     let sidecar = format!("web-{}-sidecar-proxy", FakeTask::new(1).id());
     mesh.with(|world| world.services.get_mut(&sidecar).unwrap()["Service"] = json!("other"));

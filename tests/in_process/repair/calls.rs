@@ -17,31 +17,31 @@ const LISTS: [&str; 4] = ["DescribeClusters", "DescribeTasks", "ListTasks", "Lis
 
 #[tokio::test]
 async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
-    for forgotten in [1, 10] {
-        // Given tasks of which Consul has forgotten some
-        let mesh = Mesh::forgotten((1..=20).map(FakeTask::new).collect()).await;
+    for lost in [1, 10] {
+        // Given tasks, and a Consul that has lost some of them
+        let mesh = Mesh::lost((1..=20).map(FakeTask::new).collect()).await;
         mesh.sweep().await;
-        for task in (1..=forgotten).map(FakeTask::new) {
+        for task in (1..=lost).map(FakeTask::new) {
             let id = format!("web-{}", task.arn.rsplit('/').next().unwrap());
             mesh.forget(&id);
             mesh.forget(&format!("{id}-sidecar-proxy"));
         }
         // When a sweep repairs them
         let report = mesh.sweep().await;
-        assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, forgotten), "{report:?}");
+        assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, lost), "{report:?}");
         // Then each costs one write for its service and one for its sidecar proxy, and all of them together two more reads
         // of the checks: one after the repair, and one at the second look
         let mut expected = counts(&READS);
         expected.insert("GET health/node".to_owned(), 3);
         // The datacenter, in which the grants of login tokens have to be valid
         expected.insert("GET agent/self".to_owned(), 1);
-        expected.insert("PUT catalog/register".to_owned(), 2 * forgotten);
+        expected.insert("PUT catalog/register".to_owned(), 2 * lost);
         assert_eq!(mesh.consul_calls(), expected);
         // And the tasks are described before and after the writes, and at the second look; their definitions and ECS services before the writes,
         // for their tags; then the events are published
         let repairs = ["DescribeServices", "DescribeTaskDefinition", "DescribeTasks", "DescribeTasks", "DescribeTasks"];
         let mut expected: Vec<&str> = LISTS.into_iter().chain(repairs).collect();
-        let publications = forgotten.div_ceil(10);
+        let publications = lost.div_ceil(10);
         expected.extend(std::iter::repeat_n("PutEvents", publications));
         expected.sort_unstable();
         assert_eq!(mesh.aws.operations(), expected);
@@ -52,7 +52,7 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
 async fn a_repair_that_was_written_in_part_is_counted_and_reported() {
     // Given a task that Consul has lost, whose sidecar proxy Consul refuses to register
     let task = FakeTask::new(1);
-    let mesh = Mesh::forgotten(vec![task]).await;
+    let mesh = Mesh::lost(vec![task]).await;
     mesh.with(|world| world.refused = Some("-sidecar-proxy"));
     // When a sweep repairs it
     let report = mesh.sweep().await;

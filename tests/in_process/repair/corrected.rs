@@ -9,7 +9,7 @@ use crate::counted::{Counters, counts};
 
 /// Registered, healthy tasks of one service.
 async fn registered(count: usize) -> Mesh {
-    let mesh = Mesh::forgotten((1..=count).map(FakeTask::new).collect()).await;
+    let mesh = Mesh::lost((1..=count).map(FakeTask::new).collect()).await;
     mesh.sweep().await;
     mesh
 }
@@ -32,7 +32,7 @@ async fn a_container_with_unknown_health_is_reported_also_with_what_is_missing_o
     // Given a task of which ECS does not know the app, while its worker's check is missing and its dataplane has failed
     let mut with_worker = FakeTask::new(1);
     with_worker.configure(&json!({ "healthSyncContainers": ["app", "worker"] }));
-    let mesh = Mesh::forgotten(vec![with_worker, FakeTask::new(2)]).await;
+    let mesh = Mesh::lost(vec![with_worker, FakeTask::new(2)]).await;
     mesh.sweep().await;
     let task = mesh.change(0, |task| {
         (task.unknown, task.unhealthy) = (["app"].into(), ["consul-dataplane"].into());
@@ -80,7 +80,7 @@ async fn a_definition_that_was_tagged_meanwhile_opts_its_tasks_out() {
     for suffix in ["", "-sidecar-proxy"] {
         mesh.forget(&format!("web-{}{suffix}", task.id()));
     }
-    // When a sweep finds a task that Consul has forgotten
+    // When a sweep finds a task that Consul has lost
     let report = mesh.sweep().await;
     assert_eq!((report.clusters[0].repaired, mesh.registered().len()), (0, 0), "{report:?}");
     assert!(why_skipped(&report, &task).unwrap().contains("ecs-mesh-controller/repair"), "{report:?}");

@@ -9,7 +9,7 @@ use crate::counted::{Counters, counts};
 
 /// Eleven registered tasks of one service.
 async fn registered_tasks() -> Mesh {
-    let mesh = Mesh::forgotten((1..=11).map(FakeTask::new).collect()).await;
+    let mesh = Mesh::lost((1..=11).map(FakeTask::new).collect()).await;
     mesh.sweep().await;
     // No login says how old they are
     mesh.set_logins(Vec::new());

@@ -15,7 +15,7 @@ fn maintenance(task: &FakeTask, suffix: &str) -> String {
 async fn a_task_without_a_proxy_is_drained_by_its_event_and_by_a_sweep() {
     for by_event in [true, false] {
         // Given a registered task whose proxy has stopped
-        let mesh = Mesh::forgotten(vec![FakeTask::new(1), FakeTask::new(2)]).await;
+        let mesh = Mesh::lost(vec![FakeTask::new(1), FakeTask::new(2)]).await;
         mesh.sweep().await;
         let task = mesh.change(0, |task| task.stopped = [DATAPLANE].into());
         // When its event arrives, or a sweep sees it
@@ -41,7 +41,7 @@ async fn a_task_without_a_proxy_is_drained_by_its_event_and_by_a_sweep() {
 
 #[tokio::test]
 async fn a_disconnected_task_is_not_drained() {
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    let mesh = Mesh::lost(vec![FakeTask::new(1)]).await;
     mesh.sweep().await;
     let task = mesh.change(0, |task| task.stopped = [DATAPLANE].into());
     let mut event = task.event();
@@ -61,7 +61,7 @@ fn logging_in(number: usize) -> FakeTask {
 async fn a_task_without_login_tokens_is_reported_and_left_alone() {
     // Given eight tasks of which one has no token and another only one of two
     let tasks: Vec<FakeTask> = (1..=8).map(logging_in).collect();
-    let mesh = Mesh::forgotten(tasks.clone()).await;
+    let mesh = Mesh::lost(tasks.clone()).await;
     mesh.sweep().await;
     let both = tasks[2..].iter().flat_map(|task| [task.id().to_owned(), task.id().to_owned()]);
     mesh.set_logins(both.chain([tasks[1].id().to_owned()]).collect());

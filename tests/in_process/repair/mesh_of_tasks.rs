@@ -190,7 +190,7 @@ async fn controller(consul: &Recorder, aws: &Recorder, further: &[(&str, &str)])
 
 impl Mesh {
     /// Tasks that Consul knows nothing of.
-    pub(super) async fn forgotten(tasks: Vec<FakeTask>) -> Self {
+    pub(super) async fn lost(tasks: Vec<FakeTask>) -> Self {
         Self::start(tasks, &[]).await
     }
 

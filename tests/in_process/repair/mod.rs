@@ -1,4 +1,4 @@
-//! The repair of what Consul has forgotten of running tasks: exactly what consul-ecs registered, with few calls.
+//! The repair of what Consul has lost of running tasks: exactly what consul-ecs registered, with few calls.
 
 mod admission;
 mod calls;

@@ -15,7 +15,7 @@ const ACT: [(&str, &str); 1] = [("MODE", "act")];
 /// Five registered tasks. The first has lost its proxy, the second its health-sync while its app is unhealthy, the third a
 /// registration.
 async fn half_dead() -> Mesh {
-    let mesh = Mesh::forgotten((1..=5).map(FakeTask::new).collect()).await;
+    let mesh = Mesh::lost((1..=5).map(FakeTask::new).collect()).await;
     mesh.sweep().await;
     mesh.change(0, |task| task.stopped = ["consul-dataplane"].into());
     mesh.change(1, |task| {
@@ -103,7 +103,7 @@ async fn events_say_what_they_would_do_and_do_nothing() {
 
 #[tokio::test]
 async fn what_was_not_registered_is_not_looked_at_again() {
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    let mesh = Mesh::lost(vec![FakeTask::new(1)]).await;
     // When a sweep observes, which has no time for a second look
     let settings = [OBSERVE.as_slice(), &[("TIME_BOUNDS", "health-lag=120")]].concat();
     let mesh = mesh.with_settings(&settings).await;

@@ -16,8 +16,8 @@ fn of_team(number: usize) -> FakeTask {
     FakeTask { role: Some(format!("{ROLES}/web")), ..FakeTask::configured(number, &config) }
 }
 
-/// A Consul Enterprise that has forgotten a task of the partition `team`, and has its login tokens in this partition.
-async fn forgotten(task: &FakeTask, logins_in: &'static str) -> Mesh {
+/// A Consul Enterprise that has lost a task of the partition `team`, and has its login tokens in this partition.
+async fn lost(task: &FakeTask, logins_in: &'static str) -> Mesh {
     let mesh = Mesh::start(vec![task.clone()], &[("CONSUL_PARTITION", "team")]).await;
     let role = json!({ "Name": "web", "ServiceIdentities": [{ "ServiceName": "web" }] });
     mesh.with(|world| {
@@ -38,7 +38,7 @@ fn reads(mesh: &Mesh) -> Vec<String> {
 #[tokio::test]
 async fn a_login_in_the_partition_of_the_registration_proves_it() {
     let task = of_team(1);
-    let mesh = forgotten(&task, "team").await;
+    let mesh = lost(&task, "team").await;
     let report = mesh.sweep().await;
     assert_eq!(report.clusters[0].repaired, 1, "{report:?}");
     assert_eq!(reads(&mesh), ["GET /v1/acl/role/name/web?partition=team&ns=default"]);
@@ -49,7 +49,7 @@ async fn a_login_in_the_partition_of_the_registration_proves_it() {
 async fn a_login_in_another_partition_proves_nothing() {
     // Given a task that claims a service of the partition team, and its login as a service of that name in another one
     let task = of_team(1);
-    let mesh = forgotten(&task, "team-b").await;
+    let mesh = lost(&task, "team-b").await;
     // When a sweep finds it unregistered
     let report = mesh.sweep().await;
     // Then it is refused, although the role grants the name where the token is
@@ -71,7 +71,7 @@ async fn a_login_in_another_partition_proves_nothing() {
 async fn the_iam_role_proves_it_with_the_auth_method_of_its_partition() {
     // Given the auth method and its rules in the partition of a task whose login tokens are gone
     let task = of_team(1);
-    let mesh = forgotten(&task, "team").await;
+    let mesh = lost(&task, "team").await;
     mesh.set_logins(Vec::new());
     answer_as_recorded(&mesh);
     mesh.create_role(&format!("{ROLES}/web"), "web");

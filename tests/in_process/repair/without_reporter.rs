@@ -13,7 +13,7 @@ const HEALTH_SYNC: &str = "consul-ecs-health-sync";
 async fn orphaned(change: impl FnOnce(&mut FakeTask)) -> (Mesh, FakeTask) {
     let mut task = FakeTask::new(1);
     change(&mut task);
-    let mesh = Mesh::forgotten(vec![task, FakeTask::new(2)]).await;
+    let mesh = Mesh::lost(vec![task, FakeTask::new(2)]).await;
     mesh.sweep().await;
     let task = mesh.change(0, |task| {
         task.stopped.insert(HEALTH_SYNC);

@@ -1,4 +1,4 @@
-//! The mesh's containers: those of HashiCorp's module, and what injection does otherwise.
+//! The containers of HashiCorp's module, with the values that injection changes.
 
 use serde_json::{Map, Value, json};
 

@@ -66,8 +66,8 @@ pub fn bundled_envoy(release: Release) -> Option<Release> {
     row.envoy.iter().find(|bundled| matches(&bundled.releases, release)).map(|bundled| bundled.line)
 }
 
-/// Whether the support of a line had ended on the day of the table: Consul's own, or that of every line of
-/// Consul that the line goes with. `None` if the table has no such line.
+/// Whether the support of a line had ended on the day of the table: Consul's own, or the support of every
+/// line of Consul that the line goes with. `None` if the table has no such line.
 pub fn has_ended(program: Program, line: Release) -> Option<bool> {
     let servers = consul_of(program, line)?;
     Some(servers.iter().filter_map(|line| consul(*line)).all(|row| match &row.supported_until {

@@ -57,10 +57,10 @@ impl TaskEvents {
     }
 
     async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
-        match judge(holder, listing, self.observer.tasks.scope.plan_settings(self.observer.tasks.clock.now())) {
+        match judge(holder, listing, self.scope.plan_settings(self.clock.now())) {
             Idleness::Living(task) => {
                 kept(Some(holder), Some(&task), "a task uses the token").info();
-                let scope = &self.observer.tasks.scope;
+                let scope = &self.scope;
                 let is_required = |identity: &MeshIdentity| scope.tokens().required(identity).contains(holder);
                 let requires = |task: &&MeshTask| task.phase.is_living() && task.identities().any(is_required);
                 let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
@@ -90,7 +90,7 @@ impl TaskEvents {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
-        let scope = &self.observer.tasks.scope;
+        let scope = &self.scope;
         let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await.map_err(Arc::new)? else {
             info!(
                 task_definition = definition.as_str(),
@@ -129,7 +129,7 @@ impl TaskEvents {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<Option<ClusterArn>, ControllerError> {
-        let selection = &self.observer.tasks.scope.clusters;
+        let selection = &self.scope.clusters;
         if let Some(cluster) = cluster {
             return Ok(selection.contains(cluster).then(|| cluster.clone()));
         }

@@ -33,7 +33,7 @@ pub use self::{
     fault_queue::FaultQueue,
     stats::Stats,
 };
-use crate::forward::forward;
+use crate::recorder::whole_answer;
 
 /// The kind of server behind the proxy, which decides the form of its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl Shared {
 
     async fn forward(&self, call: Call, headers: HeaderMap, connection: &Connection) -> Response<Body> {
         let url = format!("{}{}", self.upstream, call.uri);
-        forward(&self.client, call.method, &url, headers, call.body).await.unwrap_or_else(|_| {
+        whole_answer(&self.client, call.method, &url, headers, call.body).await.unwrap_or_else(|_| {
             // The server is down: the client gets a broken connection, as without the proxy.
             connection.break_now(End::Reset);
             Response::new(Body::empty())

@@ -10,6 +10,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Instant,
 };
 
 use axum::{
@@ -33,6 +34,8 @@ pub struct RecordedRequest {
     pub headers: HeaderMap,
     /// The body as text; invalid UTF-8 is replaced by U+FFFD.
     pub body: String,
+    /// When it had arrived.
+    pub at: Instant,
 }
 
 impl RecordedRequest {
@@ -183,8 +186,8 @@ async fn answer(
     body: Bytes,
 ) -> Response<Body> {
     let _under_way = UnderWay::begin(&shared.under_way);
-    let seen =
-        RecordedRequest { method, uri: uri.to_string(), headers, body: String::from_utf8_lossy(&body).into_owned() };
+    let (text, at) = (String::from_utf8_lossy(&body).into_owned(), Instant::now());
+    let seen = RecordedRequest { method, uri: uri.to_string(), headers, body: text, at };
     let before = {
         let mut all = shared.seen.lock().expect("not poisoned");
         all.push(seen.clone());
@@ -222,10 +225,31 @@ async fn forward(shared: &Shared, seen: RecordedRequest, body: Bytes) -> Respons
         Upstream::Aws(aws) => (&aws.endpoint, None),
     };
     let url = format!("{upstream}{}", seen.uri);
-    let sent = crate::forward::forward(&shared.client, seen.method, &url, seen.headers, body);
+    let sent = whole_answer(&shared.client, seen.method, &url, seen.headers, body);
     // The answer if the real server gave no complete answer.
     let bad_gateway = |error: reqwest::Error| Response::builder().status(502).body(Body::from(error.to_string()));
     sent.await.unwrap_or_else(|error| bad_gateway(error).expect("a response"))
+}
+
+/// The real server's whole answer to a request.
+pub(crate) async fn whole_answer(
+    client: &reqwest::Client,
+    method: Method,
+    url: &str,
+    mut headers: HeaderMap,
+    body: Bytes,
+) -> reqwest::Result<Response<Body>> {
+    headers.remove("host");
+    headers.remove("content-length");
+    let answer = client.request(method, url).headers(headers).body(body).send().await?;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = answer.status();
+    *response.headers_mut() = answer.headers().clone();
+    for of_the_connection in ["transfer-encoding", "connection"] {
+        response.headers_mut().remove(of_the_connection);
+    }
+    *response.body_mut() = Body::from(answer.bytes().await?);
+    Ok(response)
 }
 
 async fn translated(response: Response<Body>, translation: Translation) -> Response<Body> {

@@ -28,7 +28,7 @@ fn queue_drains_unless_nothing_takes_its_messages() {
     let disabled = "about 3 messages wait, and nothing takes them: the event source mapping is Disabled";
     let enable = "aws lambda update-event-source-mapping --uuid uuid-1 --enabled --region us-east-1";
     let release = "aws lambda delete-function-concurrency --function-name mesh-events";
-    for (waiting, state, last_result, concurrency, outcome, seen, mend) in [
+    for (waiting, state, last_result, concurrency, outcome, seen, remedy) in [
         (0, "Enabled", "No records processed", None, Fine, "", &[][..]),
         (128, "Enabled", "OK", None, Fine, "", &[]),
         // More than all invocations take
@@ -40,7 +40,7 @@ fn queue_drains_unless_nothing_takes_its_messages() {
     ] {
         let mapping = Mapping { state: state.to_owned(), last_result: Some(last_result.to_owned()) };
         let made = check_queue(&Ok(Queue { waiting, mapping, concurrency }), &subject);
-        assert_check(&made, outcome, seen, mend);
+        assert_check(&made, outcome, seen, remedy);
         let doubled = "ParameterKey=MaximumConcurrency,ParameterValue=\"4\"";
         assert!(waiting < 129 || made.commands[0].contains(doubled), "{made:?}");
     }
@@ -83,10 +83,10 @@ fn queue_is_purged_only_after_a_sweep_and_never_with_messages_for_audit() {
                  aws sqs purge-queue --queue-url UndeliveredEventsQueue --region us-east-1";
     let sweep = "ecs-mesh sweep --stack mesh --region us-east-1";
     // With messages that were not seen, some may be for the audit
-    for (count, body, mend) in
+    for (count, body, remedy) in
         [(1, STOPPED, purge), (1, "{}", purge), (1, r#"{ "scheduled": true }"#, sweep), (2, "{}", sweep)]
     {
-        assert_eq!(checked(undelivered, &Ok(letters(count, &[body]))).commands[1..], [mend], "{count} {body}");
+        assert_eq!(checked(undelivered, &Ok(letters(count, &[body]))).commands[1..], [remedy], "{count} {body}");
     }
 }
 

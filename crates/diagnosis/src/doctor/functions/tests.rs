@@ -130,7 +130,7 @@ fn token_that_could_not_be_read_is_not_taken_for_acls_that_are_off() {
 #[test]
 fn missing_set_up_is_done_by_the_next_sweep_unless_the_mode_is_observe() {
     let missing = "auth method iam-ecs-service-token";
-    for (kind, object, version, parameters, outcome, seen, mend) in [
+    for (kind, object, version, parameters, outcome, seen, remedy) in [
         ("missing", missing, "1.21.4", &[][..], Failed, missing, &[SWEEP_NOW][..]),
         ("missing", missing, "1.21.4", &[("Mode", "observe")], Fine, "", &[]),
         ("missing", missing, "1.21.4", &[("Bootstrap", "none")], Fine, "", &[]),
@@ -142,7 +142,7 @@ fn missing_set_up_is_done_by_the_next_sweep_unless_the_mode_is_observe() {
         let mut set_up = json!({ "missing": [], "incomplete": [], "skipped": [], "failed": [], "complete": 3 });
         set_up[kind] = json!([object]);
         let checks = made(&json!({ "setUp": set_up, "version": version }), parameters);
-        assert_of(&checks, SET_UP, outcome, seen, mend);
+        assert_of(&checks, SET_UP, outcome, seen, remedy);
     }
 }
 
@@ -150,9 +150,10 @@ fn missing_set_up_is_done_by_the_next_sweep_unless_the_mode_is_observe() {
 fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
     let why = "AccessDeniedException: User: … is not authorized to perform: ecs:ListTasks";
     let attach = "aws iam attach-role-policy --role-name mesh-role --policy-arn arn:policy --region us-east-1";
-    for (reason, of_roles, of_sweep, mend) in [(why, Failed, Fine, &[attach][..]), ("ECS is slow", Fine, Failed, &[])] {
+    for (reason, of_roles, of_sweep, remedy) in [(why, Failed, Fine, &[attach][..]), ("ECS is slow", Fine, Failed, &[])]
+    {
         let checks = made(&json!({ "problems": [{ "label": "ecs", "reason": reason }] }), &[]);
-        assert_of(&checks, ROLES, of_roles, "", mend);
+        assert_of(&checks, ROLES, of_roles, "", remedy);
         assert_of(&checks, SWEEP, of_sweep, "", &[]);
     }
     let force = "ecs-mesh sweep --force --stack mesh --region us-east-1";

@@ -49,7 +49,7 @@ fn controller_beside_one_that_acts_is_scaled_to_zero() {
     let task = [RunsAs::Task("0123456789abcdef0123456789abcdef".parse().unwrap())];
     let stop = "aws ecs stop-task --cluster prod --task 0123456789abcdef";
     assert_check(&controllers(&task, Some(Mode::Act)), Failed, "", &[stop]);
-    // One that observes is expected beside it, and before the installation it is not stopped
+    // One that observes may run next to it, and before the installation it is not stopped
     assert_check(&controllers(&service, Some(Mode::Observe)), Fine, "", &[]);
     assert_check(&controllers(&service, None), Warning, "install with Mode=observe", &[DEPLOY]);
     assert_check(&controllers(&[], Some(Mode::Act)), Fine, "", &[]);
@@ -71,7 +71,7 @@ fn stacks_share_no_cluster_and_no_prefix_of_secrets() {
                    'ParameterKey=Mode,ParameterValue=\"observe\"' ";
     let both = "the stack second also manages the clusters prod-1; give each its own, or let one of them observe";
     let prefix = "the stack mesh-test also manages the prefix mesh-test of secrets; ";
-    for (own, other, outcome, seen, mend) in [
+    for (own, other, outcome, seen, remedy) in [
         (stack("mesh", "prod-*", "act"), stack("second", "test", "act"), Fine, "", &[][..]),
         (stack("mesh", "prod-*", "act"), stack("second", "*", "act"), Failed, both, &[observe]),
         (stack("mesh", "*", "act"), stack("second", "*", "observe"), Fine, "", &[]),
@@ -79,7 +79,7 @@ fn stacks_share_no_cluster_and_no_prefix_of_secrets() {
         (stack("mesh", "prod-*", "act"), stack("mesh-test", "test", "act"), Failed, prefix, &[]),
     ] {
         let made = check_other_stacks(&own, &[&other], &Ok(known_clusters()), PREFIX, &commands());
-        assert_check(&made, outcome, seen, mend);
+        assert_check(&made, outcome, seen, remedy);
     }
     assert!(!shares_secrets(&stack("mesh", "a", "act"), &stack("meshed", "a", "act")));
     let (own, other, denied) =

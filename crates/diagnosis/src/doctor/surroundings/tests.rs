@@ -52,13 +52,13 @@ fn one_trail_that_logs_writes_suffices() {
         |&(is_logging, has_writes): &(bool, bool)| Trail { arn: "arn:trail".to_owned(), is_logging, has_writes };
     let start = "aws cloudtrail start-logging --name arn:trail --region us-east-1";
     let none = "there is no trail in the region: tokens are created";
-    for (trails, outcome, seen, mend) in [
+    for (trails, outcome, seen, remedy) in [
         (&[(false, true), (true, true)][..], Fine, "", &[][..]),
         (&[(false, true)], Warning, "", &[start]),
         (&[(true, false)], Warning, "arn:trail does not log management events", &[]),
         (&[], Warning, none, &["aws cloudtrail create-trail "]),
     ] {
-        assert_check(&check_trail(&Ok(trails.iter().map(trail).collect()), &commands()), outcome, seen, mend);
+        assert_check(&check_trail(&Ok(trails.iter().map(trail).collect()), &commands()), outcome, seen, remedy);
     }
     assert_check(&check_trail(&Err("denied".to_owned()), &commands()), Unknown, "", &[]);
 }
