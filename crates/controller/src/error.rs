@@ -59,6 +59,11 @@ pub enum ControllerError {
     /// Time ran out before the work was done.
     #[error("time ran out before the work was done; trying again")]
     OutOfTime,
+    /// A defect of the controller.
+    #[error(
+        "the controller panicked, which is a defect: report the line \"panicked at\" before this one; trying again"
+    )]
+    Panicked,
 }
 
 impl ControllerError {
@@ -119,6 +124,7 @@ impl ControllerError {
             Self::NotLookedAgain(_) => ErrorLabel::NotLookedAgain,
             Self::Shared(error) => error.label(),
             Self::OutOfTime => ErrorLabel::OutOfTime,
+            Self::Panicked => ErrorLabel::Panicked,
         }
     }
 }

@@ -101,9 +101,9 @@ names! {
         Queue = "queue",
         NotDescribedYet = "not_described_yet",
         AgentStillAlive = "agent_still_alive",
-        HealthNotSynced = "health_not_synced",
         NotLookedAgain = "not_looked_again",
         OutOfTime = "out_of_time",
+        Panicked = "panicked",
     }
 }
 

@@ -6,11 +6,13 @@ mod tokens;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
     sync::Arc,
     time::Duration,
 };
 
 use aws::queue::MessageVisibility;
+use futures::FutureExt;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
     plan::plan,
@@ -88,8 +90,35 @@ impl TaskEvents {
         }
     }
 
-    /// Processes a batch until all is done or time runs out.
+    /// Processes a batch until all is done or time runs out. If a defect makes it panic, each half is processed by itself, until
+    /// the message that caused the panic is alone: without this, all messages of its batches would follow it into the dead-letter
+    /// queue. What is done twice changes nothing, as after any end of the function between two calls.
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
+        let mut report = BatchReport::default();
+        let mut parts = vec![deliveries];
+        while let Some(part) = parts.pop() {
+            // What outlives the panic are caches, whose entries are complete.
+            let handled = match (AssertUnwindSafe(self.handle_part(part, deadline)).catch_unwind().await, part) {
+                (Ok(handled), _) => handled,
+                (Err(_), [] | [_]) => {
+                    let failed = part.iter().map(|delivery| Failed {
+                        delivery,
+                        about: None,
+                        error: Arc::new(ControllerError::Panicked),
+                    });
+                    self.hand_back(failed.collect()).await
+                }
+                (Err(_), _) => {
+                    parts.extend(<[_; 2]>::from(part.split_at(part.len() / 2)));
+                    continue;
+                }
+            };
+            report.failures.extend(handled.failures);
+        }
+        report
+    }
+
+    async fn handle_part(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = Sorted::sort(deliveries, &self.scope);
         let (task_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
