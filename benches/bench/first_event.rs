@@ -164,11 +164,18 @@ impl FirstEvents<'_> {
 }
 
 pub(crate) fn batch_of(event: &Value) -> Value {
-    json!({ "Records": [{
-        "messageId": "1",
-        "receiptHandle": "1",
-        "body": event.to_string(),
-        "attributes": { "ApproximateReceiveCount": "1" },
-        "eventSource": "aws:sqs",
-    }] })
+    batch_of_all(std::slice::from_ref(event))
+}
+
+pub(crate) fn batch_of_all(events: &[Value]) -> Value {
+    let record = |(number, event): (usize, &Value)| {
+        json!({
+            "messageId": number.to_string(),
+            "receiptHandle": number.to_string(),
+            "body": event.to_string(),
+            "attributes": { "ApproximateReceiveCount": "1" },
+            "eventSource": "aws:sqs",
+        })
+    };
+    json!({ "Records": events.iter().enumerate().map(record).collect::<Vec<Value>>() })
 }

@@ -4,8 +4,10 @@
 // The harness panics with a reason when it cannot continue.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout)]
 
+mod always_on;
 mod first_event;
 mod relay;
+mod throughput;
 mod warm_stop;
 
 use std::{fs, time::Duration};
@@ -20,17 +22,53 @@ use test_harness::jwt::JwtAuthMethod;
 use self::{
     first_event::{Authority, Event, FirstEvents, Measured, ROWS},
     relay::Identity,
+    throughput::{Rate, Throughput},
 };
 
 /// The distances: at the first, times are measured; the difference between both says how many round trips there are.
 const NEAR: Duration = Duration::from_millis(20);
 const FAR: Duration = Duration::from_millis(80);
-/// How often each event is measured at each distance.
+/// How often each event is measured at each distance, and each size of a batch.
 const RUNS: usize = 3;
+/// The sizes of batches: the most without a batching window on AWS, and the template's.
+const BATCHES: [usize; 2] = [10, 64];
+
+/// The parts of the bench, which `cargo bench --bench bench -- PART…` selects; by default all.
+const PARTS: [&str; 4] = ["first-events", "warm-stops", "throughput", "always-on"];
 
 #[tokio::main]
 async fn main() {
     local_stack::http::choose_tls_backend();
+    // Cargo passes options of its own.
+    let mut wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if wanted.is_empty() {
+        wanted = PARTS.map(str::to_owned).into();
+    }
+    let binary = std::env::var("BENCH_BINARY").expect("BENCH_BINARY: the path of task-events");
+    let mut events = first_events_in_a_world(&binary).await;
+    for part in wanted {
+        let figures = match part.as_str() {
+            "first-events" => first_events(&mut events).await,
+            "warm-stops" => warm_stops(&mut events).await,
+            "throughput" => throughput(&binary).await,
+            "always-on" => always_on::compare().await,
+            other => panic!("no part {other}; there are {}", PARTS.join(", ")),
+        };
+        keep(&part, figures);
+    }
+}
+
+/// Writes the figures of a part into `target/bench/figures.json`, next to those of other parts.
+fn keep(part: &str, figures: Value) {
+    let folder = in_repository("target/bench");
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("figures.json");
+    let mut all: Value = fs::read(&file).map_or_else(|_| json!({}), |all| serde_json::from_slice(&all).expect("JSON"));
+    all[part] = figures;
+    fs::write(file, format!("{all:#}\n")).expect("a file");
+}
+
+async fn first_events_in_a_world(binary: &str) -> FirstEvents<'static> {
     let world = World::without_deployment("bench").await;
     let stack = Stack::shared().await;
     world.create_node().await;
@@ -41,30 +79,28 @@ async fn main() {
         stack.aws.create_secret("bench-authority", &identity.authority).await,
     );
     let method = JwtAuthMethod::create(&stack.consul, world.name).await;
-    let binary = std::env::var("BENCH_BINARY").expect("BENCH_BINARY: the path of task-events");
-    let mut events = FirstEvents { world, method, identity, secrets, binary, made: 0 };
+    FirstEvents { world, method, identity, secrets, binary: binary.to_owned(), made: 0 }
+}
 
-    let mut first = Vec::new();
+async fn first_events(events: &mut FirstEvents<'_>) -> Value {
     println!("{:32}{:>12}{:>10}{:>10}   connections", "first event", "round trips", "ms", "init ms");
+    let mut rows = Vec::new();
     for (name, event, authority) in ROWS {
-        first.push(first_event(&mut events, name, event, authority).await);
+        rows.push(first_event(events, name, event, authority).await);
     }
-    let mut warm = Vec::new();
+    Value::Array(rows)
+}
+
+async fn warm_stops(events: &mut FirstEvents<'_>) -> Value {
     println!("\n{:32}{:>12}{:>10}", "one stop more, instructions", "million", "a token");
+    let mut rows = Vec::new();
     for tokens in [100_u32, 10_000, 50_000] {
         let instructions = events.instructions_of_a_stop(tokens as usize).await;
-        println!(
-            "{:32}{:>12.1}{:>10.0}",
-            format!("{tokens} tokens"),
-            instructions / 1e6,
-            instructions / f64::from(tokens)
-        );
-        warm.push(json!({ "tokens": tokens, "instructions": instructions }));
+        let (million, each) = (instructions / 1e6, instructions / f64::from(tokens));
+        println!("{:32}{million:>12.1}{each:>10.0}", format!("{tokens} tokens"));
+        rows.push(json!({ "tokens": tokens, "instructions": instructions }));
     }
-    let figures = json!({ "firstEvents": first, "warmStops": warm });
-    let folder = in_repository("target/bench");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join("figures.json"), format!("{figures:#}\n")).expect("a file");
+    Value::Array(rows)
 }
 
 /// Measures an event at both distances, in turn.
@@ -74,8 +110,10 @@ async fn first_event(events: &mut FirstEvents<'_>, name: &str, event: Event, aut
         near.push(events.measure(event, authority, NEAR).await);
         far.push(events.measure(event, authority, FAR).await);
     }
-    let (milliseconds, init) = (median(&near, |it| it.event), median(&near, |it| it.init));
-    let trips = (median(&far, |it| it.event) - milliseconds) / (FAR.as_secs_f64() - NEAR.as_secs_f64()) / 1e3;
+    let milliseconds = |of: fn(&Measured) -> Duration| move |it: &Measured| of(it).as_secs_f64() * 1e3;
+    let (event, init) = (milliseconds(|it| it.event), milliseconds(|it| it.init));
+    let (milliseconds, init) = (median(&near, event), median(&near, init));
+    let trips = (median(&far, event) - milliseconds) / (FAR.as_secs_f64() - NEAR.as_secs_f64()) / 1e3;
     let [ecs, secrets, others, consul] = near[0].connections;
     println!("{name:32}{trips:>12.2}{milliseconds:>10.1}{init:>10.1}   {ecs} {secrets} {others} {consul}");
     json!({
@@ -87,9 +125,32 @@ async fn first_event(events: &mut FirstEvents<'_>, name: &str, event: Event, aut
     })
 }
 
-/// The median in milliseconds.
-fn median(measured: &[Measured], of: impl Fn(&Measured) -> Duration) -> f64 {
-    let mut all: Vec<Duration> = measured.iter().map(of).collect();
-    all.sort();
-    all[all.len() / 2].as_secs_f64() * 1e3
+/// Measures batches of each size in turn.
+async fn throughput(binary: &str) -> Value {
+    let mut installation = Throughput::prepare(binary).await;
+    let mut rates = BATCHES.map(|_| Vec::new());
+    for _ in 0..RUNS {
+        for (batch, rates) in BATCHES.into_iter().zip(&mut rates) {
+            rates.push(installation.run(batch).await);
+        }
+    }
+    println!(
+        "\n{:32}{:>12}{:>20}",
+        format!("{} tokens, batches of", throughput::TOKENS),
+        "stops a s",
+        "Consul, ms a stop"
+    );
+    let rows = BATCHES.into_iter().zip(&rates).map(|(batch, rates)| {
+        let stops = median(rates, |it| it.stops_a_second);
+        let consul = median(rates, |it: &Rate| it.consul.as_secs_f64() * 1e3);
+        println!("{batch:<32}{stops:>12.0}{consul:>20.1}");
+        json!({ "batch": batch, "stopsPerSecond": stops, "consulMillisecondsPerStop": consul })
+    });
+    rows.collect()
+}
+
+fn median<T>(measured: &[T], of: impl Fn(&T) -> f64) -> f64 {
+    let mut all: Vec<f64> = measured.iter().map(of).collect();
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
 }

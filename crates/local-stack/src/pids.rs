@@ -1,6 +1,6 @@
 //! Processes by /proc: their parents, memory and connections, and how they are killed.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 /// Kills a process, if it has not ended.
 pub fn kill(pid: u32) {
@@ -29,6 +29,14 @@ pub fn resident_kib(pid: u32) -> Option<u64> {
 /// The peak of a process's resident memory since its start, in KiB.
 pub fn peak_resident_kib(pid: u32) -> Option<u64> {
     memory_kib(pid, "VmHWM:")
+}
+
+/// The processor time of a process, in user and kernel mode, to a hundredth of a second.
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The 14th and the 15th field; the second is the name, which may contain spaces and parentheses.
+    let ticks: Vec<u64> = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(2).flat_map(str::parse).collect();
+    Some(Duration::from_millis(10 * ticks.iter().sum::<u64>()))
 }
 
 fn memory_kib(pid: u32, field: &str) -> Option<u64> {

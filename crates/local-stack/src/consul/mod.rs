@@ -140,6 +140,11 @@ impl Consul {
         self.process.lock().unwrap().take().expect("Consul runs").kill();
     }
 
+    /// The server's process ID.
+    pub fn pid(&self) -> u32 {
+        self.process.lock().unwrap().as_ref().expect("Consul runs").pid()
+    }
+
     /// Whether this server answers, and considers itself the leader.
     pub async fn leads(&self) -> bool {
         let leader = Answer::to(self.request(Method::GET, "/v1/status/leader", &self.management_token)).await;
