@@ -6,6 +6,7 @@
 
 mod always_on;
 mod first_event;
+mod plots;
 mod relay;
 mod throughput;
 mod warm_stop;
@@ -33,8 +34,10 @@ const RUNS: usize = 3;
 /// The sizes of batches: the most without a batching window on AWS, and the template's.
 const BATCHES: [usize; 2] = [10, 64];
 
+/// Where the figures are.
+const FIGURES: &str = "target/bench/figures.json";
 /// The parts of the bench, which `cargo bench --bench bench -- PART…` selects; by default all.
-const PARTS: [&str; 4] = ["first-events", "warm-stops", "throughput", "always-on"];
+const PARTS: [&str; 5] = ["first-events", "warm-stops", "throughput", "always-on", "plots"];
 
 #[tokio::main]
 async fn main() {
@@ -52,19 +55,29 @@ async fn main() {
             "warm-stops" => warm_stops(&mut events).await,
             "throughput" => throughput(&binary).await,
             "always-on" => always_on::compare().await,
+            "plots" => {
+                let picture = in_repository("docs/performance.svg");
+                plots::draw(&figures_so_far(), &picture).expect("a picture");
+                continue;
+            }
             other => panic!("no part {other}; there are {}", PARTS.join(", ")),
         };
         keep(&part, figures);
     }
 }
 
-/// Writes the figures of a part into `target/bench/figures.json`, next to those of other parts.
+/// The figures of all parts that have run.
+fn figures_so_far() -> Value {
+    let file = fs::read(in_repository(FIGURES));
+    file.map_or_else(|_| json!({}), |figures| serde_json::from_slice(&figures).expect("JSON"))
+}
+
+/// Writes the figures of a part, next to those of other parts.
 fn keep(part: &str, figures: Value) {
-    let folder = in_repository("target/bench");
-    fs::create_dir_all(&folder).expect("a folder");
-    let file = folder.join("figures.json");
-    let mut all: Value = fs::read(&file).map_or_else(|_| json!({}), |all| serde_json::from_slice(&all).expect("JSON"));
+    let mut all = figures_so_far();
     all[part] = figures;
+    let file = in_repository(FIGURES);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
     fs::write(file, format!("{all:#}\n")).expect("a file");
 }
 

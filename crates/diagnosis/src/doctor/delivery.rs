@@ -38,7 +38,7 @@ pub(super) fn check_rules(rules: &Read<Vec<(String, bool)>>, commands: &Commands
 
 const QUEUE: &str = "queue";
 /// The messages of one invocation: `BatchSize` in the template.
-const BATCH: usize = 64;
+const BATCH: usize = 10;
 /// The default of `MaximumConcurrency`.
 const CONCURRENCY: usize = 10;
 
