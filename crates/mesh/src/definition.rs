@@ -163,12 +163,12 @@ impl TaskDefinition {
         &self,
         task_tags: Option<&Tags>,
         default_tenancy: &Tenancy,
-        rules: TokenSettings<'_>,
+        settings: TokenSettings<'_>,
     ) -> Classification {
-        if task_tags.is_none() && self.needs_task_tags(default_tenancy, rules) {
+        if task_tags.is_none() && self.needs_task_tags(default_tenancy, settings) {
             return Classification::TagsUnknown;
         }
-        match self.identify(task_tags.unwrap_or(&Tags::default()), default_tenancy, rules) {
+        match self.identify(task_tags.unwrap_or(&Tags::default()), default_tenancy, settings) {
             Ok(Some(identity)) => Classification::Member(identity),
             Ok(None) => Classification::Outside,
             Err(invalid) => Classification::Invalid(invalid),

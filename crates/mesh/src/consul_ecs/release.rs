@@ -131,73 +131,63 @@ impl ControllerKind {
     }
 }
 
-/// What some releases do and others do not. The fields of the configuration have their releases in `fields.rs`. The `.tf` files
-/// of HashiCorp's modules ask by the same names: `var.has.Login`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feature {
-    /// Definitions have tags with the service's name and the module.
-    ServiceTags,
-    /// They read `CONSUL_ECS_CONFIG_JSON`; older ones have flags. <https://github.com/hashicorp/consul-ecs/pull/53>
-    Configuration,
-    /// Their definitions start Envoy with `envoy-entrypoint`; the program is one release older.
-    EnvoyEntryPoint,
-    /// The modules use the configuration, and an init process that forwards signals.
-    ConfiguredModules,
-    /// Tasks log in instead of reading a token from a secret. <https://github.com/hashicorp/consul-ecs/pull/69>
-    Login,
-    /// A family that names a service is written in lower case.
-    LowerCaseFamily,
-    /// A gateway has no section `service`. Before, it had one with port 0.
-    GatewayWithoutService,
-    /// Null is no health check.
-    NullHealthCheck,
-    /// Tasks have Consul Dataplane.
-    Dataplane,
-    /// The modules take the image of consul-ecs from Docker Hub.
-    /// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/412>
-    DockerHub,
-    /// The health check of the control plane fails with an answer that is an error.
-    StrictHealthCheck,
-    /// Traffic is redirected to the proxy unless the configuration says otherwise.
-    TransparentProxy,
-    /// The dataplane's checks pass only if every synced container is healthy.
-    OverallHealth,
+/// A row for each feature: its name, and the releases that have it.
+macro_rules! features {
+    ($(#[doc = $about:expr])+ $features:ident { $($(#[doc = $doc:expr])+ $name:ident: $releases:expr,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $features {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl $features {
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            pub const fn releases(self) -> Releases {
+                match self {
+                    $(Self::$name => $releases,)+
+                }
+            }
+
+            /// Whether a release has it.
+            pub fn is_in(self, release: Release) -> bool {
+                self.releases().contain(release)
+            }
+        }
+    };
 }
 
-impl Feature {
-    pub const ALL: [Self; 13] = [
-        Self::ServiceTags,
-        Self::Configuration,
-        Self::EnvoyEntryPoint,
-        Self::ConfiguredModules,
-        Self::Login,
-        Self::LowerCaseFamily,
-        Self::GatewayWithoutService,
-        Self::NullHealthCheck,
-        Self::Dataplane,
-        Self::DockerHub,
-        Self::StrictHealthCheck,
-        Self::TransparentProxy,
-        Self::OverallHealth,
-    ];
-
-    pub const fn releases(self) -> Releases {
-        Releases::since(match self {
-            Self::DockerHub => return Releases::since(7).until(9),
-            Self::StrictHealthCheck => return Releases { since: Release::new(0, 7, 1), until: None },
-            Self::ServiceTags | Self::Configuration | Self::EnvoyEntryPoint => 3,
-            Self::ConfiguredModules => 4,
-            Self::Login | Self::LowerCaseFamily => 5,
-            Self::GatewayWithoutService | Self::NullHealthCheck => 6,
-            Self::Dataplane => 7,
-            Self::TransparentProxy => 8,
-            Self::OverallHealth => 9,
-        })
-    }
-
-    /// Whether a release has it.
-    pub fn is_in(self, release: Release) -> bool {
-        self.releases().contain(release)
+features! {
+    /// What some releases do and others do not. The fields of the configuration have their releases in `fields.rs`. The `.tf` files
+    /// of HashiCorp's modules ask by the same names: `var.has.Login`.
+    Feature {
+        /// Definitions have tags with the service's name and the module.
+        ServiceTags: Releases::since(3),
+        /// They read `CONSUL_ECS_CONFIG_JSON`; older ones have flags. <https://github.com/hashicorp/consul-ecs/pull/53>
+        Configuration: Releases::since(3),
+        /// Their definitions start Envoy with `envoy-entrypoint`; the program is one release older.
+        EnvoyEntryPoint: Releases::since(3),
+        /// The modules use the configuration, and an init process that forwards signals.
+        ConfiguredModules: Releases::since(4),
+        /// Tasks log in instead of reading a token from a secret. <https://github.com/hashicorp/consul-ecs/pull/69>
+        Login: Releases::since(5),
+        /// A family that names a service is written in lower case.
+        LowerCaseFamily: Releases::since(5),
+        /// A gateway has no section `service`. Before, it had one with port 0.
+        GatewayWithoutService: Releases::since(6),
+        /// Null is no health check.
+        NullHealthCheck: Releases::since(6),
+        /// Tasks have Consul Dataplane.
+        Dataplane: Releases::since(7),
+        /// The modules take the image of consul-ecs from Docker Hub.
+        /// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/412>
+        DockerHub: Releases::since(7).until(9),
+        /// The health check of the control plane fails with an answer that is an error.
+        StrictHealthCheck: Releases { since: Release::new(0, 7, 1), until: None },
+        /// Traffic is redirected to the proxy unless the configuration says otherwise.
+        TransparentProxy: Releases::since(8),
+        /// The dataplane's checks pass only if every synced container is healthy.
+        OverallHealth: Releases::since(9),
     }
 }
 

@@ -79,12 +79,12 @@ impl ConsulEcs {
     fn inputs(self, given: Node, cause: Option<Cause>, at: Span) -> BTreeMap<String, Input> {
         let release = self.release;
         let version = if release.patch.is_some() { release.to_string() } else { format!("{release}.{HOLE}") };
-        let has = |feature: Feature| entry(format!("{feature:?}"), node(Value::Bool(feature.is_in(release)), at));
+        let has = |feature: &Feature| entry(format!("{feature:?}"), node(Value::Bool(feature.is_in(release)), at));
         let own = [
             ("module", text(self.name, at)),
             ("version", text(version, at)),
             ("generation", text(format!("{:?}", Generation::of(release)), at)),
-            ("has", map(Feature::ALL.map(has).into(), at)),
+            ("has", map(Feature::ALL.iter().map(has).collect(), at)),
             ("unknown", unknown(at)),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), Input { value, cause: None }));
