@@ -18,6 +18,8 @@ const MEASURED: [usize; 2] = [5, 100];
 /// The tasks, and the changes a minute, of the table: half of the changes are starts, half are stops.
 const TASKS: [usize; 3] = [100, 1_000, 10_000];
 const CHANGES: [usize; 3] = [0, 10, 1_000];
+/// The services of the tasks. Ours asks for the tokens of one service, where Consul knows the filter.
+const SERVICES: f64 = 100.0;
 /// How often ours sweeps: the default of `ReconcileRate`.
 const SWEEPS_A_MINUTE: f64 = 1.0 / 5.0;
 
@@ -107,11 +109,15 @@ pub(crate) async fn compare() -> Value {
     );
     for tasks in TASKS {
         for changes in CHANGES {
-            let (theirs, ours) = (always_on(count(tasks), &sizes), ours(count(tasks), count(changes), &sizes));
-            let shown = |work: Work| format!("{:.0} {:.0} {:.1}", work.aws, work.consul, work.bytes / 1e6);
-            println!("{tasks:>8}{changes:>10}{:>36}{:>36}", shown(theirs), shown(ours));
-            let row =
-                json!({ "tasks": tasks, "changes": changes, "alwaysOn": theirs.figures(), "ours": ours.figures() });
+            let ours = |listed| ours(count(tasks), count(changes), &sizes, listed);
+            let work = [always_on(count(tasks), &sizes), ours(1.0 / SERVICES), ours(1.0)];
+            let [theirs, with_filter, old] =
+                work.map(|work| format!("{:.0} {:.0} {:.1} MB", work.aws, work.consul, work.bytes / 1e6));
+            println!("{tasks:>8}{changes:>10}{theirs:>24}{with_filter:>24}{old:>24}");
+            let [theirs, with_filter, old] = work.map(Work::figures);
+            let row = json!({
+                "tasks": tasks, "changes": changes, "alwaysOn": theirs, "ours": with_filter, "oursWithOldConsul": old,
+            });
             rows.push(row);
         }
     }
@@ -146,11 +152,11 @@ fn always_on(tasks: f64, sizes: &Sizes) -> Work {
 }
 
 /// A minute of ours, if no two stops share a batch: each told to stop makes three calls to Consul, each stop five, with one list of
-/// the tokens. The tests of call counts assert these numbers.
-fn ours(tasks: f64, changes: f64, sizes: &Sizes) -> Work {
+/// the tokens, `listed` of all. The tests of call counts assert these numbers.
+fn ours(tasks: f64, changes: f64, sizes: &Sizes, listed: f64) -> Work {
     let pages = (tasks / count(PAGE)).ceil();
     let sweep = Work::of(1.0 + 3.0 * pages, 4.0, tasks * (sizes.tasks + sizes.tokens + 2.0 * sizes.services));
-    let stop = Work::of(0.0, 8.0, tasks * sizes.tokens);
+    let stop = Work::of(0.0, 8.0, tasks * sizes.tokens * listed);
     sweep.times(SWEEPS_A_MINUTE).and(stop.times(changes / 2.0))
 }
 
