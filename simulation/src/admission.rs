@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use aws::iam::{IamError, IamRoles};
-use consul::{ConsulError, Datacenter, Logins, login_mark};
+use consul::{ConsulError, Datacenter, Logins, grants_of, login_mark};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
@@ -35,7 +35,7 @@ const AGE_OF_ROLES: i64 = 86_400;
 
 /// How a task stands with this Consul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// It logs in as its service.
     Member,
     /// It logs in as its service, and its configuration makes its tokens name another task (`consulLogin.meta`).
@@ -79,7 +79,7 @@ pub(crate) fn role_of(service: usize) -> String {
 
 impl World {
     /// A task logs in at the auth method.
-    pub(crate) fn log_in(&mut self, index: usize) {
+    pub fn log_in(&mut self, index: usize) {
         let Task { standing, arn, cluster, service, .. } = &self.ecs.tasks[index];
         let description = match standing {
             Standing::OfOtherConsul => return,
@@ -93,7 +93,12 @@ impl World {
             _ => service_name(*service).to_string(),
         };
         let mut record = self.new_record(description, false);
-        record.grants = json!({ "ServiceIdentities": [{ "ServiceName": service }] }).as_object().cloned().unwrap();
+        let grants = match self.tenancy {
+            Tenancy::Community => json!({ "ServiceIdentities": [{ "ServiceName": service }] }),
+            // A binding rule of the type `role` links a role.
+            Tenancy::Enterprise { .. } => json!({ "Roles": [{ "ID": service, "Name": service }] }),
+        };
+        record.grants = grants.as_object().cloned().unwrap();
         record.auth_method = Some(SERVICE_METHOD.to_owned());
         note!(self, "task {index} logs in as {service} for token {}", record.accessor);
         self.consul.tokens.push(record);
@@ -143,13 +148,16 @@ impl Logins for ConsulEdge {
         self.call(|| "GET agent".to_owned(), move |_| Ok(datacenter.clone())).await
     }
 
-    async fn auth_method(&self, _: &Tenancy, name: &str) -> Result<Option<AuthMethod>, ConsulError> {
-        let found = (name == SERVICE_METHOD).then(auth_method);
-        self.call(|| format!("GET auth method {name}"), move |_| Ok(found.clone())).await
+    async fn auth_method(&self, tenancy: &Tenancy, name: &str) -> Result<Option<AuthMethod>, ConsulError> {
+        let is_there = name == SERVICE_METHOD && *tenancy == self.world().tenancy.home();
+        self.call(|| format!("GET auth method {name}"), move |_| Ok(is_there.then(auth_method))).await
     }
 
-    async fn role(&self, _: &Tenancy, name: &str) -> Result<Option<Grants>, ConsulError> {
-        self.call(|| format!("GET role {name}"), |_| Ok(None)).await
+    async fn role(&self, tenancy: &Tenancy, name: &str) -> Result<Option<Grants>, ConsulError> {
+        let is_there = *tenancy == self.world().tenancy;
+        let grants = json!({ "ServiceIdentities": [{ "ServiceName": name }] });
+        let grants = is_there.then(|| grants_of(grants.as_object().unwrap()));
+        self.call(|| format!("GET role {name}"), move |_| Ok(grants.clone())).await
     }
 }
 

@@ -108,7 +108,8 @@ impl Consul {
         });
     }
 
-    pub(crate) fn remove(&mut self, node: &str, id: &str) {
+    /// Deregisters a service with its checks.
+    pub fn remove(&mut self, node: &str, id: &str) {
         self.remove_instance(node, id);
         self.checks.retain(|check| !(check.node == node && check.service_id == id));
     }
@@ -122,14 +123,19 @@ impl Consul {
     }
 
     /// A task deregisters its services, and may log out.
-    pub(crate) fn forget_task(&mut self, task: &TaskId, logs_out: bool) {
+    pub fn forget_task(&mut self, task: &TaskId, logs_out: bool) {
         let own: Vec<Instance> = self.instances.iter().filter(|instance| instance.task.id() == task).cloned().collect();
         for instance in own {
             self.remove(&instance.node, &instance.id);
         }
         if logs_out {
-            self.tokens.retain(|record| login_mark(&record.description).is_none_or(|mark| mark.task != *task));
+            self.log_out(task);
         }
+    }
+
+    /// Deletes the login tokens of a task.
+    pub fn log_out(&mut self, task: &TaskId) {
+        self.tokens.retain(|record| login_mark(&record.description).is_none_or(|mark| mark.task != *task));
     }
 }
 

@@ -57,14 +57,14 @@ impl Record {
 
 /// Everything that Consul holds.
 #[derive(Default)]
-pub(crate) struct Consul {
+pub struct Consul {
     pub(crate) tokens: Vec<Record>,
     /// The client agents' policies.
     pub(crate) policies: BTreeSet<String>,
     pub(crate) nodes: BTreeSet<String>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) instances: Vec<Instance>,
-    pub(crate) checks: Vec<HealthCheck>,
+    pub checks: Vec<HealthCheck>,
     /// Services of other owners: node and ID.
     pub(crate) others: Vec<(String, String)>,
     pub(crate) index: u64,

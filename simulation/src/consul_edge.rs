@@ -44,7 +44,7 @@ fn error(answer: &Answer, own_token: Result<(), Answer>) -> ConsulError {
 }
 
 impl ConsulEdge {
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.connection.shared.world.lock().unwrap()
     }
 

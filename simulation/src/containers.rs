@@ -28,15 +28,15 @@ const MESH_INIT: &str = "consul-ecs-mesh-init";
 
 /// The containers of a task at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Containers {
+pub struct Containers {
     /// Whether the app fails its health check.
-    pub(crate) is_unhealthy: bool,
+    pub is_unhealthy: bool,
     /// Whether the proxy has stopped.
-    pub(crate) has_lost_proxy: bool,
+    pub has_lost_proxy: bool,
     /// Whether `health-sync` has stopped.
-    pub(crate) has_lost_sync: bool,
+    pub has_lost_sync: bool,
     /// Whether an answer of ECS does not tell the health of what runs.
-    pub(crate) is_hidden: bool,
+    pub is_hidden: bool,
 }
 
 impl Containers {
@@ -215,7 +215,8 @@ impl World {
         self.change_containers(index, containers);
     }
 
-    fn change_containers(&mut self, index: usize, containers: Containers) {
+    /// The containers of a task change.
+    pub fn change_containers(&mut self, index: usize, containers: Containers) {
         let now = self.now;
         self.ecs.tasks[index].containers.push((now, containers));
     }

@@ -9,13 +9,14 @@ use std::{
 
 use controller::{Controller, Edges};
 use fastrand::Rng;
-use mesh::settings::TokenMode;
+use mesh::settings::{RepairMode, TokenMode};
 
 use crate::{
     calls::{CallOutcome, Shared},
     containers::Containers,
     ecs::{End, Start},
     environment::edges,
+    health_sync::Release,
     scenario::{Limits, Scenario},
     world::World,
 };
@@ -42,7 +43,7 @@ const MINIMAL: Limits = Limits {
 /// A world without a schedule, and the edges that reach it.
 pub struct Direct {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) edges: Edges,
+    pub edges: Edges,
 }
 
 impl Direct {
@@ -74,10 +75,32 @@ impl Direct {
                 // Without `health-sync`, nothing deregisters a task that stops.
                 task.containers.push((0, Containers { has_lost_sync: end == End::Stops, ..Containers::default() }));
             }
-            while !world.have_all_tasks_ended() {
-                world.now += 60_000;
-                world.ready_tasks().into_iter().for_each(|index| world.step(index));
+            run(world);
+        });
+        direct
+    }
+
+    /// The cluster `cluster-0` with so many tasks of `service-0`, which log in, run, and are healthy in ECS and in Consul. Consul also has
+    /// tokens and a service of other owners. `change` alters the scenario.
+    pub fn with_running(tasks: usize, change: impl FnOnce(&mut Scenario)) -> Self {
+        let direct = Self::drawn(|scenario| {
+            (scenario.mode, scenario.tasks, scenario.foreign_tokens) = (TokenMode::AuthMethod, tasks, true);
+            scenario.healing.runs_health_sync = true;
+            (scenario.healing.release, scenario.healing.repair) = (Release::V0_10, RepairMode::On);
+            change(scenario);
+        });
+        direct.with(|world| {
+            for task in &mut world.ecs.tasks {
+                (task.start, task.end, task.hides_health) = (Start::AnyTime, End::Runs, false);
             }
+            run(world);
+            for index in 0..tasks {
+                // The proxy has logged in, and now health-sync does.
+                world.log_in(index);
+                world.sync_task(index);
+            }
+            world.now += 600_000;
+            world.sqs.messages.clear();
         });
         direct
     }
@@ -92,6 +115,8 @@ impl Direct {
     /// # Panics
     /// If it reads, writes or publishes what it must not. What it believes about tasks is not judged: events may lie.
     pub async fn serve<T>(&self, work: impl Future<Output = T>) -> T {
+        // What a sweep writes is judged by what it has read since.
+        self.with(|world| world.sweep_reads.insert(0, world.now.into()));
         let done = self.serve_with(CallOutcome::Served, work).await;
         self.with(|world| {
             let broken = world.broken.take().filter(|how| !how.starts_with("never the living"));
@@ -105,7 +130,8 @@ impl Direct {
         done
     }
 
-    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+    /// Looks at the world, or changes it.
+    pub fn with<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         change(&mut self.shared.world.lock().unwrap())
     }
 
@@ -140,5 +166,13 @@ impl Direct {
             }
         })
         .await
+    }
+}
+
+/// Every task takes all of its steps.
+fn run(world: &mut World) {
+    while !world.have_all_tasks_ended() {
+        world.now += 60_000;
+        world.ready_tasks().into_iter().for_each(|index| world.step(index));
     }
 }

@@ -49,9 +49,9 @@ pub(crate) enum End {
 }
 
 /// A task.
-pub(crate) struct Task {
-    pub(crate) arn: TaskArn,
-    pub(crate) cluster: ClusterArn,
+pub struct Task {
+    pub arn: TaskArn,
+    pub cluster: ClusterArn,
     pub(crate) definition: TaskDefinitionArn,
     pub(crate) service: usize,
     /// Whether its definition reads the token's secret. Otherwise it logs in.
@@ -63,7 +63,7 @@ pub(crate) struct Task {
     pub(crate) start: Start,
     /// Whether it runs a Consul client agent.
     pub(crate) has_agent: bool,
-    pub(crate) standing: Standing,
+    pub standing: Standing,
     /// Whether it reads the secret of its family.
     pub(crate) reads_family: bool,
     pub(crate) end: End,
@@ -122,9 +122,23 @@ impl Task {
 }
 
 /// All tasks, and the deleted clusters with the times of their deletion.
-pub(crate) struct Ecs {
-    pub(crate) tasks: Vec<Task>,
+pub struct Ecs {
+    pub tasks: Vec<Task>,
     pub(crate) deleted: Vec<(ClusterArn, u64)>,
+    /// What tests change in the answers.
+    pub rewrites: Rewrites,
+}
+
+/// Changes to answers about tasks and definitions that no schedule has.
+pub struct Rewrites {
+    pub task: Box<dyn Fn(&mut DescribedTask) + Send>,
+    pub definition: Box<dyn Fn(&mut TaskDefinition) + Send>,
+}
+
+impl Default for Rewrites {
+    fn default() -> Self {
+        Self { task: Box::new(|_| ()), definition: Box::new(|_| ()) }
+    }
 }
 
 impl Ecs {
@@ -174,7 +188,7 @@ impl Ecs {
                 acknowledged_at: None,
             }
         });
-        Self { tasks: tasks.collect(), deleted: Vec::new() }
+        Self { tasks: tasks.collect(), deleted: Vec::new(), rewrites: Rewrites::default() }
     }
 
     pub(crate) fn of_service(&self, number: usize) -> impl Iterator<Item = &Task> {

@@ -36,7 +36,8 @@ impl TaskDefinitions for EcsEdge {
         let asked = arn.clone();
         let label = || format!("DescribeTaskDefinition {}", arn.family());
         let effect = move |world: &mut World| {
-            let known = world.definition(&asked);
+            let mut known = world.definition(&asked);
+            known.iter_mut().for_each(&world.ecs.rewrites.definition);
             known.map(Arc::new).ok_or_else(|| EcsError::UnknownTaskDefinition(asked.clone()))
         };
         let known = self.connection.call(Service::Ecs, label, effect, failed("task definition")).await?;
@@ -117,7 +118,9 @@ impl Tasks for EcsEdge {
         let (of, asked) = (cluster.clone(), tasks.to_vec());
         let effect = move |world: &mut World| {
             world.check_exists(&of)?;
-            Ok(world.describe(&asked))
+            let mut described = world.describe(&asked);
+            described.iter_mut().for_each(&world.ecs.rewrites.task);
+            Ok(described)
         };
         let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
         let described = self.connection.call(Service::Ecs, label, effect, failed("tasks")).await?;

@@ -41,7 +41,7 @@
 )]
 
 mod actions;
-mod admission;
+pub mod admission;
 mod agents;
 mod calls;
 mod catalog;
@@ -49,22 +49,22 @@ mod catalog_changes;
 mod choice;
 #[cfg(test)]
 mod conformance;
-mod consul;
+pub mod consul;
 mod consul_edge;
-mod containers;
+pub mod containers;
 mod convergence;
 mod departed;
 mod dialect;
 pub mod direct;
 mod draining;
-mod ecs;
+pub mod ecs;
 mod ecs_edge;
 mod environment;
 mod healing;
 mod health_sync;
 mod manual_changes;
 mod promises;
-mod queue;
+pub mod queue;
 #[cfg(test)]
 mod recordings;
 pub mod runner;
@@ -73,4 +73,4 @@ mod schedule;
 mod secrets;
 mod task_lifecycle;
 mod time;
-mod world;
+pub mod world;

@@ -15,9 +15,10 @@ use super::{
 /// The queue's visibility timeout, as in the template, in milliseconds.
 const VISIBILITY: u64 = 360_000;
 
-pub(crate) struct Message {
+/// A message of the queue.
+pub struct Message {
     pub(crate) id: u64,
-    pub(crate) body: String,
+    pub body: String,
     pub(crate) visible_at: u64,
     pub(crate) receives: u32,
     /// The task of the event in the body, and the version of its state.
@@ -26,8 +27,8 @@ pub(crate) struct Message {
 
 /// The queue.
 #[derive(Default)]
-pub(crate) struct Sqs {
-    pub(crate) messages: Vec<Message>,
+pub struct Sqs {
+    pub messages: Vec<Message>,
     pub(crate) dead: Vec<Message>,
     sent: u64,
 }

@@ -87,7 +87,7 @@ const EXCESS: u64 = 30;
 
 /// One schedule's parameters. Probabilities are per mille.
 #[derive(Debug, Clone)]
-pub(crate) struct Scenario {
+pub struct Scenario {
     pub(crate) mode: TokenMode,
     /// Whether the secret of every other service is spelled with an upper-case letter.
     pub(crate) spells_secrets: bool,
@@ -141,13 +141,13 @@ pub(crate) struct Scenario {
     /// Whether instances of tasks that are gone come back, and made-up ones.
     pub(crate) departed: bool,
     /// Whether ECS counts one more task than there are, so that a listing never has as many.
-    pub(crate) miscounts: bool,
+    pub miscounts: bool,
     /// Whether some tasks run client agents of their own.
     pub(crate) agents: bool,
     /// Whether some tasks claim to be who they are not, or belong to another Consul.
     pub(crate) has_liars: bool,
     /// Whether all tasks are in an admin partition.
-    pub(crate) enterprise: bool,
+    pub enterprise: bool,
     /// Whether the last cluster is deleted once its tasks have stopped.
     pub(crate) deletes: bool,
     /// Whether the dead-letter queue is redriven once faults have ended.

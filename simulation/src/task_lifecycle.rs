@@ -176,7 +176,7 @@ impl World {
     }
 
     /// Publishes the event of a change.
-    pub(crate) fn publish(&mut self, index: usize) {
+    pub fn publish(&mut self, index: usize) {
         let task = &self.ecs.tasks[index];
         let (last_status, desired_status) = LIFECYCLE[task.status().map_or(0, |TaskStatus(status)| status)];
         let time = jiff::Timestamp::from_second(self.time().as_second()).unwrap();

@@ -43,20 +43,20 @@ pub(crate) const CLIENT_SECRET: &str = "consul-ecs-consul-client-token";
 const WRITTEN: &str = "observes: a call writes";
 
 /// Everything outside the controller.
-pub(crate) struct World {
-    pub(crate) scenario: Scenario,
-    pub(crate) scope: Scope,
+pub struct World {
+    pub scenario: Scenario,
+    pub scope: Scope,
     /// The clusters of the deployment.
     pub(crate) clusters: Vec<ClusterArn>,
     /// The tenancy of all tasks.
     pub(crate) tenancy: Tenancy,
     pub(crate) random: Rng,
     /// Milliseconds since the beginning.
-    pub(crate) now: u64,
-    pub(crate) ecs: Ecs,
-    pub(crate) consul: Consul,
+    pub now: u64,
+    pub ecs: Ecs,
+    pub consul: Consul,
     pub(crate) secrets: Secrets,
-    pub(crate) sqs: Sqs,
+    pub sqs: Sqs,
     /// Services with an outage: every call fails with this fault.
     pub(crate) down: BTreeMap<Service, Fault>,
     /// Whether the controller is being removed for good.
@@ -93,7 +93,7 @@ pub(crate) struct World {
     /// The first promise that was broken.
     pub(crate) broken: Option<String>,
     /// The steps of the schedule, if they are traced.
-    pub(crate) trace: Option<Vec<String>>,
+    pub trace: Option<Vec<String>>,
 }
 
 /// The start of the clusters' ARNs.
