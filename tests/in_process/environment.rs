@@ -11,7 +11,7 @@ use controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::S
 use ecs_mesh_controller::wiring;
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::time::{Fixed, LONG};
 use local_stack::{Stack, world::World};
@@ -68,6 +68,11 @@ pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
 /// A recorder in front of AWS; `script` decides which requests are forwarded.
 pub(crate) async fn aws(script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static) -> Recorder {
     Recorder::before_aws(&Stack::shared().await.aws, script).await
+}
+
+/// AWS's answer with an error of this kind, in its JSON protocols.
+pub(crate) fn refusal(kind: &str) -> Answer {
+    Answer::status(400, json!({ "__type": kind, "message": "as AWS says it" }).to_string())
 }
 
 /// The function, and recorders in front of the servers that it calls.

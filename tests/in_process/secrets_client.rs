@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-use crate::environment::sdk_at;
+use crate::environment::{refusal, sdk_at};
 
 const NAME: &str = "consul-ecs-web";
 const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
@@ -31,10 +31,6 @@ fn missing() -> StoredSecret {
 
 fn empty(version: &str) -> StoredSecret {
     StoredSecret { state: SecretState::Empty, is_ours: true, version: Some(version.to_owned()), written_at: None }
-}
-
-fn refusal(kind: &str) -> Answer {
-    Answer::status(400, json!({ "__type": kind, "Message": "as AWS says it" }).to_string())
 }
 
 /// The bodies of all calls of an operation.

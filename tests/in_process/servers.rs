@@ -1,13 +1,7 @@
 //! `ecs://cluster/family-or-service:port`: Consul servers that run as ECS tasks of every launch type and network mode, as in the
 //! files in `events/`, and the requests that find them.
 
-use std::{
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{net::IpAddr, sync::Arc};
 
 use aws::ecs::{AwsEcs, EcsError};
 use consul::{Acl, ConsulError, HttpConsul, NoServers, RetryPolicy, Server, TlsSettings};
@@ -22,52 +16,24 @@ use test_harness::{
 
 use crate::{
     client::quick_retries,
-    environment::{Token, sdk_at},
+    environment::{Token, refusal, sdk_at},
 };
 
 const CLUSTER: &str = "infra";
 const NAME: &str = "consul-server";
 
-fn listed(arns: &[&str]) -> Answer {
-    Answer::ok(json!({ "taskArns": arns }).to_string())
-}
-
-fn described(tasks: &[Value]) -> Answer {
-    Answer::ok(json!({ "tasks": tasks, "failures": [] }).to_string())
-}
-
-/// A task as ECS describes it.
+/// A task with this status and address.
 fn task(status: &str, address: &str) -> Value {
-    json!({
-        "taskArn": "arn:aws:ecs:us-east-1:123456789012:task/infra/0123456789abcdef0123456789abcdef",
-        "lastStatus": status,
-        "desiredStatus": "RUNNING",
-        "attachments": [
-            { "type": "Service Connect", "status": "ATTACHED", "details": [{ "name": "other", "value": "x" }] },
-            { "type": "ElasticNetworkInterface", "status": "ATTACHED", "details": [
-                { "name": "subnetId", "value": "subnet-1" },
-                { "name": "privateIPv4Address", "value": address },
-            ] },
-        ],
-        "containers": [{ "networkInterfaces": [{ "privateIpv4Address": address }] }],
-    })
+    let mut task = sample("task-running-ec2.json");
+    (task["lastStatus"], task["taskArn"]) = (json!(status), json!(address));
+    let details = task["attachments"][0]["details"].as_array_mut().unwrap();
+    details.iter_mut().find(|it| it["name"] == "privateIPv4Address").unwrap()["value"] = json!(address);
+    task
 }
 
 /// ECS with one task of the family for each address.
-async fn ecs_with(addresses: &'static [&'static str]) -> Recorder {
-    Recorder::start(move |seen, _| match seen.operation().as_deref() {
-        Some("ListTasks") if seen.json()["family"] == NAME => listed(addresses),
-        Some("ListTasks") => refusal("ServiceNotFoundException"),
-        Some("DescribeTasks") => {
-            described(&addresses.iter().map(|address| task("RUNNING", address)).collect::<Vec<_>>())
-        }
-        _ => Answer::status(500, ""),
-    })
-    .await
-}
-
-fn refusal(kind: &str) -> Answer {
-    Answer::status(400, json!({ "__type": kind, "message": "as AWS says it" }).to_string())
+async fn ecs_with(addresses: &[&str]) -> Recorder {
+    ecs_of(addresses.iter().map(|address| task("RUNNING", address)).collect(), vec![]).await
 }
 
 async fn addresses(ecs: &Recorder) -> Result<Vec<String>, EcsError> {
@@ -82,33 +48,18 @@ fn bodies(ecs: &Recorder) -> Vec<Value> {
 
 #[tokio::test]
 async fn only_running_tasks_are_listed() {
-    let ecs = Recorder::start(|seen, _| match seen.operation().as_deref() {
-        Some("ListTasks") => listed(&["a", "b", "c", "d"]),
-        _ => described(&[
-            task("RUNNING", "10.0.1.7"),
-            task("PENDING", "10.0.1.8"),
-            task("DEPROVISIONING", "10.0.1.9"),
-            task("RUNNING", "10.0.2.7"),
-        ]),
-    })
-    .await;
+    let rows =
+        [("RUNNING", "10.0.1.7"), ("PENDING", "10.0.1.8"), ("DEPROVISIONING", "10.0.1.9"), ("RUNNING", "10.0.2.7")];
+    let ecs = ecs_of(rows.map(|(status, address)| task(status, address)).to_vec(), vec![]).await;
     assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.7", "10.0.2.7"]);
-    assert_eq!(
-        bodies(&ecs),
-        [json!({ "cluster": CLUSTER, "family": NAME }), json!({ "cluster": CLUSTER, "tasks": ["a", "b", "c", "d"] }),]
-    );
+    let described = json!({ "cluster": CLUSTER, "tasks": rows.map(|(_, address)| address) });
+    assert_eq!(bodies(&ecs), [json!({ "cluster": CLUSTER, "family": NAME }), described]);
 }
 
 #[tokio::test]
 async fn a_service_is_the_second_choice() {
-    for of_family in [listed_nothing, listed_pending] {
-        let ecs = Recorder::start(move |seen, _| match (seen.operation().as_deref(), seen.json()) {
-            (Some("ListTasks"), body) if body["serviceName"] == NAME => listed(&["running"]),
-            (Some("ListTasks"), _) => of_family(),
-            (_, body) if body["tasks"] == json!(["running"]) => described(&[task("RUNNING", "10.0.1.7")]),
-            _ => described(&[task("PENDING", "10.0.1.8")]),
-        })
-        .await;
+    for of_family in [vec![], vec![task("PENDING", "10.0.1.8")]] {
+        let ecs = ecs_of(of_family, vec![task("RUNNING", "10.0.1.7")]).await;
         assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.7"]);
         let listings: Vec<Value> = bodies(&ecs).into_iter().filter(|body| body.get("tasks").is_none()).collect();
         let of_family = json!({ "cluster": CLUSTER, "family": NAME });
@@ -116,17 +67,14 @@ async fn a_service_is_the_second_choice() {
     }
 }
 
-fn listed_nothing() -> Answer {
-    listed(&[])
-}
-
-fn listed_pending() -> Answer {
-    listed(&["pending"])
-}
-
 #[tokio::test]
 async fn an_unknown_name_has_no_tasks() {
-    assert_eq!(addresses(&ecs_with(&[]).await).await.unwrap(), Vec::<String>::new());
+    let ecs = Recorder::start(|seen, _| match seen.json().get("family") {
+        Some(_) => Answer::ok(json!({ "taskArns": [] }).to_string()),
+        None => refusal("ServiceNotFoundException"),
+    })
+    .await;
+    assert_eq!(addresses(&ecs).await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -142,14 +90,13 @@ async fn an_unknown_cluster_is_an_error() {
 async fn all_pages_are_read() {
     let ecs = Recorder::start(|seen, _| {
         let body = seen.json();
-        match (seen.operation().as_deref(), body["nextToken"].as_str()) {
-            (Some("ListTasks"), None) => {
-                Answer::ok(json!({ "taskArns": vec!["x"; 100], "nextToken": "2" }).to_string())
-            }
-            (Some("ListTasks"), _) => listed(&["last"]),
-            _ if body["tasks"] == json!(["last"]) => described(&[task("RUNNING", "10.0.2.1")]),
-            _ => described(&[task("RUNNING", "10.0.1.1")]),
-        }
+        let answer = match (seen.operation().as_deref(), body["nextToken"].as_str()) {
+            (Some("ListTasks"), None) => json!({ "taskArns": vec!["x"; 100], "nextToken": "2" }),
+            (Some("ListTasks"), _) => json!({ "taskArns": ["last"] }),
+            _ if body["tasks"] == json!(["last"]) => json!({ "tasks": [task("RUNNING", "10.0.2.1")] }),
+            _ => json!({ "tasks": [task("RUNNING", "10.0.1.1")] }),
+        };
+        Answer::ok(answer.to_string())
     })
     .await;
     assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.1", "10.0.2.1"]);
@@ -206,26 +153,6 @@ async fn no_running_task_is_a_transient_error() {
     for part in [r#"no running task of family or service "consul-server" in cluster "infra""#, "CONSUL_HTTP_ADDR"] {
         assert!(text.contains(part), "{text}");
     }
-}
-
-#[tokio::test]
-async fn a_pending_task_is_waited_for() {
-    let consul = Recorder::start(|_, _| Answer::ok("[]")).await;
-    // Given a family whose task runs at the third request
-    let asked = AtomicUsize::new(0);
-    let ecs = Recorder::start(move |seen, _| match seen.operation().as_deref() {
-        Some("ListTasks") if seen.json()["family"] == NAME && asked.fetch_add(1, Ordering::SeqCst) >= 2 => {
-            listed(&["started"])
-        }
-        Some("ListTasks") => listed(&[]),
-        _ => described(&[task("RUNNING", "127.0.0.1")]),
-    })
-    .await;
-    let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
-    ask(&client(&address, &ecs, &TlsSettings::default(), "own")).await.unwrap();
-    assert_eq!(consul.requests().len(), 1);
-    let of_family = ecs.requests().iter().filter(|seen| seen.json()["family"] == NAME).count();
-    assert_eq!(of_family, 3, "{:?}", ecs.operations());
 }
 
 #[tokio::test]

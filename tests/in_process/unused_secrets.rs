@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 use crate::{
-    environment::{self, Environment},
+    environment::{self, Environment, refusal},
     time::{Fixed, LONG},
 };
 
@@ -122,9 +122,8 @@ async fn nothing_is_deleted_if_a_definition_cannot_be_read() {
     let world = World::without_deployment("unused-blind").await;
     secret(&world, "unused-blind-web", &emptied(), true).await;
     for operation in ["ListTaskDefinitions", "DescribeTaskDefinition", "ListSecrets", "GetSecretValue"] {
-        let denied = json!({ "__type": "AccessDeniedException", "message": "no" }).to_string();
         let script = move |seen: &RecordedRequest, _| match seen.operation().as_deref() {
-            Some(asked) if asked == operation => Answer::status(400, denied.clone()),
+            Some(asked) if asked == operation => refusal("AccessDeniedException"),
             _ => Answer::Forward,
         };
         let report = delete(&two_days_later(&world, script).await, UnusedSecretsOrder::Delete).await;

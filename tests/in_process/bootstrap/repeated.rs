@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     bootstrap::{CLUSTER, bootstrap, controller, controller_beside, ecs, errors, fake::Fake},
+    environment::refusal,
     time::{LONG, without_pauses},
 };
 use test_harness::recorder::{Answer, Recorder};
@@ -77,10 +78,7 @@ async fn only_existing_clusters_get_a_node() {
 
 #[tokio::test]
 async fn unreadable_clusters_get_no_node() {
-    let aws = Recorder::start(|_, _| {
-        Answer::status(400, r#"{ "__type": "AccessDeniedException", "message": "no" }"#.to_owned())
-    })
-    .await;
+    let aws = Recorder::start(|_, _| refusal("AccessDeniedException")).await;
     let fake = Fake::new();
     let consul = fake.start().await;
     let controller = controller_beside(&aws.url, &consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;

@@ -10,7 +10,7 @@ use serde_json::json;
 use test_harness::recorder::Answer;
 
 use super::{environment, forward, stopped_task_with_services, swept};
-use crate::{counted::Counters, time::Fixed};
+use crate::{counted::Counters, environment::refusal, time::Fixed};
 
 const SCHEDULED: SweepOrder =
     SweepOrder { clusters: Vec::new(), dry_run: false, force: false, deleted: None, is_scheduled: true, waited: None };
@@ -85,9 +85,7 @@ async fn a_secret_out_of_reach_is_reported_and_its_token_left() {
     stopped_task_with_services(&world).await;
     let idle = world.consul_ecs_controller_token(&world.service()).await;
     let aws = |seen: &test_harness::recorder::RecordedRequest, _| match seen.operation().as_deref() {
-        Some("GetSecretValue") => {
-            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
-        }
+        Some("GetSecretValue") => refusal("AccessDeniedException"),
         _ => Answer::Forward,
     };
     for (mode, outcome) in [("auth-method", SweepOutcome::Done), ("auto", SweepOutcome::Incomplete)] {

@@ -8,6 +8,7 @@ use super::{
     an_hour_later, environment as start, forward, is_hidden, second_look, start_tasks, stopped_task_with_services,
     swept,
 };
+use crate::environment::refusal;
 use local_stack::world::{World, idle_check};
 use test_harness::recorder::{Answer, RecordedRequest};
 
@@ -15,10 +16,6 @@ use test_harness::recorder::{Answer, RecordedRequest};
 const RUNNING: usize = 105;
 
 type Script = fn(&RecordedRequest, usize) -> Answer;
-
-fn refused() -> Answer {
-    Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
-}
 
 /// Whether it is the `DescribeTasks` call for the second chunk of tasks.
 fn is_second_chunk(seen: &RecordedRequest) -> bool {
@@ -28,13 +25,13 @@ fn is_second_chunk(seen: &RecordedRequest) -> bool {
 
 fn without_next_page(seen: &RecordedRequest, _: usize) -> Answer {
     if seen.operation().as_deref() == Some("ListTasks") && seen.json()["nextToken"].is_string() {
-        return refused();
+        return refusal("AccessDeniedException");
     }
     Answer::Forward
 }
 
 fn without_second_chunk(seen: &RecordedRequest, _: usize) -> Answer {
-    if is_second_chunk(seen) { refused() } else { Answer::Forward }
+    if is_second_chunk(seen) { refusal("AccessDeniedException") } else { Answer::Forward }
 }
 
 /// The last task of the second chunk is neither described nor reported as missing.
