@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, idle_check};
 use serde_json::json;
 use test_harness::{
+    ecs_agent::{DataplaneService, Release},
     fleet::Fleet,
     recorder::{Answer, Recorder},
 };
@@ -302,4 +303,36 @@ async fn a_task_with_an_agent_costs_one_more() {
     let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
     assert_eq!(aws, none());
     assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services", "GET catalog/service"]);
+}
+
+#[tokio::test]
+async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
+    let world = World::without_deployment("cost-repair").await;
+    let service = DataplaneService::of(&world, Release::V0_10);
+    let tasks = service.create_ecs_service(&world, 12, &json!([])).await;
+    for task in &tasks {
+        task.settle().await;
+    }
+    let settings = [("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none"), ("TIME_BOUNDS", "health-lag=0")];
+    let environment = Environment::scripted(&world, &settings, |_, _| Answer::Forward).await;
+    swept(&environment, &SweepOrder::default()).await;
+    for lost in [1, 11] {
+        // Given a Consul that has lost some of the tasks
+        for task in &tasks[..lost] {
+            task.forget().await;
+        }
+        // When a sweep repairs them
+        let (report, (aws, consul)) = environment.calls_of(swept(&environment, &SweepOrder::default())).await;
+        assert_eq!((report.outcome.as_str(), report.clusters[0].repaired), ("done", lost), "{report:?}");
+        // Then the tasks are described before and after the writes, and at the second look; their definitions and ECS services
+        // before the writes, for their tags; then the events are published
+        let described = ["DescribeServices", "DescribeTaskDefinition"].into_iter().chain(["DescribeTasks"; 4]);
+        let expected = ["DescribeClusters"].into_iter().chain(described).chain(["ListTasks"; 2]);
+        assert_eq!(aws, expected.chain(vec!["PutEvents"; lost.div_ceil(10)]).collect::<Vec<_>>());
+        // Each costs one write for its service and one for its sidecar proxy, and all of them together the datacenter, in which the
+        // grants of login tokens have to be valid, and two more reads of the checks
+        let reads = ["GET acl/tokens", "GET agent/members", "GET agent/self", "GET catalog/node-services"];
+        let reads = reads.into_iter().chain(["GET health/node"; 3]);
+        assert_eq!(consul, reads.chain(vec!["PUT catalog/register"; 2 * lost]).collect::<Vec<_>>());
+    }
 }

@@ -4,7 +4,10 @@ use controller::{Deadline, SweepOrder};
 use local_stack::{consul::Consul, world::World};
 use report::{ErrorLabel, SweepOutcome};
 use serde_json::json;
-use test_harness::recorder::{Answer, RecordedRequest};
+use test_harness::{
+    ecs_agent::{DataplaneTask, Release},
+    recorder::{Answer, RecordedRequest},
+};
 
 use crate::{environment::Environment, sweep::swept, time::LONG};
 
@@ -62,4 +65,26 @@ async fn consul_too_old_for_logins_is_set_up_without_them() {
     let has_logins = methods.as_array().is_some_and(|methods| !methods.is_empty());
     // The method and its four rules
     assert_eq!(report.skipped.len(), if has_logins { 0 } else { 5 }, "{report:?}");
+}
+
+#[tokio::test]
+async fn a_running_task_is_repaired_without_proof_where_nothing_is_denied() {
+    // Given a Consul without ACLs, or one that allows by default
+    type Script = fn(&RecordedRequest, usize) -> Answer;
+    let allowing: Script = |seen, _| match seen.uri.as_str() {
+        "/v1/agent/self" => Answer::ok(
+            r#"{"Config":{"Datacenter":"dc1"},"DebugConfig":{"ACLResolverSettings":{"ACLDefaultPolicy":"allow"}}}"#,
+        ),
+        _ => Answer::Forward,
+    };
+    for (name, script) in [("nothing-denied", without_acls as Script), ("allowed", allowing)] {
+        let world = World::without_deployment(name).await;
+        let task = DataplaneTask::start(&world, Release::V0_10).await;
+        task.forget().await;
+        task.log_out().await;
+        let settings = [("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none"), ("TIME_BOUNDS", "health-lag=0")];
+        let environment = Environment::scripted(&world, &settings, script).await;
+        let report = swept(&environment, &SweepOrder::default()).await;
+        assert_eq!(report.clusters[0].repaired, 1, "{report:?}");
+    }
 }

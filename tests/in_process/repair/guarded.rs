@@ -1,120 +1,111 @@
-//! Registered tasks that ECS does not know: they wait for a second look, which the guard judges.
+//! What waits for a second look or for a person: tasks that ECS does not know, and corrections of a large share of a service.
 
 use controller::SweepOrder;
-use report::SweepOutcome;
-use serde_json::{Value, json};
+use mesh::catalog::CheckStatus;
+use report::{PlannedAction, SweepOutcome};
+use serde_json::json;
+use simulation::containers::Containers;
 
-use super::mesh_of_tasks::{CLUSTER, FakeTask, Mesh};
+use super::Mesh;
 use crate::counted::{Counters, counts};
 
-/// Eleven registered tasks of one service.
-async fn registered_tasks() -> Mesh {
-    let mesh = Mesh::lost((1..=11).map(FakeTask::new).collect()).await;
-    mesh.sweep().await;
-    // No login says how old they are
-    mesh.set_logins(Vec::new());
-    mesh
+fn forced() -> SweepOrder {
+    SweepOrder { force: true, ..SweepOrder::default() }
 }
 
-/// The message of the second look that the last sweep asked for, and its delay in seconds.
-fn second_look(mesh: &Mesh) -> (Value, Value) {
-    let sent = mesh.asked("SendMessageBatch").remove(0)["Entries"][0].clone();
-    (serde_json::from_str(sent["MessageBody"].as_str().unwrap()).unwrap(), sent["DelaySeconds"].clone())
-}
+const GUARD_TRIPPED: &str = "Guard Tripped";
 
-/// How many transactions deregistered instances since the last sweep began.
+/// How many transactions deregistered instances.
 fn deregistrations(mesh: &Mesh) -> usize {
-    mesh.consul_calls().get("PUT txn").copied().unwrap_or_default()
+    mesh.calls("Consul").iter().filter(|call| call.starts_with("PUT txn")).count()
 }
 
-#[tokio::test]
+fn kinds(mesh: &Mesh) -> Vec<String> {
+    mesh.announced().into_iter().map(|(kind, _)| kind).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn corrections_that_take_a_large_share_of_a_service_wait_for_force() {
+    let (mesh, counters) = (Mesh::running(12), Counters::start());
+    let failed = Containers { is_unhealthy: true, ..Containers::default() };
+    (0..4).for_each(|task| mesh.set_containers(task, failed));
+    // When a sweep finds four of twelve instances that are unhealthy in ECS only
+    let report = mesh.sweep().await;
+    // Then it corrects none, and says so as for deletions
+    let cluster = &report.clusters[0];
+    assert_eq!((report.outcome, cluster.corrected), (SweepOutcome::GuardTripped, 0), "{report:?}");
+    assert!(cluster.guard.as_ref().unwrap().contains("4 of 12 passing instances of service-0"), "{cluster:?}");
+    assert_eq!(cluster.blocked.iter().filter(|it| matches!(it.action, PlannedAction::CorrectHealth { .. })).count(), 4);
+    assert_eq!(counters.take(), counts(&[("FullSweeps", 1), ("GuardTripped", 1)]));
+    assert_eq!(kinds(&mesh), [GUARD_TRIPPED]);
+    assert!((0..4).all(|task| mesh.are_all(task, CheckStatus::Passing)));
+    // And a forced sweep corrects them
+    let report = mesh.sweep_with(&forced(), |_| ()).await;
+    assert_eq!((report.outcome, report.clusters[0].corrected), (SweepOutcome::Done, 12), "{report:?}");
+    // And what is to pass again is not held back
+    (0..4).for_each(|task| mesh.set_containers(task, Containers::default()));
+    assert_eq!(mesh.sweep().await.clusters[0].corrected, 12);
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_look_that_was_to_delete_raises_the_alarm() {
-    // Given tasks that ECS counts and does not list any more
-    let mesh = registered_tasks().await;
-    mesh.lose_tasks(true);
-    let counters = Counters::start();
+    // Given eleven registered tasks that ECS does not list, although it counts more than it lists; no login says how old they are
+    let (mesh, counters) = (Mesh::running(12), Counters::start());
+    (1..12).for_each(|task| mesh.log_out(task));
+    mesh.change(|world| {
+        world.scenario.miscounts = true;
+        world.ecs.tasks.truncate(1);
+    });
     // When a person looks at the plan
-    let report = mesh.sweep_with(&SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
+    let report = mesh.dry_run().await;
     // Then the plan says what waits, and nothing else does
-    assert_eq!(report.outcome, SweepOutcome::DryRun, "{report:?}");
     let waiting = &report.clusters[0].waiting;
-    assert!(
-        waiting.iter().all(|it| it.waits_for.as_deref() == Some("a second look at the task in ECS")),
-        "{waiting:?}"
-    );
+    let is_second_look = |reason: Option<&str>| reason == Some("a second look at the task in ECS");
+    assert!(waiting.iter().all(|it| is_second_look(it.waits_for.as_deref())), "{waiting:?}");
     assert_eq!((waiting.len(), report.clusters[0].planned.len()), (22, 0), "each task has an instance and a proxy");
-    assert_eq!((counters.take(), mesh.published().len()), (counts(&[]), 0));
-    assert!(mesh.asked("SendMessageBatch").is_empty());
-    // And a sweep removes nothing, and looks again when ECS must have described them
+    assert_eq!((counters.take(), kinds(&mesh).len(), mesh.calls("Sqs").len()), (counts(&[]), 0, 0));
+    // And a sweep removes nothing, and looks again
     let report = mesh.sweep().await;
     assert_eq!((report.outcome, deregistrations(&mesh)), (SweepOutcome::Done, 0), "{report:?}");
-    let (message, delay) = second_look(&mesh);
-    assert_eq!(delay, 330);
-    let detail = &message["detail"];
-    assert_eq!((&detail["clusters"], detail["tasks"].as_array().unwrap().len()), (&json!([]), 11), "{message}");
-    assert!(!message.to_string().contains("web"), "it names tasks, and not what to delete: {message}");
+    let message = mesh.message();
+    assert_eq!(message["detail"]["tasks"].as_array().unwrap().len(), 11, "{message}");
+    assert!(!message.to_string().contains("service-0"), "it names tasks, and not what to delete: {message}");
     // And the second look finds too many of them
-    mesh.consul.forget();
     counters.take();
-    mesh.handle(&message).await;
-    assert_eq!(deregistrations(&mesh), 0);
+    mesh.handle(&message, |_| ()).await;
+    assert_eq!((deregistrations(&mesh), kinds(&mesh)), (0, vec![GUARD_TRIPPED.to_owned()]));
     assert_eq!(counters.take().get("GuardTripped"), Some(&1));
-    assert_eq!(mesh.published(), ["ECS Mesh Guard Tripped"]);
+    let why = mesh.steps("ECS Mesh Guard Tripped: ").concat();
+    assert!(why.contains("11 of 12 tasks of service service-0, more than MaxDeletePercent (30 %)"), "{why}");
+    assert!(why.contains("counts 2 running and pending tasks in the cluster, and lists 1"), "{why}");
     // And a person forces them
-    mesh.sweep_with(&SweepOrder { force: true, ..SweepOrder::default() }).await;
+    mesh.sweep_with(&forced(), |_| ()).await;
     assert_eq!(deregistrations(&mesh), 0, "not before ECS must have described them");
-    mesh.handle(&second_look(&mesh).0).await;
-    assert_eq!(deregistrations(&mesh), 1);
+    let message = mesh.message();
+    mesh.handle(&message, |_| ()).await;
+    assert_eq!((deregistrations(&mesh), mesh.calls("Sqs").len()), (1, 0), "no message leads to another one");
 }
 
-#[tokio::test]
-async fn an_empty_cluster_is_cleaned_up_at_the_second_look() {
-    let mesh = registered_tasks().await;
-    mesh.with(|world| world.tasks.clear());
-    // Given tasks that logged in long ago, where ECS counts none
-    mesh.set_logins((1..=11).map(|number| FakeTask::new(number).id().to_owned()).collect());
-    let report = mesh.sweep().await;
-    assert_eq!((report.outcome, report.clusters[0].waiting.len()), (SweepOutcome::Done, 33), "{report:?}");
-    assert_eq!(deregistrations(&mesh), 0, "a cluster in another region looks the same");
-    // When ECS still counts none, all of them are removed
-    let (message, _) = second_look(&mesh);
-    mesh.aws.forget();
-    mesh.handle(&message).await;
-    let deleted = mesh.consul_calls()["DELETE acl/token"];
-    assert_eq!((deregistrations(&mesh), deleted), (1, 11));
-    assert!(
-        mesh.published().is_empty() && mesh.asked("SendMessageBatch").is_empty(),
-        "no message leads to another one"
-    );
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_forged_second_look_deletes_nothing_of_living_tasks() {
-    // Given tasks that run, and more of them that ECS does not list than the guard lets a sweep remove
-    let mesh = registered_tasks().await;
-    let look = |tasks: &[&str]| {
-        let detail = json!({ "clusters": [], "tasks": tasks, "force": true });
+    let mesh = Mesh::running(11);
+    let tasks = mesh.0.with(|world| world.ecs.tasks.iter().map(|task| task.arn.to_string()).collect::<Vec<_>>());
+    let other = mesh.0.with(|world| format!("{}-of-others", world.ecs.tasks[0].cluster));
+    let look = |clusters: &[&str], tasks: &[String]| {
+        let detail = json!({ "clusters": clusters, "tasks": tasks, "force": true });
         json!({ "source": "ecs-mesh-controller", "detail-type": "Unknown Task Second Look", "detail": detail })
     };
-    // When a message that no sweep has sent names all of them
-    let named: Vec<FakeTask> = (1..=11).map(FakeTask::new).collect();
-    let named: Vec<&str> = named.iter().map(|task| task.arn.as_str()).collect();
-    mesh.consul.forget();
-    mesh.handle(&look(&named)).await;
-    assert_eq!(deregistrations(&mesh), 0, "ECS describes them");
-    // And when ECS does not describe them, and the message names none of them
-    mesh.lose_tasks(true);
-    mesh.consul.forget();
-    mesh.handle(&look(&[])).await;
+    // One of another deployment's cluster is ignored
+    mesh.handle(&look(&[&other], &[]), |_| ()).await;
+    assert_eq!(mesh.calls("Ecs"), [""; 0]);
+    // And one that no sweep has sent removes no task that ECS describes
+    mesh.handle(&look(&[], &tasks), |_| ()).await;
+    assert_eq!((deregistrations(&mesh), mesh.calls("Ecs").is_empty()), (0, false));
+    // Nor one that it does not name, although ECS does not describe it
+    mesh.change(|world| {
+        world.scenario.miscounts = true;
+        world.ecs.tasks.truncate(1);
+    });
+    mesh.handle(&look(&[], &tasks[..1]), |_| ()).await;
     assert_eq!(deregistrations(&mesh), 0, "force is for the tasks in the message");
-}
-
-#[tokio::test]
-async fn a_second_look_of_another_deployment_s_cluster_is_ignored() {
-    let mesh = registered_tasks().await;
-    mesh.aws.forget();
-    let detail = json!({ "clusters": [format!("{CLUSTER}-of-others")], "tasks": [], "force": true });
-    let look = json!({ "source": "ecs-mesh-controller", "detail-type": "Unknown Task Second Look", "detail": detail });
-    mesh.handle(&look).await;
-    assert_eq!(mesh.aws.operations(), Vec::<String>::new());
 }

@@ -142,6 +142,11 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
         registrar(definition).config_json = Some(r#"{"service":{"port":1,"new":1},"proxy":{}}"#.to_owned());
     });
     assert!(unknown.to_string().contains("service.new"), "{unknown}");
+    let unreadable = why(|_, definition| {
+        let config = r#"{"service":{"port":1},"proxy":{"config":{"envoy_listener":[{"filters":[null]}]}}}"#;
+        registrar(definition).config_json = Some(config.to_owned());
+    });
+    assert!(unreadable.to_string().contains("null inside a list"), "{unreadable}");
     let other = why(|_, definition| {
         let config = format!(r#"{{"service":{{"port":1,"meta":{{"task-id":"{}"}}}},"proxy":{{}}}}"#, task_id(2));
         registrar(definition).config_json = Some(config);
@@ -210,6 +215,13 @@ fn difference_names_what_is_missing() {
     // One instance, with its checks
     let found = difference(&[node()], &instances[..1], &checks[..2]).unwrap();
     assert_eq!((found.instances, found.checks), (vec![expected[1].clone()], Vec::new()));
+    // One whose ID an instance of another name or kind has
+    for change in [|it: &mut ServiceInstance| it.name = "other".to_owned(), |it: &mut ServiceInstance| it.kind.clear()]
+    {
+        let mut instances = instances.clone();
+        change(&mut instances[1]);
+        assert_eq!(difference(&[node()], &instances, &checks).unwrap().instances, [expected[1].clone()]);
+    }
     // One check
     let found = difference(&[node()], &instances, &checks[1..]).unwrap();
     assert_eq!((found.instances, found.checks), (Vec::new(), vec![expected[0].checks[0].clone()]));
