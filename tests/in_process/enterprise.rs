@@ -1,20 +1,23 @@
-//! Consul Enterprise: exact requests against a recorder, because the Community Edition refuses them.
+//! Consul Enterprise: in which partition and namespace the controller reads and writes, against recorders, because the Community
+//! Edition refuses such requests. How each request of the client names its tenancy is in `client/enterprise.rs`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{
-    bootstrap::fake::Fake,
+    bootstrap::{self, fake::Fake},
+    client::enterprise::in_short,
     environment::Environment,
     sweep::second_look,
     time::{LONG, without_pauses},
 };
 use controller::{Deadline, SweepOrder};
-use local_stack::world::World;
+use local_stack::world::{World, task_id};
+use percent_encoding::percent_decode_str;
 use report::SweepOutcome;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, RecordedRequest};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-/// A Consul Enterprise without tokens, and with one instance of a task.
+/// A Consul Enterprise with a token of a service, and without instances.
 fn enterprise(seen: &RecordedRequest) -> Answer {
     let path = seen.uri.split('?').next().unwrap_or_default();
     match (seen.method.as_str(), path) {
@@ -25,13 +28,13 @@ fn enterprise(seen: &RecordedRequest) -> Answer {
         ("GET", "/v1/acl/tokens") => Answer::ok(
             json!([{
                 "AccessorID": "11111111-2222-4333-8444-555555555555",
-                "Description": "Token for shop service\nconsul.hashicorp.com/cluster: enterprise\n\
-                    consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: store",
-                "Namespace": "store",
+                "Description": "Token for web service\nconsul.hashicorp.com/cluster: enterprise\n\
+                    consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: shop",
+                "Namespace": "shop",
             }])
             .to_string(),
         ),
-        ("GET", "/v1/namespaces") => Answer::ok(r#"[{"Name":"default"},{"Name":"store"}]"#),
+        ("GET", "/v1/namespaces") => Answer::ok(r#"[{"Name":"default"},{"Name":"shop"}]"#),
         ("GET", path) if path.starts_with("/v1/catalog/node-services/") => Answer::ok("{\"Services\":[]}"),
         _ => Answer::ok("{}"),
     }
@@ -43,69 +46,56 @@ fn tags(of: &[(&str, &str)]) -> Value {
     [("mesh", "true")].iter().chain(of).map(tag).collect()
 }
 
+/// What Consul was asked since the last time, sorted and in short.
+fn asked(consul: &Recorder, names: &[(&str, &str)]) -> Vec<String> {
+    let short = |line: &String| {
+        let mut line = in_short(&percent_decode_str(line).decode_utf8_lossy());
+        names.iter().for_each(|(text, name)| line = line.replace(text, name));
+        line
+    };
+    let mut lines: Vec<String> =
+        consul.lines().iter().map(short).filter(|line| !line.contains("/token/self")).collect();
+    lines.sort();
+    consul.forget();
+    lines
+}
+
+/// Handles the event of a task's current state; what Consul was asked.
+async fn handled(world: &World<'_>, environment: &Environment, task: &str) -> Vec<String> {
+    let report = environment.handle(&[world.event(task).await]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    asked(&environment.consul, &[(&world.cluster(), "{node}"), (task_id(task), "{task}")])
+}
+
 #[tokio::test]
 async fn tags_decide_tenancy_and_secret_names() {
     let world = World::without_deployment("enterprise").await;
-    let tags = tags(&[("service-name", "shop"), ("partition", "team"), ("namespace", "store")]);
-    let read = [("CONSUL_HTTP_TOKEN", "shop-store-team"), ("AGENT_TOKEN", "consul-client-token-team")];
-    let definition = world.definition_reading("enterprise-shop", &tags, None, &read).await;
-    let task = world.run(&definition).await;
+    let tagged = tags(&[("service-name", "web"), ("partition", "team"), ("namespace", "shop")]);
+    let read = [("CONSUL_HTTP_TOKEN", "web-shop-team"), ("AGENT_TOKEN", "consul-client-token-team")];
+    let task = world.run(&world.definition_reading("enterprise-web", &tagged, None, &read).await).await;
+    let secret = format!("{}-default-team", world.service());
+    let read = [("CONSUL_HTTP_TOKEN", secret.as_str())];
+    let untagged = world.run(&world.definition_reading(&world.service(), &tags(&[]), None, &read).await).await;
     let environment = Environment::scripted(&world, &[], |seen, _| enterprise(seen)).await;
-
-    let report = environment.handle(&[world.event(&task).await]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
-    let mut lines = environment.consul.lines();
-    lines.sort();
-    let node = "GET /v1/catalog/nodes?filter=Node+%3D%3D+%22arn%3Aaws%3Aecs%3Aus-east-1%3A000000000000%3Acluster%2F\
-                enterprise%22&partition=team";
-    assert_eq!(
-        lines,
-        [
-            node,
-            "GET /v1/namespaces?partition=team",
-            "PUT /v1/acl/policy?partition=team&ns=default",
-            "PUT /v1/acl/token?partition=team&ns=default",
-            "PUT /v1/acl/token?partition=team&ns=store",
-        ]
-    );
-    let made = environment.consul.requests();
-    let made: Vec<Value> = made.iter().filter(|seen| seen.method == "PUT").map(RecordedRequest::json).collect();
-    let service = made.iter().find(|body| body.get("ServiceIdentities").is_some()).expect("the service's token");
-    assert_eq!(
-        service["Description"],
-        format!(
-            "Token for shop service\nconsul.hashicorp.com/cluster: {}\n\
-             consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: store\n\
-             ecs-mesh-controller/secret: 000000000000/us-east-1/enterprise-shop-store-team",
-            world.cluster()
-        )
-    );
-    assert!(world.pair("enterprise-shop-store-team").await.is_some());
-
-    // And when the task stops, its partition's tokens are listed across all namespaces, and its namespace's catalog is read
-    environment.consul.forget();
+    let in_team = Environment::scripted(&world, &[("CONSUL_PARTITION", "team")], |seen, _| enterprise(seen)).await;
+    // When tasks start, then a node is in a partition, and in no namespace
+    let node = r#"GET /catalog/nodes?filter=Node+==+"{node}"&P"#;
+    let started = [node, "GET /namespaces?P", "PUT /acl/policy?HOME", "PUT /acl/token?HOME", "PUT /acl/token?T"];
+    assert_eq!(handled(&world, &environment, &task).await, started);
+    assert!(world.pair("enterprise-web-shop-team").await.is_some());
+    // And untagged tasks are in the partition of the deployment
+    assert_eq!(handled(&world, &in_team, &untagged).await, [node, "PUT /acl/token?HOME"]);
+    assert!(world.pair(&format!("enterprise-{secret}")).await.is_some());
+    // When one stops, the tokens of its partition are listed across all namespaces, and the catalog of its namespace is read
     world.stop(&task).await;
-    let report = environment.handle(&[world.event(&task).await]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
-    let node = world.cluster().replace('/', "%2F");
-    let filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{}%22", local_stack::world::task_id(&task));
-    // Concurrent requests, in any order
-    let mut lines = environment.consul.lines();
-    lines.sort();
-    assert_eq!(
-        lines,
-        [
-            "GET /v1/acl/tokens?partition=team&ns=*".to_owned(),
-            format!("GET /v1/catalog/node-services/{node}?{filter}&partition=team&ns=store"),
-        ]
-    );
+    let stopped =
+        ["GET /acl/tokens?P&ns=*", r#"GET /catalog/node-services/{node}?filter=Meta["task-id"]+==+"{task}"&T"#];
+    assert_eq!(handled(&world, &environment, &task).await, stopped);
     // And since Consul has the service's token, an idle check of the service is scheduled
     let messages = world.aws.messages(&world.deployed.queue_url).await;
     let body: Value = serde_json::from_str(messages[0]["Body"].as_str().unwrap()).unwrap();
-    assert_eq!(
-        body["detail"],
-        json!({ "service": "shop", "secret": null, "hops": 1, "partition": "team", "namespace": "store" })
-    );
+    let expected = json!({ "service": "web", "secret": null, "hops": 1, "partition": "team", "namespace": "shop" });
+    assert_eq!(body["detail"], expected);
 }
 
 /// An answer of a Consul Enterprise whose token of the service `named` is in a namespace of the partition `team`.
@@ -205,27 +195,6 @@ async fn namespace_of_a_starting_task_is_created_once() {
     assert_eq!(environment.consul.lines(), [""; 0], "the environment has seen the namespace");
 }
 
-#[tokio::test]
-async fn untagged_tasks_use_the_deployment_s_partition() {
-    let world = World::without_deployment("partition").await;
-    let tags = tags(&[]);
-    let secret = format!("{}-default-team", world.service());
-    let definition =
-        world.definition_reading(&world.service(), &tags, None, &[("CONSUL_HTTP_TOKEN", secret.as_str())]).await;
-    let task = world.run(&definition).await;
-    let settings = [("CONSUL_PARTITION", "team")];
-    let environment = Environment::scripted(&world, &settings, |seen, _| enterprise(seen)).await;
-    let report = environment.handle(&[world.event(&task).await]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
-    // A node is in a partition, and in no namespace
-    let is_right = |line: &String| {
-        line.ends_with("?partition=team&ns=default")
-            || line.starts_with("GET /v1/catalog/nodes?") && line.ends_with("&partition=team")
-    };
-    assert!(environment.consul.lines().iter().all(is_right), "{:?}", environment.consul.lines());
-    assert!(world.pair("partition-partition-web-default-team").await.is_some());
-}
-
 /// The accessor ID of a login token whose task did not log out.
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
@@ -284,37 +253,41 @@ fn writes(environment: &Environment) -> Vec<String> {
     lines
 }
 
+/// A Consul Enterprise with a forgotten task, and a controller that sweeps the partition of a deployment.
+async fn sweeping<'a>(world: &World<'a>) -> Environment {
+    let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
+    Environment::scripted(world, &settings, with_forgotten_task(&world.cluster())).await
+}
+
 #[tokio::test]
-async fn a_sweep_reads_every_partition() {
+async fn sweeps_and_clean_ups_cover_every_partition() {
     let world = World::without_deployment("partitions").await;
     world.run(&world.definition("partitions-other", &json!([]), None).await).await;
-    let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
+    let names = [(world.cluster(), "{node}"), (LEFT_BEHIND.to_owned(), "{login}")];
+    let names = names.each_ref().map(|(text, name)| (text.as_str(), *name));
+    let environment = sweeping(&world).await;
     let order = second_look([forgotten_task(&world.cluster()).as_str()]);
     let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-
-    let node = world.cluster().replace('/', "%2F");
-    let mut reads = environment.consul.lines();
-    reads.retain(|line| line.starts_with("GET"));
-    reads.sort();
-    let mut expected = vec!["GET /v1/partitions".to_owned()];
-    for partition in ["default", "team", "team-b"] {
-        expected.push(format!("GET /v1/acl/tokens?partition={partition}&ns=*"));
-        expected.push(format!("GET /v1/agent/members?partition={partition}"));
-        expected.push(format!("GET /v1/catalog/node-services/{node}?partition={partition}&ns=*&consistent="));
-    }
+    let reads = ["D", "OTHER", "P"].map(|partition| {
+        let node = format!("GET /catalog/node-services/{{node}}?{partition}&ns=*&consistent=");
+        [format!("GET /acl/tokens?{partition}&ns=*"), format!("GET /agent/members?{partition}"), node]
+    });
+    let mut expected = reads.concat();
     // The cluster has a node in this partition only
-    expected.push(format!("GET /v1/health/node/{node}?partition=team-b&ns=*&consistent="));
+    expected.push("GET /health/node/{node}?OTHER&ns=*&consistent=".to_owned());
+    expected
+        .extend(["GET /partitions", "DELETE /acl/token/{login}?OTHER&ns=shop", "PUT /txn?OTHER"].map(str::to_owned));
     expected.sort();
-    assert_eq!(reads, expected);
-    assert_eq!(
-        writes(&environment),
-        [
-            format!("DELETE /v1/acl/token/{LEFT_BEHIND}?partition=team-b&ns=shop"),
-            "PUT /v1/txn?partition=team-b".to_owned()
-        ]
-    );
+    assert_eq!(asked(&environment.consul, &names), expected);
+    // And a clean-up
+    let environment = sweeping(&world).await;
+    let report = environment.controller.clean_up(Deadline::after(LONG)).await;
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let mut written = asked(&environment.consul, &names);
+    written.retain(|line| !line.starts_with("GET"));
+    written.dedup();
+    assert_eq!(written, ["DELETE /acl/token/{login}?OTHER&ns=shop", "PUT /catalog/deregister?OTHER", "PUT /txn?OTHER"]);
 }
 
 #[tokio::test]
@@ -354,27 +327,91 @@ async fn unlisted_partitions_are_a_problem() {
     assert_eq!(report.clusters[0].deleted["services"], 1, "{report:?}");
 }
 
-#[tokio::test]
-async fn community_edition_is_not_asked_for_partitions() {
-    let world = World::without_deployment("community").await;
-    let environment = Environment::scripted(&world, &[("BOOTSTRAP", "none")], |_, _| Answer::Forward).await;
-    environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
-    assert!(!environment.consul.lines().contains(&"GET /v1/partitions".to_owned()));
+/// A Consul without the partition; once it exists, it has namespaces.
+fn without_partition() -> Fake {
+    let fake = Fake::new();
+    fake.put("namespace/default", json!({ "Name": "default" }));
+    let acls = json!({ "PolicyDefaults": [{ "ID": "p-1", "Name": "user" }] });
+    fake.put("namespace/going", json!({ "Name": "going", "DeletedAt": "2024-01-01T00:00:00Z" }));
+    fake.put("namespace/shop", json!({ "Name": "shop", "Meta": { "by": "user" }, "ACLs": acls }));
+    fake
 }
 
 #[tokio::test]
-async fn clean_up_covers_every_partition() {
-    let world = World::without_deployment("cleanup-partitions").await;
-    let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
-    let report = environment.controller.clean_up(Deadline::after(LONG)).await;
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
+async fn namespaces_are_set_up_in_secrets_manager_mode() {
+    let fake = without_partition();
+    let consul = fake.start().await;
+    let settings = [("CONSUL_PARTITION", "team"), ("TOKEN_MODE", "secrets-manager")];
+    let controller = bootstrap::controller(&consul.url, "own", &settings).await;
+    let report = bootstrap::bootstrap(&controller).await;
+    assert_eq!(report.created, ["partition team", "ACL policy cross-namespace-read"], "{report:?}");
+    // Namespaces of other creators stay as they are
+    assert_eq!(report.updated, ["namespace default"]);
     assert_eq!(
-        writes(&environment),
-        [
-            format!("DELETE /v1/acl/token/{LEFT_BEHIND}?partition=team-b&ns=shop"),
-            "PUT /v1/catalog/deregister?partition=team-b".to_owned(),
-            "PUT /v1/txn?partition=team-b".to_owned(),
-        ]
+        fake.get("namespace/default")["ACLs"],
+        json!({ "PolicyDefaults": [{ "Name": "cross-namespace-read" }] })
+    );
+    let rules = r#"partition "team" { namespace_prefix "" { service_prefix "" { policy = "read" } node_prefix "" { policy = "read" } } }"#;
+    assert_eq!(fake.get("acl/policy/cross-namespace-read")["Rules"], rules);
+    asked(&consul, &[]);
+    let report = bootstrap::bootstrap(&controller).await;
+    assert_eq!(report.unchanged.len(), 3, "{report:?}");
+    assert_eq!(
+        asked(&consul, &[]),
+        ["GET /acl/policy/name/cross-namespace-read?HOME", "GET /namespace/default?P", "GET /partition/team"]
+    );
+}
+
+#[tokio::test]
+async fn logins_are_in_the_default_namespace() {
+    let fake = without_partition();
+    let consul = fake.start().await;
+    let controller = bootstrap::controller(&consul.url, "own", &[("CONSUL_PARTITION", "team")]).await;
+    let report = bootstrap::bootstrap(&controller).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let mut written = asked(&consul, &[(bootstrap::fake::ANONYMOUS, "{anonymous}")]);
+    written.retain(|line| line.starts_with("PUT"));
+    written.dedup();
+    let expected = [
+        "PUT /acl/auth-method?HOME",
+        "PUT /acl/binding-rule?HOME",
+        "PUT /acl/policy?D&ns=default",
+        "PUT /acl/policy?HOME",
+        "PUT /acl/role?HOME",
+        // All partitions share one anonymous token
+        "PUT /acl/token/{anonymous}?D&ns=default",
+        "PUT /catalog/register?P",
+        "PUT /namespace/default?P",
+        "PUT /partition",
+    ];
+    assert_eq!(written, expected);
+    let rules = |policy: &str| fake.get(&format!("acl/policy/{policy}"))["Rules"].as_str().unwrap().to_owned();
+    let read_all =
+        r#"namespace_prefix "" { node_prefix "" { policy = "read" } service_prefix "" { policy = "read" } }"#;
+    assert_eq!(rules("anonymous-token-policy"), format!("partition_prefix \"\" {{ {read_all} }}"));
+    assert_eq!(rules("consul-ecs-api-gateway-policy"), format!("mesh = \"read\"\n{read_all}"));
+    assert_eq!(
+        rules("consul-ecs-client-policy"),
+        r#"node_prefix "" { policy = "write" } namespace_prefix "" { service_prefix "" { policy = "read" } }"#
+    );
+    let selector = r#"entity_tags["consul.hashicorp.com.namespace"] != """#;
+    let bound = "${entity_tags.consul.hashicorp.com.namespace}";
+    let of_namespaces = &fake.get("acl/auth-method/iam-ecs-service-token")["NamespaceRules"];
+    assert_eq!(*of_namespaces, json!([{ "Selector": selector, "BindNamespace": bound }]));
+}
+
+#[tokio::test]
+async fn community_edition_rejects_a_partition() {
+    let upstream = Fake::new().start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| match seen.uri.as_str() {
+        uri if uri.starts_with("/v1/partition") => Answer::status(404, ""),
+        _ => Answer::Forward,
+    })
+    .await;
+    let controller = bootstrap::controller(&consul.url, "own", &[("CONSUL_PARTITION", "team")]).await;
+    let [failure] = &bootstrap::bootstrap(&controller).await.failures[..] else { panic!("one failure") };
+    assert_eq!(
+        failure.error.to_string(),
+        "partition team: this Consul has no partitions; leave CONSUL_PARTITION empty, or use Consul Enterprise"
     );
 }

@@ -3,7 +3,6 @@
 
 mod checked;
 mod concurrency;
-mod enterprise;
 pub(crate) mod fake;
 mod logins;
 mod preflight;

@@ -9,7 +9,7 @@ use crate::{
     time::without_pauses,
 };
 use local_stack::consul::Consul;
-use test_harness::recorder::{Answer, Recorder};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 #[tokio::test]
 async fn each_preflight_result_is_distinguished() {
@@ -64,57 +64,44 @@ async fn each_preflight_result_is_distinguished() {
     assert!(matches!(error, PreflightError::Consul(ConsulError::Unavailable { .. })), "{error}");
 }
 
-#[tokio::test]
-async fn missing_permissions_name_their_clusters() {
-    let consul = Recorder::start(|seen, _| {
-        let is_weak = seen.uri.contains("partition=store");
+/// A Consul that says which permissions the token has, by the request and the resource.
+async fn authorizing(has: impl Fn(&RecordedRequest, &Value) -> bool + Send + Sync + 'static) -> Recorder {
+    Recorder::start(move |seen, _| {
         let mut questions = seen.json();
         for question in questions.as_array_mut().unwrap() {
-            question["Allow"] = json!(!(is_weak && question["Resource"] == "acl"));
+            question["Allow"] = json!(has(seen, &question["Resource"]));
         }
         Answer::ok(questions.to_string())
     })
-    .await;
-    let clusters = ["prod", "shop", "till"].map(|name| CLUSTER.replace("prod", name));
-    let changes =
-        [("ECS_CLUSTER_ARNS", clusters.join(",")), ("CLUSTER_PARTITIONS", "shop=store,till=store".to_owned())];
-    let changes: Vec<(&str, &str)> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    .await
+}
+
+/// The requests, each with the resources that it asks for.
+fn asked(consul: &Recorder) -> Vec<(String, Vec<String>)> {
+    let resource = |question: &Value| question["Resource"].as_str().unwrap().to_owned();
+    let resources = |seen: &RecordedRequest| seen.json().as_array().unwrap().iter().map(resource).collect();
+    consul.requests().iter().map(|seen| (seen.line().replace("/v1/internal/acl", ""), resources(seen))).collect()
+}
+
+/// Permissions of the datacenter are asked for once, and these of a partition in each of them.
+#[tokio::test]
+async fn missing_permissions_name_their_clusters() {
+    let row = |line: &str, resources: &[&str]| (line.to_owned(), resources.iter().map(|it| (*it).to_owned()).collect());
+    let consul = authorizing(|_, _| true).await;
+    controller(&consul.url, "own", &[("CONSUL_PARTITION", "team")]).await.preflight().await.expect("enough");
+    let in_team = row("POST /authorize?partition=team&ns=default", &["acl", "node", "service", "node"]);
+    assert_eq!(asked(&consul), [row("POST /authorize", &["operator", "agent"]), in_team]);
+
+    let consul = authorizing(|seen, resource| !(seen.uri.contains("partition=store") && resource == "acl")).await;
+    let clusters = ["prod", "shop", "till"].map(|name| CLUSTER.replace("prod", name)).join(",");
+    let changes = [("ECS_CLUSTER_ARNS", clusters.as_str()), ("CLUSTER_PARTITIONS", "shop=store,till=store")];
     let error = controller(&consul.url, "own", &changes).await.preflight().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the controller's Consul token lacks: acl = \"write\" in partition store (for the clusters shop, till); \
          add them to its policy (see docs/deploy.md)"
     );
-    assert_eq!(
-        consul.lines(),
-        ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=store&ns=default"]
-    );
-    let asked: Vec<usize> = consul.requests().iter().map(|seen| seen.json().as_array().unwrap().len()).collect();
-    assert_eq!(
-        asked,
-        [6, 5],
-        "all permissions in the first cluster's partition, and those of a partition in the other"
-    );
-}
-
-#[tokio::test]
-async fn enterprise_checks_datacenter_and_partition() {
-    let consul = Recorder::start(|seen, _| {
-        let mut questions = seen.json();
-        for question in questions.as_array_mut().unwrap() {
-            question["Allow"] = json!(true);
-        }
-        Answer::ok(questions.to_string())
-    })
-    .await;
-    controller(&consul.url, "own", &[("CONSUL_PARTITION", "team")]).await.preflight().await.expect("enough");
-    assert_eq!(
-        consul.lines(),
-        ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=team&ns=default"]
-    );
-    let resources = |question: &Value| question["Resource"].as_str().unwrap().to_owned();
-    let asked =
-        consul.requests().into_iter().map(|seen| seen.json().as_array().unwrap().iter().map(resources).collect());
-    let asked: Vec<Vec<String>> = asked.collect();
-    assert_eq!(asked, [vec!["operator", "agent"], vec!["acl", "node", "service", "node"]]);
+    // All permissions in the first cluster's partition, and those of a partition in the other
+    let in_store = row("POST /authorize?partition=store&ns=default", &["acl", "node", "service", "node", "node"]);
+    assert_eq!(asked(&consul)[1..], [in_store]);
 }

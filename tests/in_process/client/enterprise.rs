@@ -1,7 +1,7 @@
 //! Consul Enterprise: the request of every method of the client, with its partition and namespace.
 
 use consul::{
-    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulError, Grant, Kind, NewToken, Object,
+    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulError, Grant, Kind, Logins as _, NewToken, Object,
     Permissions as _, Release as _,
 };
 use mesh::{
@@ -47,6 +47,7 @@ fn answer(seen: &RecordedRequest) -> Answer {
             Answer::ok(r#"{"Config":{"Datacenter":"dc1","PrimaryDatacenter":"dc1","Version":"1.21.4+ent"}}"#)
         }
         ("GET", "/v1/namespaces") => Answer::ok(r#"[{"Name":"shop"}]"#),
+        ("GET", "/v1/acl/auth-method/m") => Answer::ok(r#"{"ID":"new","Type":"aws-iam"}"#),
         ("GET", "/v1/acl/binding-rules") => Answer::ok(json!([rule("new", 9), rule("old", 7)]).to_string()),
         ("GET", "/v1/catalog/nodes") if seen.uri.contains("cluster%2Fprod") => Answer::ok("[{}]"),
         ("GET", "/v1/acl/policy/name/p") => {
@@ -61,16 +62,29 @@ fn answer(seen: &RecordedRequest) -> Answer {
     }
 }
 
-/// What a call asked, in one line, and its last body. `T` is the tenancy of a task, `P` its partition, `HOME` the default namespace
-/// there; names of the examples, and filters, are in braces.
-async fn asked<T>(server: &Recorder, call: impl Future<Output = Result<T, ConsulError>>) -> (String, Value) {
-    server.forget();
-    call.await.unwrap();
-    let mut lines = server.lines().join(", ").replace("/v1/", "/");
+/// Requests with the names of their tenancies: `T` of a task, `P` of its partition, `HOME` of the default namespace there; `D` of the
+/// partition `default`, and `OTHER` of a third one.
+pub(crate) fn in_short(lines: &str) -> String {
+    let mut short = lines.replace("/v1/", "/");
     for (text, name) in [
+        ("partition=team-b", "OTHER"),
         ("partition=team&ns=shop", "T"),
         ("partition=team&ns=default", "HOME"),
         ("partition=team", "P"),
+        ("partition=default", "D"),
+    ] {
+        short = short.replace(text, name);
+    }
+    short
+}
+
+/// What a call asked, in one line and in short, and its last body. Names of the
+/// examples, and filters, are in braces.
+async fn asked<T>(server: &Recorder, call: impl Future<Output = Result<T, ConsulError>>) -> (String, Value) {
+    server.forget();
+    call.await.unwrap();
+    let mut lines = in_short(&server.lines().join(", "));
+    for (text, name) in [
         (NODE, "{node}"),
         ("arn%3Aaws%3Aecs%3Aus-east-1%3A123456789012%3Acluster%2Fprod", "{node}"),
         (ACCESSOR, "{accessor}"),
@@ -114,6 +128,11 @@ async fn requests_name_their_tenancy() {
         (asked(server, consul.members(team)).await, "GET /agent/members?P"),
         (asked(server, consul.force_leave("ip-7", team)).await, "PUT /agent/force-leave/ip-7?prune=&P"),
         (asked(server, consul.namespaces(partition)).await, "GET /namespaces?P"),
+        (asked(server, consul.role(team, "r")).await, "GET /acl/role/name/r?T"),
+        (
+            asked(server, consul.auth_method(team, "m")).await,
+            "GET /acl/auth-method/m?T, GET /acl/binding-rules?authmethod=m&T",
+        ),
         // What belongs to the datacenter
         (asked(server, consul.partitions()).await, "GET /partitions"),
         (asked(server, consul.is_primary()).await, "GET /agent/self"),
@@ -144,7 +163,7 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
     let named = |kind, name: &str, tenancy| object(kind, name, tenancy, json!({ "Name": name }));
     let home = || enterprise().home();
     let rule = json!({ "AuthMethod": "m", "BindType": "service", "BindName": "n" });
-    let of_default = "?partition=default&ns=default";
+    let of_default = "?D&ns=default";
     let rules = "GET /acl/binding-rules?authmethod=m&HOME";
     // Of two equal binding rules, the older one stays
     let made_rule = format!("PUT /acl/binding-rule?HOME, {rules}, DELETE /acl/binding-rule/new?HOME");
@@ -175,7 +194,7 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
             named(Kind::AnonymousToken, ACCESSOR, Tenancy::of_default_partition()),
             &format!("GET /acl/token/{{accessor}}{of_default}"),
             &format!("PUT /acl/token{of_default}"),
-            Some("PUT /acl/token/{accessor}?partition=default&ns=default"),
+            Some("PUT /acl/token/{accessor}?D&ns=default"),
         ),
         (
             named(Kind::SyntheticNode, CLUSTER, home()),

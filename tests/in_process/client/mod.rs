@@ -2,7 +2,7 @@
 
 mod credential;
 mod discovery;
-mod enterprise;
+pub(crate) mod enterprise;
 mod faults;
 mod requests;
 mod sweeping;
