@@ -65,45 +65,6 @@ async fn twenty_environments_create_one_token() {
     assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
 }
 
-#[tokio::test]
-async fn the_losing_writer_deletes_its_token() {
-    let world: &World<'static> = Box::leak(Box::new(World::without_deployment("lost-race").await));
-    let definition = world.mesh_definition(&world.service()).await;
-    let secret = world.secret_name(&world.service());
-    let task = world.run(&definition).await;
-    let event = world.event(&task).await;
-    // Given an environment that has created a token, and has not written the secret yet
-    let gate = Gate::closed();
-    let (held, service) = (Arc::clone(&gate), world.service());
-    let aws = crate::environment::aws(move |seen, _| match seen.operation().as_deref() {
-        Some("CreateSecret") if seen.body.contains(&service) => Answer::ForwardThrough(Arc::clone(&held)),
-        _ => Answer::Forward,
-    })
-    .await;
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let loser = Environment::between(world, consul, aws, &[], |edges| edges).await;
-    let slow = loser.handle(std::slice::from_ref(&event));
-    let fast = async {
-        eventually("the first one to be about to write", LONG, || async {
-            if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
-        })
-        .await;
-        // When another environment writes the secret first
-        let winner = Environment::start(world, "auto").await;
-        let report = winner.handle(std::slice::from_ref(&event)).await;
-        gate.open();
-        report
-    };
-    let (slow, fast) = tokio::join!(slow, fast);
-    assert!(slow.failures.is_empty() && fast.failures.is_empty(), "{slow:?} {fast:?}");
-    // Then its token is shown, and the first environment has deleted its own
-    let pair = world.provisioned(&secret).await;
-    assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
-    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
-    let deleted = loser.consul.lines().into_iter().filter(|line| line.starts_with("DELETE /v1/acl/token")).count();
-    assert_eq!(deleted, 1);
-}
-
 /// The most concurrent requests to Consul of one environment.
 const AT_ONCE: usize = 8;
 /// The services that start, and the tasks that stop: each more than `AT_ONCE`.

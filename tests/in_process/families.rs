@@ -1,15 +1,12 @@
 //! Which secret a service's token is written into: one with the service's name, whatever a task's tags and family say.
 
-use std::sync::Arc;
-
-use controller::{Edges, SweepOrder};
-use jiff::{SignedDuration, Timestamp};
+use controller::SweepOrder;
 use local_stack::world::{Definition, World, mesh_tags};
 use report::SweepOutcome;
 use serde_json::{Value, json};
 
-use crate::{environment::Environment, sweep::swept, time::Fixed};
-use test_harness::recorder::{Answer, Recorder};
+use crate::{environment::Environment, sweep::swept};
+use test_harness::recorder::Answer;
 
 /// Handles the first event of a new task of the definition, which must succeed.
 async fn start(world: &World<'_>, environment: &Environment, definition: &Definition) -> String {
@@ -46,32 +43,6 @@ async fn of_earlier_version(world: &World<'_>, service: &str, family: &str) -> (
     (secret, token)
 }
 
-/// An environment without a grace period, whose clock is some hours ahead.
-async fn environment_after(world: &World<'_>, hours: i64) -> Environment {
-    let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(hours)));
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let settings = [("BOOTSTRAP", "none"), ("REVOCATION_GRACE_SECONDS", "0")];
-    Environment::with(world, consul, &settings, |edges| Edges { clock, ..edges }).await
-}
-
-#[tokio::test]
-async fn a_tag_does_not_bring_another_service_s_token_into_the_secret_of_a_family() {
-    let world = World::without_deployment("families-liar").await;
-    let payments = format!("{}-payments", world.name);
-    let family = format!("{}-teama-x", world.name);
-    let environment = Environment::start(&world, "auto").await;
-    // Given a definition of team A that is tagged as the service payments, and reads the secret of its own family
-    let read = [("CONSUL_HTTP_TOKEN", family.as_str())];
-    let liar = world.definition_reading(&family, &mesh_tags(&payments), None, &read).await;
-    // When its task starts, and a sweep finds it
-    start(&world, &environment, &liar).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
-    // Then nothing is written into the secret, and no token is created
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert_eq!(world.pair(&world.secret_name(&family)).await, None);
-    assert!(world.tokens_about(&payments).await.is_empty());
-}
-
 #[tokio::test]
 async fn a_secret_s_name_decides_whose_token_replaces_another() {
     let world = World::without_deployment("families-taken").await;
@@ -90,25 +61,6 @@ async fn a_secret_s_name_decides_whose_token_replaces_another() {
     start(&world, &environment, &named_alike).await;
     assert_eq!(world.pair(&secret).await, pair);
     assert!(world.is_valid(stray["SecretID"].as_str().unwrap()).await, "a running task may have read it");
-}
-
-#[tokio::test]
-async fn a_token_of_an_earlier_version_in_the_secret_of_a_family_stays_while_it_is_read_and_is_then_hidden() {
-    let world = World::without_deployment("families-earlier").await;
-    let (service, family) = (world.service(), format!("{}-Family", world.name));
-    let (secret, token) = of_earlier_version(&world, &service, &family).await;
-    let read = [("CONSUL_HTTP_TOKEN", family.as_str())];
-    let definition = world.definition_reading(&family, &mesh_tags(&service), None, &read).await;
-    let environment = environment_after(&world, 0).await;
-    let task = start(&world, &environment, &definition).await;
-    let order = SweepOrder { force: true, ..SweepOrder::default() };
-    swept(&environment, &order).await;
-    let kept = world.pair(&secret).await.expect("the token of a running task");
-    assert_eq!(json!(kept.accessor_id), token["AccessorID"]);
-    // When its last task has stopped
-    world.stop(&task).await;
-    swept(&environment_after(&world, 1).await, &order).await;
-    world.hidden(&secret).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog, deregister, node_checks};
 use test_harness::recorder::{Answer, Gate, RecordedRequest, Recorder};
 
-use crate::environment::{Environment, aws};
+use crate::environment::{Environment, aws, refusal};
 use crate::time::LONG;
 
 /// Both looks at a status follow each other at once: what happens in between is what the test says.
@@ -28,8 +28,6 @@ enum Request {
     ReadChecks(usize),
     /// The n-th description of tasks.
     Describe(usize),
-    /// The events about what was done.
-    Announce,
 }
 
 impl Request {
@@ -40,7 +38,6 @@ impl Request {
             Self::Correct => registers() && seen.json()["Service"] == Value::Null,
             Self::ReadChecks(_) => seen.uri.starts_with("/v1/health/node/"),
             Self::Describe(_) => seen.operation().as_deref() == Some("DescribeTasks"),
-            Self::Announce => seen.operation().as_deref() == Some("PutEvents"),
         }
     }
 
@@ -48,7 +45,7 @@ impl Request {
     fn number(&self) -> usize {
         match self {
             Self::ReadChecks(number) | Self::Describe(number) => *number,
-            Self::Register(_) | Self::Correct | Self::Announce => 1,
+            Self::Register(_) | Self::Correct => 1,
         }
     }
 
@@ -81,18 +78,13 @@ impl Held {
         Box::pin(self.environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
     }
 
-    /// Waits until the request is held.
-    async fn reached(&self) {
-        eventually("the held request", LONG, || async {
-            if self.gate.arrived() > 0 { Ok(()) } else { Err(self.environment.consul.lines().join("\n")) }
-        })
-        .await;
-    }
-
     /// Sweeps. `meanwhile` happens while the request is held.
     async fn sweep_while(&self, meanwhile: impl Future<Output = ()>) -> SweepReport {
         let happens = async {
-            self.reached().await;
+            eventually("the held request", LONG, || async {
+                if self.gate.arrived() > 0 { Ok(()) } else { Err(self.environment.consul.lines().join("\n")) }
+            })
+            .await;
             meanwhile.await;
             self.gate.open();
         };
@@ -127,13 +119,8 @@ fn counts(report: &SweepReport) -> (usize, usize) {
 
 /// The task stops, and its event is handled by another controller.
 async fn stop_and_handle(task: &DataplaneTask<'_>) {
-    Box::pin(task.world().stop(&task.arn)).await;
-    handle_event(task).await;
-}
-
-/// Another controller handles the event of the task's current state.
-async fn handle_event(task: &DataplaneTask<'_>) {
     let world = task.world();
+    Box::pin(world.stop(&task.arn)).await;
     let handled = async { another(world).await.handle(&[world.event(&task.arn).await]).await };
     let report = Box::pin(handled).await;
     assert!(report.failures.is_empty(), "{:?}", report.failures);
@@ -157,75 +144,6 @@ async fn lost<'a>(world: &'a World<'a>) -> (DataplaneTask<'a>, DataplaneTask<'a>
     (task, other)
 }
 
-/// What happens to a task while a sweep that repairs it is held.
-#[derive(Clone, Copy)]
-enum End {
-    /// It stops, and its event is handled.
-    Stopped,
-    /// It stops, and its event comes after the sweep.
-    StoppedUnhandled,
-    /// ECS tells it to stop. Its containers still run.
-    ToldToStop,
-    /// The same, and the event of that is handled.
-    ToldToStopHandled,
-}
-
-impl End {
-    async fn happens_to(self, task: &DataplaneTask<'_>) {
-        match self {
-            Self::Stopped => stop_and_handle(task).await,
-            Self::StoppedUnhandled => task.world().stop(&task.arn).await,
-            Self::ToldToStop => task.tell_to_stop().await,
-            Self::ToldToStopHandled => {
-                task.tell_to_stop().await;
-                handle_event(task).await;
-            }
-        }
-    }
-
-    async fn is_followed_by(self, task: &DataplaneTask<'_>) {
-        match self {
-            Self::Stopped | Self::ToldToStop => {}
-            Self::StoppedUnhandled => handle_event(task).await,
-            Self::ToldToStopHandled => stop_and_handle(task).await,
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_task_that_ends_during_its_repair_leaves_nothing() {
-    type HeldAt = fn(&DataplaneTask<'_>) -> Request;
-    let rows: [(&str, HeldAt, End, usize); 7] = [
-        // The sweep has read all tasks and the catalog, and is about to look at the lost ones again
-        ("stops-early", |_| Request::Describe(2), End::Stopped, 1),
-        ("told-early", |_| Request::Describe(2), End::ToldToStop, 1),
-        // The event finds nothing to deregister, because the registration comes after it
-        ("stops-service", |task| Request::Register(task.instance()), End::Stopped, 1),
-        // The event deregisters the service, and the sweep registers the sidecar proxy after it
-        ("stops-between", |task| Request::Register(task.sidecar()), End::Stopped, 1),
-        ("told-service", |task| Request::Register(task.sidecar()), End::ToldToStopHandled, 1),
-        // The sweep sees that it has stopped
-        ("stops-after", |_| Request::Describe(3), End::StoppedUnhandled, 1),
-        // The sweep does not look again
-        ("stops-late", |_| Request::Announce, End::Stopped, 2),
-    ];
-    for (name, at, end, repaired) in rows {
-        // Given a sweep that is held while it repairs two tasks
-        let world = World::without_deployment(name).await;
-        let (task, other) = lost(&world).await;
-        let held = Held::at(&world, at(&task)).await;
-        // When one of them ends
-        let report = held.sweep_while(end.happens_to(&task)).await;
-        assert_eq!(counts(&report), (repaired, 0), "{name}");
-        let is_written = held.writes().iter().any(|write| write.contains(task.id()));
-        assert_eq!(is_written, !name.ends_with("-early"), "{name}: {:#?}", held.writes());
-        // Then Consul holds only the other one, also after the event of the end
-        assert_only(&world, &other).await;
-        end.is_followed_by(&task).await;
-        assert_only(&world, &other).await;
-    }
-}
-
 #[tokio::test]
 async fn a_task_that_ecs_does_not_describe_after_its_registration_is_left_to_its_event() {
     let world = World::without_deployment("stops-unread").await;
@@ -233,9 +151,7 @@ async fn a_task_that_ecs_does_not_describe_after_its_registration_is_left_to_its
     // Given an ECS that refuses to describe tasks after the registration, and a task that stops then
     let described = AtomicUsize::new(0);
     let refusing = aws(move |seen, _| match seen.operation().as_deref() {
-        Some("DescribeTasks") if described.fetch_add(1, Ordering::SeqCst) >= 2 => {
-            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
-        }
+        Some("DescribeTasks") if described.fetch_add(1, Ordering::SeqCst) >= 2 => refusal("AccessDeniedException"),
         _ => Answer::Forward,
     })
     .await;
@@ -261,43 +177,6 @@ async fn a_task_that_stops_while_a_status_is_corrected_leaves_nothing() {
     let report = held.sweep_while(stop_and_handle(&task)).await;
     assert_eq!(counts(&report), (0, 0));
     assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn what_a_sweep_that_is_terminated_has_registered_is_cleared_by_the_next_one() {
-    let world = World::without_deployment("terminated").await;
-    let (task, other) = lost(&world).await;
-    // Given a sweep that ends after its registrations, before it looks whether the tasks still run
-    let held = Held::at(&world, Request::Describe(3)).await;
-    tokio::select! {
-        report = held.sweep() => panic!("it did not end: {report:?}"),
-        () = held.reached() => {}
-    }
-    assert_eq!(world.service_ids().await.len(), 4);
-    // When the event of a task's end was handled before that
-    world.stop(&task.arn).await;
-    assert_eq!(sweep(&world).await, (0, 0));
-    assert_only(&world, &other).await;
-}
-
-#[tokio::test]
-async fn a_mesh_init_that_registers_at_the_same_moment_does_no_harm() {
-    let world = World::without_deployment("mesh-init-too").await;
-    let task = DataplaneTask::start(&world, Release::V0_10).await;
-    let before = catalog(&world).await;
-    // Whether mesh-init registers before the sweep, between its two writes, or after both
-    for request in
-        [Request::Register(task.instance()), Request::Register(task.sidecar()), Request::Describe(3), Request::Announce]
-    {
-        task.forget().await;
-        let held = Held::at(&world, request).await;
-        let report = held.sweep_while(task.register()).await;
-        assert_eq!(counts(&report).0, 1);
-        // Then the next sweep corrects what mesh-init writes of every task: that it is critical
-        sweep(&world).await;
-        assert_eq!(catalog(&world).await, before);
-        assert_eq!(sweep(&world).await, (0, 0));
-    }
 }
 
 #[tokio::test]
@@ -342,4 +221,26 @@ async fn a_node_that_is_deregistered_during_a_correction_is_repaired_by_the_next
     assert_eq!(counts(&report), (0, 0));
     assert_eq!(sweep(&world).await, (1, 0));
     assert_eq!(catalog(&world).await, before);
+}
+
+#[tokio::test]
+async fn a_repair_that_was_written_in_part_is_counted_and_reported() {
+    // Given a task that Consul has lost, whose sidecar proxy Consul refuses to register
+    let world = World::without_deployment("in-part").await;
+    let task = DataplaneTask::start(&world, Release::V0_10).await;
+    task.forget().await;
+    let sidecar = Request::Register(task.sidecar());
+    let refusing = move |seen: &RecordedRequest, _| {
+        if sidecar.is(seen) { Answer::status(403, "Permission denied") } else { Answer::Forward }
+    };
+    let environment = Environment::scripted(&world, &SETTINGS, refusing).await;
+    // When a sweep repairs it
+    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    // Then its service is registered, counted and announced, and the failure is reported
+    assert_eq!((report.outcome.as_str(), report.clusters[0].repaired), ("incomplete", 1), "{report:?}");
+    assert!(report.problems.iter().any(|problem| problem.reason.contains("Permission denied")), "{report:?}");
+    assert!(environment.aws.operations().contains(&"PutEvents".to_owned()));
+    assert_eq!(world.service_ids().await, [task.instance()]);
+    // And when Consul accepts it, the next sweep does the rest
+    assert_eq!(sweep(&world).await.0, 1);
 }

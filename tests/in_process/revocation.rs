@@ -1,20 +1,21 @@
-//! The revocation of a token: it is hidden when its service is idle, deleted once ECS would list every task that can have read
-//! it, and shown again if a task starts in between.
+//! The revocation of a token when calls fail, or a person has changed its secret. Its steps are those of the simulation.
 
 use std::sync::Arc;
 
-use crate::{environment::Environment, time::Fixed};
+use crate::{
+    environment::{Environment, refusal},
+    time::Fixed,
+};
 use controller::{BatchReport, ControllerError, Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::{
     consul::Token,
-    wait::eventually,
     world::{Definition, Pair, World, idle_check},
 };
 use serde_json::{Value, json};
 use test_harness::{
     proxy::{Dialect, Fault, FaultKind, FaultPoint, Proxy},
-    recorder::{Answer, Gate, RecordedRequest, Recorder},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 /// Longer than the version that shows a token stays.
@@ -83,45 +84,6 @@ async fn start(world: &World<'_>, definition: &Definition) {
 }
 
 #[tokio::test]
-async fn an_idle_token_is_hidden_then_deleted() {
-    let world = World::without_deployment("hide-delete").await;
-    let (_, pair) = idle_service(&world).await;
-    // An idle check before the version is old enough changes nothing
-    assert_handled(&check_idle(&world, &later(&world, SignedDuration::ZERO).await).await);
-    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
-    // The next one hides the token, and schedules another
-    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
-    let hidden = held(&world).await;
-    assert_eq!((&hidden["token"], &hidden["retiring"]), (&Value::Null, &json!(pair.token)));
-    assert!(world.is_valid(&pair.token).await, "a task that has read it can still use it");
-    assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1);
-    // An early check changes nothing, and the scheduled one deletes the token
-    assert_handled(&check_idle(&world, &later(&world, SignedDuration::ZERO).await).await);
-    assert_eq!(held(&world).await, hidden);
-    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
-    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
-    assert!(!world.is_valid(&pair.token).await);
-}
-
-#[tokio::test]
-async fn a_hidden_token_is_shown_again() {
-    let world = World::without_deployment("shown-again").await;
-    let (definition, pair) = hidden_token(&world).await;
-    start(&world, &definition).await;
-    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
-    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_lost_start_event_keeps_the_token() {
-    let world = World::without_deployment("found-in-time").await;
-    let (definition, pair) = hidden_token(&world).await;
-    world.run(&definition).await;
-    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
-    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
-}
-
-#[tokio::test]
 async fn edited_hidden_tokens_are_judged_by_mark() {
     let world = World::without_deployment("edited-hidden").await;
     let (_, pair) = hidden_token(&world).await;
@@ -140,36 +102,6 @@ async fn edited_hidden_tokens_are_judged_by_mark() {
     assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(!world.is_valid(&pair.token).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
-}
-
-#[tokio::test]
-async fn a_faster_task_prevents_a_deletion() {
-    let world: &World<'static> = Box::leak(Box::new(World::without_deployment("meeting").await));
-    let (definition, pair) = hidden_token(world).await;
-    // Given an idle check that has found no task, and has not emptied the secret yet
-    let gate = Gate::closed();
-    let held_back = Arc::clone(&gate);
-    let environment = later_with(world, DELETED, move |seen| match seen.operation().as_deref() {
-        Some("PutSecretValue") => Answer::ForwardThrough(Arc::clone(&held_back)),
-        _ => Answer::Forward,
-    })
-    .await;
-    let deletion = check_idle(world, &environment);
-    let task = async {
-        eventually("the idle check to write the secret", crate::time::LONG, || async {
-            if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
-        })
-        .await;
-        // When a task starts
-        start(world, &definition).await;
-        gate.open();
-    };
-    let (report, ()) = futures::join!(deletion, task);
-    // Then the token stays
-    assert_handled(&report);
-    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
-    let deleted = environment.consul.lines().into_iter().filter(|line| line.starts_with("DELETE"));
-    assert_eq!(deleted.count(), 0);
 }
 
 #[tokio::test]
@@ -195,47 +127,6 @@ async fn a_write_without_an_answer_is_completed() {
     assert!(world.is_valid(&pair.token).await);
     let report = crate::sweep::swept(&later(&world, DELETED).await, &SweepOrder::default()).await;
     assert!(report.problems.is_empty() && !world.is_valid(&pair.token).await, "{report:?}");
-}
-
-#[tokio::test]
-async fn a_lost_token_is_restored_or_removed() {
-    let world = World::without_deployment("lost-token").await;
-    let (definition, pair) = idle_service(&world).await;
-    let lose = || async { world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await };
-    lose().await;
-    let task = world.run(&definition).await;
-    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
-    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
-    world.stop(&task).await;
-    lose().await;
-    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
-    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
-    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
-}
-
-#[tokio::test]
-async fn a_hand_made_token_is_never_revoked() {
-    let world = World::without_deployment("by-hand").await;
-    let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
-    let value = json!({ "accessor_id": made["AccessorID"], "token": made["SecretID"] });
-    world.put_secret(&world.secret_name(&world.service()), &value).await;
-    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
-    assert_eq!(held(&world).await, value);
-    assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
-}
-
-#[tokio::test]
-async fn task_tags_keep_a_service_in_use() {
-    let world = World::without_deployment("by-own-tags").await;
-    let (_, pair) = idle_service(&world).await;
-    let other = world.definition(&format!("{}-other", world.name), &json!([]), None).await;
-    let tags = json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/service-name", "value": world.service() },
-    ]);
-    world.run_tagged(&other, &tags).await;
-    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
-    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
 #[tokio::test]
@@ -267,9 +158,7 @@ async fn a_refused_write_leaves_no_token() {
     let event = world.event(&task).await;
     let service = world.service();
     let environment = later_with(&world, SignedDuration::ZERO, move |seen| match seen.operation().as_deref() {
-        Some("CreateSecret") if seen.body.contains(&service) => {
-            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
-        }
+        Some("CreateSecret") if seen.body.contains(&service) => refusal("AccessDeniedException"),
         _ => Answer::Forward,
     })
     .await;

@@ -3,7 +3,6 @@
 mod agents;
 mod cleanup;
 mod counted;
-mod guarded;
 mod pages;
 mod patterns;
 mod planned;
@@ -21,12 +20,10 @@ use crate::{
 };
 use controller::{Deadline, Edges, SweepOrder, Waited};
 use jiff::{SignedDuration, Timestamp};
-use local_stack::world::{World, cluster_arn, idle_check, task_id};
-use report::{ClusterStatus, ErrorLabel, SweepOutcome, SweepReport};
-use serde_json::json;
+use local_stack::world::{World, cluster_arn};
+use report::{ErrorLabel, SweepOutcome, SweepReport};
 use test_harness::{
     fleet::Fleet,
-    jwt::JwtAuthMethod,
     recorder::{Answer, RecordedRequest, Recorder},
 };
 
@@ -96,33 +93,6 @@ async fn stopped_task_with_services(world: &World<'_>) -> String {
 }
 
 #[tokio::test]
-async fn an_unreadable_cluster_is_not_judged() {
-    let unreadable = World::without_deployment("unreadable").await;
-    let readable = World::without_deployment("readable").await;
-    let both: &'static str = Box::leak([cluster_arn("unreadable"), cluster_arn("readable")].join(",").into_boxed_str());
-    stopped_task_with_services(&unreadable).await;
-    stopped_task_with_services(&readable).await;
-    let idle = readable.consul_ecs_controller_token("readable-web").await;
-    // The first cluster cannot be listed
-    let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
-        Some("ListTasks") if seen.body.contains("unreadable") => {
-            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
-        }
-        _ => Answer::Forward,
-    };
-    let environment =
-        environment(&readable, forward, aws, &[("ECS_CLUSTER_ARNS", both), ("TOKEN_MODE", "auth-method")], |e| e).await;
-    let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!(report.outcome, SweepOutcome::Incomplete);
-    assert!(report.problems.iter().any(|problem| problem.reason.contains("unreadable")), "{:?}", report.problems);
-    let status: Vec<ClusterStatus> = report.clusters.iter().map(|cluster| cluster.status).collect();
-    assert_eq!(status, [ClusterStatus::Active, ClusterStatus::Unread], "in the order of their ARNs");
-    assert_eq!(unreadable.service_ids().await.len(), 2);
-    assert_eq!(readable.service_ids().await, Vec::<String>::new());
-    assert!(readable.is_valid(&idle.token).await, "a task of it may run in the cluster that could not be read");
-}
-
-#[tokio::test]
 async fn an_empty_listing_requires_consul_s_state() {
     let (_empty, other) =
         (World::without_deployment("empty-list").await, World::without_deployment("other-list").await);
@@ -149,22 +119,6 @@ async fn an_empty_listing_requires_consul_s_state() {
     let report = swept(&seeing, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert!(is_hidden(&other, "other-list-idle").await);
-}
-
-#[tokio::test]
-async fn a_bad_credential_deletes_nothing() {
-    let world = World::without_deployment("bad-credential").await;
-    stopped_task_with_services(&world).await;
-    let consul = |seen: &RecordedRequest, _| {
-        if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
-    };
-    let environment = environment(&world, consul, forward, &[], |e| e).await;
-    let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
-    assert_eq!(
-        (report.outcome, report.problems[0].label.as_str()),
-        (SweepOutcome::Incomplete, "consul_credential_rejected")
-    );
-    assert_eq!(world.service_ids().await.len(), 2);
 }
 
 #[tokio::test]
@@ -202,27 +156,4 @@ async fn unfinished_work_waits_for_the_next_sweep() {
     let report = swept(&environment, &order).await;
     assert_eq!((report.outcome, report.clusters[0].deleted["services"]), (SweepOutcome::Done, 16));
     assert_eq!(world.service_ids().await, Vec::<String>::new());
-}
-
-#[tokio::test]
-async fn a_token_newer_than_the_listing_stays() {
-    let world = World::without_deployment("first-start").await;
-    world.run(&world.definition("first-start-other", &json!([]), None).await).await;
-    // Given a token that was just created, and a task that ECS does not list yet
-    let before = Timestamp::now();
-    let pair = world.consul_ecs_controller_token(&world.service()).await;
-    let after = Timestamp::now();
-    let now = environment_at(&world, before).await;
-    let report = swept(&now, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.clusters[0].deleted.is_empty()), (SweepOutcome::Done, true), "{report:?}");
-    assert!(now.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", now.consul.lines());
-    // Nor does an event delete it
-    let looked = now.handle(&[idle_check(&world.service())]).await;
-    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
-    assert!(world.is_valid(&pair.token).await);
-    // And later, without the task, it is hidden
-    let in_time = after + SignedDuration::from_secs(2_701);
-    let report = swept(&environment_at(&world, in_time).await, &SweepOrder::default()).await;
-    assert_eq!(report.clusters[0].hidden, 1, "{report:?}");
-    assert!(is_hidden(&world, &world.service()).await);
 }

@@ -23,11 +23,6 @@ impl DataplaneTask<'_> {
         self.submit_container(&change).await;
     }
 
-    /// ECS is told to stop the task, and its containers still run.
-    pub async fn tell_to_stop(&self) {
-        self.submit("SubmitTaskStateChange", &json!({ "desiredStatus": "STOPPED" })).await;
-    }
-
     /// Whether ECS was told to stop it.
     pub async fn is_told_to_stop(&self) -> bool {
         self.describe().await["desiredStatus"] == "STOPPED"
