@@ -131,7 +131,7 @@ async fn requests_name_their_tenancy() {
         (asked(server, consul.role(team, "r")).await, "GET /acl/role/name/r?T"),
         (
             asked(server, consul.auth_method(team, "m")).await,
-            "GET /acl/auth-method/m?T, GET /acl/binding-rules?authmethod=m&T",
+            "GET /acl/auth-method/m?HOME, GET /acl/binding-rules?authmethod=m&HOME",
         ),
         // What belongs to the datacenter
         (asked(server, consul.partitions()).await, "GET /partitions"),
