@@ -6,6 +6,7 @@ use super::{
     calls::{CallOutcome, Fault, Service},
     choice::Action,
     environment::Environment,
+    scenario::Scenario,
     schedule::{MOST_STEPS, Schedule},
     world::World,
     world::note,
@@ -20,14 +21,10 @@ impl Schedule {
         }
         match action {
             Action::Serve => self.serve().await,
-            Action::Step => self.with(|world| {
-                let ready_tasks = world.ready_tasks();
-                let index = ready_tasks[world.random.usize(..ready_tasks.len())];
-                world.step(index);
-            }),
+            Action::Step => self.with(|world| world.step_any(&world.ready_tasks())),
             Action::Receive => self.receive(),
             Action::Sweep => {
-                self.sweeps -= 1;
+                self.left.sweeps -= 1;
                 self.start_sweep(SweepOrder::default());
             }
             Action::Kill => self.kill_any(),
@@ -45,31 +42,23 @@ impl Schedule {
             Action::Retire => self.environments.retain(|environment| environment.invocation.is_some()),
             Action::Jump => self.jump_clock(),
             Action::DeleteCluster => self.delete_cluster(),
-            Action::ToggleHealth => {
-                self.flips -= 1;
-                self.with(World::toggle_health);
-            }
-            Action::LoseContainer => {
-                self.lost_containers -= 1;
-                self.with(World::lose_container);
-            }
+            Action::ToggleHealth => self.spend(|left| &mut left.healing.flips, World::toggle_health),
+            Action::LoseContainer => self.spend(|left| &mut left.healing.lost_containers, World::lose_container),
             Action::Tick => self.with(World::tick),
-            Action::StopRepaired => self.with(|world| {
-                let repaired = world.tasks_being_repaired();
-                let index = repaired[world.random.usize(..repaired.len())];
-                world.step(index);
-            }),
+            Action::StopRepaired => self.with(|world| world.step_any(&world.tasks_being_repaired())),
             Action::ChangeCatalog => {
-                self.catalog_changes -= 1;
-                self.with(World::change_catalog_by_hand);
+                self.spend(|left| &mut left.healing.catalog_changes, World::change_catalog_by_hand);
             }
             Action::Read => self.with(World::read_any),
-            Action::ChangeByHand => {
-                self.manual_changes -= 1;
-                self.with(World::change_by_hand);
-            }
+            Action::ChangeByHand => self.spend(|left| &mut left.manual_changes, World::change_by_hand),
         }
         self.poll_invocations();
+    }
+
+    /// One of the changes that are still to happen.
+    fn spend(&mut self, count: fn(&mut Scenario) -> &mut usize, change: fn(&mut World)) {
+        *count(&mut self.left) -= 1;
+        self.with(change);
     }
 
     /// Serves one pending call, or delivers its answer.
@@ -95,7 +84,7 @@ impl Schedule {
                 pending[index].perform(&mut world, outcome);
             }
             if is_abandoned || world.fault_free || world.random.u32(..5) > 0 {
-                let call = pending.swap_remove(index);
+                let mut call = pending.swap_remove(index);
                 if !is_abandoned && world.repeats_late() {
                     world.possible_leftovers += usize::from(is_write);
                     let repeated = call.deliver_and_repeat(&mut world);
@@ -146,12 +135,7 @@ impl Schedule {
         chosen.unwrap_or_else(|| {
             let number = self.started;
             self.started += 1;
-            self.with(|world| {
-                let skew = world.scenario.skew;
-                let skew = world.random.i64(-skew..=skew);
-                world.skews.insert(number, skew);
-                note!(world, "environment {number} starts, its clock is skewed by {skew} ms");
-            });
+            self.with(|world| world.skew_clock(number, "starts"));
             self.environments.push(Environment::start(&self.shared, number, sweeps));
             self.environments.len() - 1
         })
@@ -207,7 +191,7 @@ impl Schedule {
     pub(crate) fn kill_any(&mut self) {
         let busy: Vec<usize> =
             (0..self.environments.len()).filter(|n| self.environments[*n].invocation.is_some()).collect();
-        self.kills -= 1;
+        self.left.kills -= 1;
         let index = busy[self.with(|world| world.random.usize(..busy.len()))];
         self.kill(index, "is killed");
     }
@@ -224,7 +208,7 @@ impl Schedule {
     }
 
     fn break_down(&mut self) {
-        self.outages -= 1;
+        self.left.outages -= 1;
         self.with(|world| {
             let service =
                 [Service::Consul, Service::Consul, Service::Ecs, Service::Iam, Service::Secrets, Service::Sqs];
@@ -242,12 +226,7 @@ impl Schedule {
         }
         let index = self.with(|world| world.random.usize(..self.environments.len()));
         let number = self.environments[index].number;
-        self.with(|world| {
-            let skew = world.scenario.skew;
-            let skew = world.random.i64(-skew..=skew);
-            world.skews.insert(number, skew);
-            note!(world, "the clock of environment {number} jumps: skewed by {skew} ms");
-        });
+        self.with(|world| world.skew_clock(number, "jumps in time"));
     }
 }
 

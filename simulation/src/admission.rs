@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use aws::iam::{IamError, IamRoles};
-use consul::{ConsulError, Datacenter, Logins, grants_of, login_mark};
+use consul::{ConsulError, Datacenter, Grant, Logins, grants_of, login_mark};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     calls::{Connection, Service},
+    consul::granted,
     consul_edge::ConsulEdge,
     ecs::Task,
     world::{World, note, service_name, time_at},
@@ -89,16 +90,18 @@ impl World {
             Standing::Member | Standing::Impostor => login_description(cluster.as_str(), arn.id().as_str()),
         };
         let service = match standing {
-            Standing::Impostor => INTRUDER.to_owned(),
-            _ => service_name(*service).to_string(),
+            Standing::Impostor => INTRUDER.parse().unwrap(),
+            _ => service_name(*service),
         };
         let mut record = self.new_record(description, false);
-        let grants = match self.tenancy {
-            Tenancy::Community => json!({ "ServiceIdentities": [{ "ServiceName": service }] }),
+        record.grants = match self.tenancy {
+            Tenancy::Community => granted(&Grant::ServiceIdentity(service.clone())),
             // A binding rule of the type `role` links a role.
-            Tenancy::Enterprise { .. } => json!({ "Roles": [{ "ID": service, "Name": service }] }),
+            Tenancy::Enterprise { .. } => {
+                let link = json!({ "Roles": [{ "ID": service.as_str(), "Name": service.as_str() }] });
+                link.as_object().cloned().unwrap()
+            }
         };
-        record.grants = grants.as_object().cloned().unwrap();
         record.auth_method = Some(SERVICE_METHOD.to_owned());
         note!(self, "task {index} logs in as {service} for token {}", record.accessor);
         self.consul.tokens.push(record);

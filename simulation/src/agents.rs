@@ -99,7 +99,9 @@ impl World {
             return Ok(());
         }
         let of_cluster = self.consul.instances.iter().find(|instance| instance.node == name);
-        let cluster = of_cluster.and_then(|instance| self.clusters.iter().find(|c| instance.task.is_in(c)));
+        let cluster = of_cluster.and_then(|instance| {
+            self.clusters.iter().find(|c| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(c)))
+        });
         if let Some(cluster) = cluster.map(|cluster| cluster.as_str().to_owned()) {
             self.check_not_blind(Some(&cluster));
         }

@@ -3,14 +3,10 @@
 
 use std::{
     fmt,
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
-    task::{Context, Poll, Waker},
+    sync::{Arc, Mutex},
 };
+
+use tokio::sync::oneshot;
 
 use super::{
     scenario::Scenario,
@@ -61,15 +57,8 @@ pub(crate) struct PendingCall {
     pub(crate) stuck_until: u64,
     effect: Effect,
     performed: bool,
-    state: Arc<CallState>,
-}
-
-/// The state that a pending call shares with its caller.
-#[derive(Default)]
-struct CallState {
-    delivered: AtomicBool,
-    abandoned: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    /// Tells the caller that its answer is there. `None` for a copy of the call, which takes effect again.
+    caller: Option<oneshot::Sender<()>>,
 }
 
 /// The state that the edges and the schedule share.
@@ -106,7 +95,7 @@ impl PendingCall {
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.state.abandoned.load(SeqCst)
+        self.caller.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     pub(crate) fn perform(&mut self, world: &mut World, outcome: CallOutcome) {
@@ -117,18 +106,15 @@ impl PendingCall {
     }
 
     /// Delivers the answer to the caller.
-    pub(crate) fn deliver(&self) {
-        self.state.delivered.store(true, SeqCst);
-        if let Some(waker) = self.state.waker.lock().unwrap().take() {
-            waker.wake();
-        }
+    pub(crate) fn deliver(&mut self) {
+        // An error means that the caller has ended.
+        let _ = self.caller.take().map(|caller| caller.send(()));
     }
 
     /// Delivers the answer; a copy of the call stays pending, and takes effect again.
-    pub(crate) fn deliver_and_repeat(self, world: &mut World) -> Self {
+    pub(crate) fn deliver_and_repeat(mut self, world: &mut World) -> Self {
         self.deliver();
-        let state = Arc::new(CallState { abandoned: AtomicBool::new(true), ..CallState::default() });
-        Self { since: world.now, stuck_until: world.stuck_until(), performed: false, state, ..self }
+        Self { since: world.now, stuck_until: world.stuck_until(), performed: false, ..self }
     }
 }
 
@@ -184,7 +170,7 @@ impl Connection {
             }
             *answer.lock().unwrap() = Some(result);
         };
-        let state = Arc::new(CallState::default());
+        let (caller, delivered) = oneshot::channel();
         self.shared.pending.lock().unwrap().push(PendingCall {
             environment,
             service,
@@ -192,9 +178,11 @@ impl Connection {
             stuck_until,
             effect: Box::new(effect),
             performed: false,
-            state: Arc::clone(&state),
+            caller: Some(caller),
         });
-        Call { state, slot }.await
+        // Unconstrained, because all invocations run in the schedule's task, whose budget would delay answers.
+        let _ = tokio::task::unconstrained(delivered).await;
+        slot.lock().unwrap().take().expect("an answer, once")
     }
 }
 
@@ -206,29 +194,4 @@ fn cut(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-struct Call<T> {
-    state: Arc<CallState>,
-    slot: Arc<Mutex<Option<T>>>,
-}
-
-impl<T> Future for Call<T> {
-    type Output = T;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        if self.state.delivered.load(SeqCst) {
-            return Poll::Ready(self.slot.lock().unwrap().take().expect("an answer, once"));
-        }
-        *self.state.waker.lock().unwrap() = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl<T> Drop for Call<T> {
-    fn drop(&mut self) {
-        if !self.state.delivered.load(SeqCst) {
-            self.state.abandoned.store(true, SeqCst);
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! Simulated Consul: the catalog, with the service instances of tasks on clusters' synthetic nodes and on client agents' nodes.
 
+use std::ops::Deref;
+
 use consul::login_mark;
 use mesh::{
     arn::{TaskArn, TaskId},
@@ -17,33 +19,45 @@ use super::{
 /// A service instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Instance {
-    pub(crate) node: String,
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) task: TaskArn,
-    pub(crate) modify_index: u64,
-    pub(crate) tenancy: Tenancy,
+    /// As it is read.
+    pub(crate) seen: ServiceInstance,
     /// When a sweep has registered it, or a person has changed it: the task may have stopped before. No later sweep is complete.
     pub(crate) unproven_since: Option<u64>,
 }
 
+impl Deref for Instance {
+    type Target = ServiceInstance;
+
+    fn deref(&self) -> &ServiceInstance {
+        &self.seen
+    }
+}
+
 impl Instance {
+    /// An instance of a task, with its `ModifyIndex` and its tenancy.
+    pub(crate) fn new(
+        node: &str,
+        id: &str,
+        name: &str,
+        task: &TaskArn,
+        (modify_index, tenancy): (u64, Tenancy),
+    ) -> Self {
+        let seen = ServiceInstance {
+            node: node.to_owned(),
+            id: id.to_owned(),
+            name: name.to_owned(),
+            kind: if name.ends_with("-sidecar-proxy") { "connect-proxy".to_owned() } else { String::new() },
+            task: task.id().clone(),
+            task_arn: Some(task.clone()),
+            modify_index,
+            tenancy,
+        };
+        Self { seen, unproven_since: None }
+    }
+
     /// Whether a check belongs to the instance.
     pub(crate) fn has(&self, check: &HealthCheck) -> bool {
         check.node == self.node && check.service_id == self.id
-    }
-
-    fn seen(&self) -> ServiceInstance {
-        ServiceInstance {
-            node: self.node.clone(),
-            id: self.id.clone(),
-            name: self.name.clone(),
-            kind: if self.name.ends_with("-sidecar-proxy") { "connect-proxy".to_owned() } else { String::new() },
-            task: self.task.id().clone(),
-            task_arn: Some(self.task.clone()),
-            modify_index: self.modify_index,
-            tenancy: self.tenancy.clone(),
-        }
     }
 }
 
@@ -90,22 +104,16 @@ impl Consul {
     }
 
     /// Adds or replaces an instance with its checks, in one write.
-    fn write_registration(&mut self, new: &Registration, task: TaskArn, unproven_since: Option<u64>) {
+    fn write_registration(&mut self, new: &Registration, task: &TaskArn, unproven_since: Option<u64>) {
         self.nodes.insert(new.node.clone());
         self.remove_instance(&new.node, &new.id);
         for check in &new.checks {
             self.write_check(check);
         }
         self.index += 1;
-        self.instances.push(Instance {
-            node: new.node.clone(),
-            id: new.id.clone(),
-            name: new.name.clone(),
-            task,
-            modify_index: self.index,
-            tenancy: new.tenancy.clone(),
-            unproven_since,
-        });
+        let written = (self.index, new.tenancy.clone());
+        let instance = Instance::new(&new.node, &new.id, &new.name, task, written);
+        self.instances.push(Instance { unproven_since, ..instance });
     }
 
     /// Deregisters a service with its checks.
@@ -124,7 +132,7 @@ impl Consul {
 
     /// A task deregisters its services, and may log out.
     pub fn forget_task(&mut self, task: &TaskId, logs_out: bool) {
-        let own: Vec<Instance> = self.instances.iter().filter(|instance| instance.task.id() == task).cloned().collect();
+        let own: Vec<Instance> = self.instances.iter().filter(|instance| instance.task == *task).cloned().collect();
         for instance in own {
             self.remove(&instance.node, &instance.id);
         }
@@ -164,24 +172,24 @@ impl World {
             }
         }
         for registration in &registrations {
-            self.consul.write_registration(registration, arn.clone(), None);
+            self.consul.write_registration(registration, &arn, None);
         }
         note!(self, "task {index} registers its service on {}", registrations[0].node);
     }
 
     pub(crate) fn instances_on(&self, node: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Vec<ServiceInstance> {
         let is_wanted = |instance: &&Instance| {
-            instance.node == node && instance.tenancy == *tenancy && tasks.contains(instance.task.id())
+            instance.node == node && instance.tenancy == *tenancy && tasks.contains(&instance.task)
         };
-        self.consul.instances.iter().filter(is_wanted).map(Instance::seen).collect()
+        self.consul.instances.iter().filter(is_wanted).map(|instance| instance.seen.clone()).collect()
     }
 
     /// The instances of a service, on any node.
     pub(crate) fn instances_of(&self, service: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Vec<ServiceInstance> {
         let is_wanted = |instance: &&Instance| {
-            instance.name == service && instance.tenancy == *tenancy && tasks.contains(instance.task.id())
+            instance.name == service && instance.tenancy == *tenancy && tasks.contains(&instance.task)
         };
-        self.consul.instances.iter().filter(is_wanted).map(Instance::seen).collect()
+        self.consul.instances.iter().filter(is_wanted).map(|instance| instance.seen.clone()).collect()
     }
 
     pub(crate) fn node(&self, name: &str, tenancy: &Tenancy) -> Option<CatalogNode> {
@@ -189,7 +197,7 @@ impl World {
             return None;
         }
         let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
-        let instances: Vec<ServiceInstance> = on_it.map(Instance::seen).collect();
+        let instances: Vec<ServiceInstance> = on_it.map(|instance| instance.seen.clone()).collect();
         let others = self.consul.others.iter().filter(|(node, _)| node == name);
         let others = others.map(|(_, id)| OtherService {
             id: id.clone(),
@@ -226,14 +234,14 @@ impl World {
     /// A sweep registers an instance of a task with its checks.
     pub(crate) fn register_again(&mut self, registration: &Registration) {
         let task = registration.meta["task-arn"].parse().unwrap();
-        self.consul.write_registration(registration, task, Some(self.now));
+        self.consul.write_registration(registration, &task, Some(self.now));
         self.check_no_drain_undone();
     }
 
     /// Deregisters a service instance, whether or not it has changed.
     pub(crate) fn deregister_service(&mut self, node: &str, id: &str) {
         let known = self.consul.instances.iter().find(|known| known.node == node && known.id == id);
-        let Some((task, is_unproven)) = known.map(|it| (it.task.id().clone(), it.unproven_since.is_some())) else {
+        let Some((task, is_unproven)) = known.map(|it| (it.task.clone(), it.unproven_since.is_some())) else {
             return;
         };
         if is_unproven {
@@ -263,7 +271,7 @@ impl World {
             self.broken(format!("only ours: node {name} was removed with another owner's service"));
         }
         let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
-        let tasks: Vec<TaskId> = on_it.map(|instance| instance.task.id().clone()).collect();
+        let tasks: Vec<TaskId> = on_it.map(|instance| instance.task.clone()).collect();
         for task in tasks {
             self.check_stopped(&task, "its node was removed from the catalog");
         }
@@ -286,7 +294,7 @@ impl World {
         }
         for check in checks {
             let owner = self.consul.instances.iter().find(|instance| instance.has(check));
-            if let Some(id) = owner.filter(|_| check.kind == "maintenance").map(|owner| owner.task.id().clone()) {
+            if let Some(id) = owner.filter(|_| check.kind == "maintenance").map(|owner| owner.task.clone()) {
                 self.check_may_drain(&id);
             }
             self.consul.write_check(check);

@@ -1,6 +1,6 @@
 //! The choice of the next action: drawn by weight among the actions that are possible.
 
-use super::{ecs::Task, schedule::Schedule};
+use super::{ecs::Task, health_sync::Healing, scenario::Scenario, schedule::Schedule};
 
 /// The actions of a schedule.
 #[derive(Debug, Clone, Copy)]
@@ -29,42 +29,32 @@ pub(crate) enum Action {
 impl Schedule {
     pub(crate) fn choose(&mut self) -> Action {
         let (is_free, is_late) = self.calls();
-        let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
+        let is_busy = self.is_busy();
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
-        let (kills, sweeps, outages, registrations) = (self.kills, self.sweeps, self.outages, self.registrations);
-        let manual_changes = self.manual_changes;
-        let (flips, lost_containers, catalog_changes) = (self.flips, self.lost_containers, self.catalog_changes);
+        let Scenario { kills, sweeps, outages, manual_changes, .. } = self.left;
+        let Healing { flips, lost_containers, catalog_changes, .. } = self.left.healing;
         let is_idle_environment = self.environments.iter().any(|environment| environment.invocation.is_none());
         self.with(|world| {
             let is_forgotten = world.is_task_forgotten() && (sweeps > 0 || !world.sweep_reads.is_empty());
             // Tasks go on until a sweep finds what is missing.
             let pace = if is_forgotten { 1 } else { world.scenario.pace };
             let mut actions = vec![(if is_busy { 1 } else { 3 }, Action::Advance)];
-            if is_free {
-                actions.push((20, Action::Serve));
-            }
+            actions.extend(is_free.then_some((20, Action::Serve)));
             // A late call is served at once; without faults, every call is.
             if is_late || world.fault_free && is_free {
                 actions = vec![(1, Action::Serve)];
             }
-            if !world.ready_tasks().is_empty() {
-                actions.push((pace, Action::Step));
-            }
-            if world.sqs.is_visible(world.now) && busy < world.scenario.environments {
-                actions.push((8, Action::Receive));
-            }
-            if !world.tasks_without_token().is_empty() {
-                actions.push((pace, Action::Read));
-            }
-            if !world.due_health_syncs().is_empty() {
-                actions.push((3, Action::Tick));
-            }
+            let receives = world.sqs.is_visible(world.now) && busy < world.scenario.environments;
+            actions.extend((!world.ready_tasks().is_empty()).then_some((pace, Action::Step)));
+            actions.extend(receives.then_some((8, Action::Receive)));
+            actions.extend((!world.tasks_without_token().is_empty()).then_some((pace, Action::Read)));
+            actions.extend((!world.due_health_syncs().is_empty()).then_some((3, Action::Tick)));
             if !world.fault_free {
                 actions.extend((manual_changes > 0).then_some((1, Action::ChangeByHand)));
                 let is_down = !world.down.is_empty();
                 actions.extend((sweeps > 0).then_some((if is_forgotten { 10 } else { 1 }, Action::Sweep)));
                 actions.extend((kills > 0 && is_busy).then_some((1, Action::Kill)));
-                actions.extend((registrations > 0).then_some((2, Action::Register)));
+                actions.extend((self.registrations > 0).then_some((2, Action::Register)));
                 actions.extend((outages > 0 && !is_down).then_some((1, Action::Outage)));
                 actions.extend(is_down.then_some((2, Action::Recovery)));
                 actions.extend((world.scenario.retires && is_idle_environment).then_some((1, Action::Retire)));

@@ -55,6 +55,16 @@ impl Record {
     }
 }
 
+/// The fields of a token that say what it grants.
+pub(crate) fn granted(grant: &Grant) -> Map<String, Value> {
+    let fields = match grant {
+        Grant::ServiceIdentity(name) => json!({ "ServiceIdentities": [{ "ServiceName": name.as_str() }] }),
+        Grant::Policy(name) => json!({ "Policies": [{ "Name": name }] }),
+        Grant::AsBefore(grants) => return grants.clone(),
+    };
+    fields.as_object().cloned().unwrap_or_default()
+}
+
 /// Everything that Consul holds.
 #[derive(Default)]
 pub struct Consul {
@@ -130,7 +140,7 @@ impl World {
 
     pub(crate) fn new_record(&mut self, description: String, foreign: bool) -> Record {
         let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
-        let grants = json!({ "Policies": [{ "Name": "some" }] }).as_object().cloned().unwrap();
+        let grants = granted(&Grant::Policy("some".to_owned()));
         let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
         Record {
             accessor,
@@ -176,17 +186,11 @@ impl World {
 
     /// The second step: the write, which replaces a token only if its secret half is the same.
     pub(crate) fn commit_token(&mut self, new: &NewToken) -> Token {
-        let secret = new.pair.secret.expose_secret().to_owned();
-        let grants = match &new.grant {
-            Grant::ServiceIdentity(name) => json!({ "ServiceIdentities": [{ "ServiceName": name.as_str() }] }),
-            Grant::Policy(name) => json!({ "Policies": [{ "Name": name }] }),
-            Grant::AsBefore(grants) => Value::Object(grants.clone()),
-        };
         let record = Record {
             accessor: new.pair.accessor,
-            secret,
+            secret: new.pair.secret.expose_secret().to_owned(),
             description: new.description.clone(),
-            grants: grants.as_object().cloned().unwrap_or_default(),
+            grants: granted(&new.grant),
             auth_method: None,
             created: self.now,
             tenancy: new.tenancy.clone(),
@@ -232,12 +236,8 @@ impl World {
         }
         let record = &mut self.consul.tokens[index];
         record.description.clone_from(&new.description);
-        match &new.grant {
-            Grant::AsBefore(grants) => record.grants.clone_from(grants),
-            Grant::Policy(name) => {
-                record.grants = json!({ "Policies": [{ "Name": name }] }).as_object().cloned().unwrap_or_default();
-            }
-            Grant::ServiceIdentity(_) => {}
+        if !matches!(new.grant, Grant::ServiceIdentity(_)) {
+            record.grants = granted(&new.grant);
         }
         Ok(record.token())
     }

@@ -73,6 +73,20 @@ impl ConsulEdge {
         };
         self.connection.call(Service::Consul, label, effect, failure).await
     }
+
+    /// Whether a policy exists.
+    async fn policy(&self, policy: &Object) -> Result<Option<()>, ConsulError> {
+        let name = policy.name.clone();
+        found(self.call(|| "GET client policy".to_owned(), move |world| world.policy(&name)).await)
+    }
+}
+
+/// What an answer found, if it found something.
+fn found<T>(answer: Result<T, ConsulError>) -> Result<Option<T>, ConsulError> {
+    match answer {
+        Err(ConsulError::NotFound { .. }) => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 fn no_answer() -> ConsulError {
@@ -83,11 +97,7 @@ fn no_answer() -> ConsulError {
 impl Acl for ConsulEdge {
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
         let tenancy = tenancy.clone();
-        match self.call(|| format!("GET token {accessor}"), move |world| world.token(&tenancy, accessor)).await {
-            Ok(token) => Ok(Some(token)),
-            Err(ConsulError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        found(self.call(|| format!("GET token {accessor}"), move |world| world.token(&tenancy, accessor)).await)
     }
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
@@ -114,10 +124,7 @@ impl Acl for ConsulEdge {
 
     async fn delete_token(&self, _: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
         let (refused_by, label) = (Dialect::unknown_credential_deletes_token, || format!("DELETE token {accessor}"));
-        match self.call_refused_by(refused_by, label, move |world| world.delete_token(accessor)).await {
-            Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+        found(self.call_refused_by(refused_by, label, move |world| world.delete_token(accessor)).await).map(drop)
     }
 
     async fn tokens_with(
@@ -142,16 +149,11 @@ impl Acl for ConsulEdge {
 
     async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
         let name = policy.name.clone();
-        match self.call(|| "GET client policy".to_owned(), move |world| world.policy(&name)).await {
-            Ok(()) => {}
-            Err(ConsulError::NotFound { .. }) => return Ok(false),
-            Err(error) => return Err(error),
+        if self.policy(policy).await?.is_none() {
+            return Ok(false);
         }
-        let name = policy.name.clone();
-        match self.call(|| "DELETE client policy".to_owned(), move |world| world.delete_policy(&name)).await {
-            Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(true),
-            Err(error) => Err(error),
-        }
+        found(self.call(|| "DELETE client policy".to_owned(), move |world| world.delete_policy(&name)).await)?;
+        Ok(true)
     }
 }
 

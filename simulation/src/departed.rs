@@ -1,16 +1,17 @@
 //! Instances of tasks that no longer exist: a snapshot brings back those of tasks that have stopped, and a task registers made-up
 //! ones. ECS describes the tasks of the first service as STOPPED, and does not know the others.
 
+use consul::Grant;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     consul_ecs::SERVICE_METHOD,
     task::{DescribedTask, Placement, TaskEnd, TaskPhase},
 };
-use serde_json::json;
 
 use super::{
     admission::login_description,
     catalog::Instance,
+    consul::granted,
     ecs::{Kind, definition_arn},
     world::{World, note},
 };
@@ -37,23 +38,15 @@ impl World {
             for number in 0..*count {
                 let task = departed(&node, first, number);
                 self.consul.index += 1;
-                self.consul.instances.push(Instance {
-                    node: node.to_string(),
-                    id: format!("{name}-{}", task.id()),
-                    name: (*name).to_owned(),
-                    task,
-                    modify_index: self.consul.index,
-                    tenancy: self.tenancy.clone(),
-                    unproven_since: None,
-                });
+                let (id, written) = (format!("{name}-{}", task.id()), (self.consul.index, self.tenancy.clone()));
+                self.consul.instances.push(Instance::new(node.as_str(), &id, name, &task, written));
             }
         }
         // As many made-up logins again have registered nothing.
         for number in 0..2 * MADE_UP.1 {
             let task = departed(&node, 2, number);
             let mut record = self.new_record(login_description(node.as_str(), task.id().as_str()), false);
-            let grants = json!({ "ServiceIdentities": [{ "ServiceName": MADE_UP.0 }] });
-            record.grants = grants.as_object().cloned().unwrap();
+            record.grants = granted(&Grant::ServiceIdentity(MADE_UP.0.parse().unwrap()));
             (record.auth_method, record.created) = (Some(SERVICE_METHOD.to_owned()), 0);
             self.consul.tokens.push(record);
         }

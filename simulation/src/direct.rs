@@ -21,25 +21,6 @@ use crate::{
     world::World,
 };
 
-/// One task, without faults, lag or anything of other owners.
-const MINIMAL: Limits = Limits {
-    tasks: 1,
-    services: 1,
-    clusters: 1,
-    environments: 1,
-    sweeps: 0,
-    kills: 0,
-    faults: false,
-    lag: false,
-    races: false,
-    foreign_tokens: false,
-    pre_provisioned: false,
-    manual_changes: false,
-    exceeded: None,
-    extras: false,
-    observes: false,
-};
-
 /// A world without a schedule, and the edges that reach it.
 pub struct Direct {
     pub(crate) shared: Arc<Shared>,
@@ -55,7 +36,9 @@ impl Direct {
 
     fn drawn(change: impl FnOnce(&mut Scenario)) -> Self {
         let mut random = Rng::with_seed(1);
-        let mut scenario = Scenario::draw(&mut random, &MINIMAL);
+        // One task, without faults, lag or anything of other owners
+        let minimal = Limits { tasks: 1, services: 1, clusters: 1, environments: 1, ..Limits::default() };
+        let mut scenario = Scenario::draw(&mut random, &minimal);
         change(&mut scenario);
         let shared =
             Arc::new(Shared { world: Mutex::new(World::new(scenario, random, false)), pending: Mutex::default() });

@@ -33,14 +33,14 @@ impl World {
         // On a client agent's node, the agent drains its services itself.
         let is_its = |instance: &&Instance| {
             let is_proven = is_swept || instance.unproven_since.is_none();
-            instance.task.id() == id && instance.node.starts_with("arn:") && is_proven
+            instance.task == *id && instance.node.starts_with("arn:") && is_proven
         };
         let own: Vec<Instance> = self.consul.instances.iter().filter(is_its).cloned().collect();
         if !own.iter().all(|instance| self.consul.is_in_maintenance(instance)) {
             let why = if self.ecs.tasks[index].has_lost_proxy() { "has lost its proxy" } else { "was told to stop" };
             self.broken(format!("nothing lost: task {index} {why}, and its checks still pass"));
         }
-        self.drained.extend(own.into_iter().map(|instance| (instance.node, instance.id)));
+        self.drained.extend(own.into_iter().map(|instance| (instance.seen.node, instance.seen.id)));
     }
 
     /// Nothing lost: a drained instance stays drained until it is deregistered, whichever checks are written.

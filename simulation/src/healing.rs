@@ -207,7 +207,7 @@ impl World {
             let mut instances = self.consul.instances.iter();
             let is_it = |it: &&Instance| it.node == *node && it.id == *id && it.modify_index == *index;
             let Some(instance) = instances.find(is_it) else { continue };
-            let task = self.ecs.tasks.iter().find(|task| task.arn == instance.task);
+            let task = self.ecs.tasks.iter().find(|task| *task.arn.id() == instance.task);
             if task.and_then(Task::ends_at).is_some_and(|end| end + self.scenario.lag <= *at) {
                 self.broken(format!("never the stopped: {id} was registered, and its task had been told to stop"));
             }
@@ -217,7 +217,7 @@ impl World {
     /// Whether an instance of a running task is missing, because a person has changed the catalog.
     pub(crate) fn is_task_forgotten(&self) -> bool {
         let is_missing = |task: &Task| {
-            let is_its = |instance: &&Instance| instance.task == task.arn;
+            let is_its = |instance: &&Instance| instance.task == *task.arn.id();
             task.runs_in_mesh() && self.consul.instances.iter().filter(is_its).count() < 2
         };
         self.manual_changes.is_catalog_changed && self.ecs.tasks.iter().any(is_missing)

@@ -264,7 +264,7 @@ impl World {
             .iter()
             .any(|record| !record.foreign && login_mark(&record.description).is_some_and(|mark| mark.task == id));
         let is_proven = |instance: &Instance| is_swept || instance.unproven_since.is_none();
-        let has_service = self.consul.instances.iter().any(|it| *it.task.id() == id && is_proven(it));
+        let has_service = self.consul.instances.iter().any(|it| it.task == id && is_proven(it));
         if has_token || has_service {
             let when = if is_swept { "a sweep has passed" } else { "the event of its end was acknowledged" };
             self.broken(format!("task {index} is stopped and has left something, although {when}"));

@@ -7,7 +7,7 @@ use mesh::settings::TokenMode;
 use super::{dialect::Dialect, health_sync::Healing, schedule::LONGEST_CALL};
 
 /// Upper limits for the parameters of a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     pub(crate) tasks: usize,
     pub(crate) services: usize,

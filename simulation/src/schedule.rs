@@ -11,6 +11,7 @@ use mesh::settings::RepairMode;
 use super::{
     calls::{PendingCall, Shared},
     environment::Environment,
+    scenario::Scenario,
     world::{World, note},
 };
 
@@ -24,14 +25,9 @@ pub(crate) struct Schedule {
     pub(crate) environments: Vec<Environment>,
     /// The number of environments started so far.
     pub(crate) started: usize,
-    pub(crate) kills: usize,
-    pub(crate) sweeps: usize,
-    pub(crate) outages: usize,
+    /// The scenario; its counts are of what is still to happen.
+    pub(crate) left: Scenario,
     pub(crate) registrations: usize,
-    pub(crate) flips: usize,
-    pub(crate) lost_containers: usize,
-    pub(crate) catalog_changes: usize,
-    pub(crate) manual_changes: usize,
     /// Time that has passed in the world, but not yet for the timers of invocations, in milliseconds.
     pub(crate) pending_timer_time: u64,
     pub(crate) steps: usize,
@@ -44,19 +40,13 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(world: World) -> Self {
-        let scenario = world.scenario.clone();
+        let left = world.scenario.clone();
         Self {
             shared: Arc::new(Shared { world: Mutex::new(world), pending: Mutex::default() }),
             environments: Vec::new(),
             started: 0,
-            kills: scenario.kills,
-            sweeps: scenario.sweeps,
-            outages: scenario.outages,
-            registrations: if scenario.pre_provisioned { scenario.services } else { 0 },
-            flips: scenario.healing.flips,
-            lost_containers: scenario.healing.lost_containers,
-            catalog_changes: scenario.healing.catalog_changes,
-            manual_changes: scenario.manual_changes,
+            registrations: if left.pre_provisioned { left.services } else { 0 },
+            left,
             pending_timer_time: 0,
             steps: 0,
             guard_tripped: false,
@@ -115,7 +105,7 @@ impl Schedule {
 
     /// The last manual changes, after which the next sweep has to repair everything.
     fn end_manual_changes(&mut self) {
-        let catalog_changes = std::mem::take(&mut self.catalog_changes);
+        let catalog_changes = std::mem::take(&mut self.left.healing.catalog_changes);
         self.with(|world| {
             world.fix_by_hand();
             (0..catalog_changes).for_each(|_| world.change_catalog_by_hand());
@@ -132,14 +122,19 @@ impl Schedule {
             let action = self.choose();
             self.act(action).await;
         }
-        if self.environments.iter().any(|environment| environment.invocation.is_some()) {
-            self.kills += 1;
+        if self.is_busy() {
+            self.left.kills += 1;
             self.kill_any();
         }
         self.settle().await;
         self.clean_up();
         self.poll_invocations();
         self.settle().await;
+    }
+
+    /// Whether an invocation is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.environments.iter().any(|environment| environment.invocation.is_some())
     }
 
     pub(crate) fn is_broken(&self) -> bool {

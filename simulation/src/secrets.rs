@@ -107,19 +107,11 @@ impl World {
         self.secrets.held.get(name)?.current_at(seen).cloned()
     }
 
-    /// `CreateSecret`; `false` if the secret exists.
+    /// `CreateSecret`; `false` if the secret exists. A retry of the same request succeeds.
     fn create_secret(&mut self, name: &str, text: &str, writer: Uuid) -> bool {
-        let id = next_version(name, None);
-        match self.secrets.held.get(name).map(|secret| secret.versions.as_slice()) {
-            None => self.write_secret(name, id, text, writer),
-            // A retry of the same request succeeds.
-            Some([only]) if only.id == id && only.text == text => {
-                let first = only.writer;
-                self.check_writer(name, first, writer);
-            }
-            Some(_) => return false,
-        }
-        true
+        let known = self.secrets.held.get(name).map(|secret| secret.versions.as_slice()).unwrap_or_default();
+        let may_be_retry = known.iter().all(|version| version.id == next_version(name, None));
+        may_be_retry && self.replace_secret(name, None, text, writer)
     }
 
     /// `PutSecretValue`; `false` if the version exists with another content.
@@ -127,22 +119,16 @@ impl World {
         let id = next_version(name, seen);
         let versions = self.secrets.held.get(name).map(|secret| secret.versions.as_slice()).unwrap_or_default();
         match versions.iter().find(|version| version.id == id) {
-            None => self.write_secret(name, id, text, writer),
-            Some(known) if known.text == text => {
-                let first = known.writer;
-                self.check_writer(name, first, writer);
+            None => {
+                self.check_write(name, text);
+                self.put_secret(name, id, text.to_owned());
+                let written = self.secrets.held.get_mut(name).and_then(|secret| secret.versions.last_mut());
+                written.expect("the version").writer = Some(writer);
             }
+            Some(known) if known.text == text => self.check_writer(name, known.writer, writer),
             Some(_) => return false,
         }
         true
-    }
-
-    fn write_secret(&mut self, name: &str, id: String, text: &str, writer: Uuid) {
-        self.check_write(name, text);
-        self.put_secret(name, id, text.to_owned());
-        if let Some(version) = self.secrets.held.get_mut(name).and_then(|secret| secret.versions.last_mut()) {
-            version.writer = Some(writer);
-        }
     }
 }
 

@@ -135,6 +135,12 @@ impl World {
         self.read_secret(index);
     }
 
+    /// One of these tasks takes its next step.
+    pub(crate) fn step_any(&mut self, tasks: &[usize]) {
+        let index = tasks[self.random.usize(..tasks.len())];
+        self.step(index);
+    }
+
     /// A task takes its next step.
     pub(crate) fn step(&mut self, index: usize) {
         let next = match self.ecs.tasks[index].status() {

@@ -13,7 +13,7 @@ use super::{
 impl Schedule {
     /// Lets a random time pass: up to 3 s while work is under way, otherwise up to 20 s or until the next message.
     pub(crate) async fn advance_randomly(&mut self) {
-        let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
+        let is_busy = self.is_busy();
         // Abandoned calls count as well: their effects have to come within `longest_call`.
         let is_called = !self.shared.pending.lock().unwrap().is_empty();
         let by = self.with(|world| {
@@ -35,8 +35,7 @@ impl Schedule {
             world.now
         });
         self.pending_timer_time += by;
-        let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
-        if !is_busy {
+        if !self.is_busy() {
             self.pending_timer_time = 0;
         } else if self.pending_timer_time >= 200 {
             let slow = self.with(|world| world.scenario.slow_timers);

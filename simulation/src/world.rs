@@ -159,6 +159,14 @@ impl World {
         self.scenario.late_effects > 1 && !self.fault_free && self.random.u32(..10) == 0
     }
 
+    /// Sets the clock of an environment anew.
+    pub(crate) fn skew_clock(&mut self, environment: usize, what: &str) {
+        let skew = self.scenario.skew;
+        let skew = self.random.i64(-skew..=skew);
+        self.skews.insert(environment, skew);
+        note!(self, "environment {environment} {what}, its clock is skewed by {skew} ms");
+    }
+
     /// The true time.
     pub(crate) fn time(&self) -> Timestamp {
         time_at(self.now)

@@ -28,12 +28,7 @@ impl ConsulBootstrap for ConsulEdge {
         if object.kind != Kind::Policy {
             return Err(not_simulated());
         }
-        let name = object.name.clone();
-        match self.call(|| "GET client policy".to_owned(), move |world| world.policy(&name)).await {
-            Ok(()) => Ok(Some(object.body.clone())),
-            Err(ConsulError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(self.policy(object).await?.map(|()| object.body.clone()))
     }
 
     async fn create(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
