@@ -112,21 +112,14 @@ async fn policies(consul: &dyn Consul) -> Exchange {
 }
 
 #[tokio::test]
-async fn tokens_behave_as_on_consul() {
+async fn tokens_and_client_policies_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-acl").await;
-    let real = tokens(real(&world).await.consul.as_ref()).await;
+    let real = real(&world).await.consul;
+    let real = [tokens(real.as_ref()).await, policies(real.as_ref()).await];
     for simulated in Dialect::ALL.map(Direct::new) {
-        assert_same(&simulated.drive(CallOutcome::Served, tokens(simulated.edges.consul.as_ref())), &real);
-    }
-}
-
-#[tokio::test]
-async fn client_policies_behave_as_on_consul() {
-    let _turn = super::turn().await;
-    let world = World::without_deployment("conform-policy").await;
-    let real = policies(real(&world).await.consul.as_ref()).await;
-    for simulated in Dialect::ALL.map(Direct::new) {
-        assert_same(&simulated.drive(CallOutcome::Served, policies(simulated.edges.consul.as_ref())), &real);
+        let consul = simulated.edges.consul.as_ref();
+        assert_same(&simulated.drive(CallOutcome::Served, tokens(consul)), &real[0]);
+        assert_same(&simulated.drive(CallOutcome::Served, policies(consul)), &real[1]);
     }
 }

@@ -98,6 +98,7 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     all.note("too many at once", consul.deregister(&many).await);
     all.note("deregister", consul.deregister(&found).await);
     all.note("only the other owner's service is left", node(consul, name, cluster).await);
+    all.note("deregister what is gone", consul.deregister(&found).await);
     all.note("deregister node", consul.deregister_node(name, &HOME).await);
     all.note("node that is gone", node(consul, name, cluster).await);
     all.note("deregister it again", consul.deregister_node(name, &HOME).await);
@@ -135,30 +136,5 @@ async fn the_catalog_behaves_as_on_consul() {
         });
         let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
         assert_same(&simulated, &real);
-    }
-}
-
-/// A check-and-set deletion of an instance that does not exist.
-#[tokio::test]
-async fn deregistering_twice_behaves_as_on_consul() {
-    let _turn = super::turn().await;
-    let world = World::without_deployment("conform-twice").await;
-    let cluster: ClusterArn = world.cluster().parse().unwrap();
-    world.register_instance(SERVICE, TaskArn::in_cluster(&cluster, &task()).as_str()).await;
-    let twice = async |consul: &dyn Consul, cluster: &ClusterArn| {
-        let mut all = Exchange::default();
-        let found = consul.instances(cluster, &HOME, &[task()]).await.unwrap();
-        all.note("deregister", consul.deregister(&found).await);
-        all.note("again", consul.deregister(&found).await);
-        all
-    };
-    let real = twice(real(&world).await.consul.as_ref(), &cluster).await;
-    for simulated in Dialect::ALL.map(Direct::new) {
-        let cluster = simulated.with(|world| {
-            world.register(0);
-            world.is_cleaned_up = true;
-            world.clusters[0].clone()
-        });
-        assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
     }
 }

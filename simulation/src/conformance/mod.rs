@@ -12,8 +12,7 @@ mod catalog;
 
 use std::fmt::Debug;
 
-use ::aws::{ecs::EcsError, secrets::SecretsError};
-use consul::{ConsulError, RetryPolicy};
+use consul::RetryPolicy;
 use controller::{Edges, settings::Settings};
 use ecs_mesh_controller::wiring;
 use local_stack::world::World;
@@ -41,11 +40,13 @@ async fn real(world: &World<'_>) -> Edges {
 struct Exchange(Vec<String>);
 
 impl Exchange {
-    fn note<T: Debug, E: Kind>(&mut self, asked: &str, answer: Result<T, E>) {
-        self.0.push(match answer {
-            Ok(answer) => format!("{asked}: {answer:?}"),
-            Err(error) => format!("{asked}: {}", error.kind()),
-        });
+    /// Adds an answer; of an error its kind, which the controller distinguishes.
+    fn note<T: Debug, E: Debug>(&mut self, asked: &str, answer: Result<T, E>) {
+        let answer = match answer {
+            Ok(answer) => format!("{answer:?}"),
+            Err(error) => format!("{error:?}").split(|c: char| !c.is_alphanumeric()).take(1).collect(),
+        };
+        self.0.push(format!("{asked}: {answer}"));
     }
 }
 
@@ -53,34 +54,6 @@ impl Exchange {
 async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
     static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     TURN.lock().await
-}
-
-/// The kind of an error, which the controller distinguishes.
-trait Kind {
-    fn kind(&self) -> String;
-}
-
-impl Kind for ConsulError {
-    fn kind(&self) -> String {
-        first_word(self)
-    }
-}
-
-impl Kind for EcsError {
-    fn kind(&self) -> String {
-        first_word(self)
-    }
-}
-
-impl Kind for SecretsError {
-    fn kind(&self) -> String {
-        first_word(self)
-    }
-}
-
-fn first_word(error: &impl Debug) -> String {
-    let text = format!("{error:?}");
-    text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
 /// Asserts that the simulated and the real answers are equal.

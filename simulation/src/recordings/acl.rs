@@ -5,7 +5,7 @@ use mesh::{tenancy::Tenancy, token::TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::{Row, Serve};
+use super::{Given, NOTHING, Row, Serve};
 use crate::{consul::Record, dialect::Answer, world::World};
 
 const HOME: Tenancy = Tenancy::Community;
@@ -25,10 +25,10 @@ fn create(world: &mut World, new: &NewToken) -> Result<Value, Answer> {
     world.check_new_token(new).map(|()| body(&world.commit_token(new)))
 }
 
-/// The first token exists.
-fn with_first(world: &mut World, description: &str) {
-    create(world, &orders(1, 1, description)).unwrap();
-}
+/// The first token exists, with its first or with another description.
+const MADE: Given = |world| drop(create(world, &orders(1, 1, "made for orders")).unwrap());
+const RENAMED: Given = |world| drop(create(world, &orders(1, 1, "renamed")).unwrap());
+const WITH_POLICY: Given = |world| world.create_policy("p1").unwrap();
 
 /// The tokens that every server has.
 fn with_built_in_tokens(world: &mut World) {
@@ -37,19 +37,18 @@ fn with_built_in_tokens(world: &mut World) {
         ("00000000-0000-4000-8000-000000000001", "Bootstrap Token (Global Management)", management),
         ("00000000-0000-0000-0000-000000000002", "Anonymous Token", json!({})),
     ] {
-        let secret = world.new_secret();
-        world.consul.tokens.push(Record {
-            accessor: accessor.parse().unwrap(),
-            secret,
-            description: description.to_owned(),
-            grants: grants.as_object().cloned().unwrap(),
-            auth_method: None,
-            created: 0,
-            tenancy: HOME,
-            foreign: true,
-            creator: None,
-        });
+        let record = world.new_record(description.to_owned(), true);
+        let (accessor, grants) = (accessor.parse().unwrap(), grants.as_object().cloned().unwrap());
+        world.consul.tokens.push(Record { accessor, grants, ..record });
     }
+}
+
+fn read(world: &World) -> Result<Value, Answer> {
+    world.token(&HOME, pair(1, 1).accessor).map(|token| body(&token))
+}
+
+fn update(world: &mut World, new: &NewToken) -> Result<Value, Answer> {
+    world.update_token(new).map(|token| body(&token))
 }
 
 fn body(token: &Token) -> Value {
@@ -73,78 +72,46 @@ fn listed(world: &World) -> Value {
     Value::Array(tokens.iter().map(entry).collect())
 }
 
-/// The answers to calls with a token that does not exist: to most of them, to deletions of tokens, and to a read of the own token.
-const UNKNOWN: Serve = |_| Err(Answer::unknown_credential());
-const UNKNOWN_DELETES_TOKEN: Serve = |world| Err(world.scenario.dialect.unknown_credential_deletes_token());
-const UNKNOWN_READS_ITSELF: Serve = |world| Err(world.scenario.dialect.unknown_credential_reads_itself());
+/// The answer to a call with a token that does not exist.
+pub(super) fn with_unknown_token(call: &str) -> Serve {
+    match call {
+        "own token" => |world| Err(world.scenario.dialect.unknown_credential_reads_itself()),
+        "delete a token" | "delete a token that is not there" => {
+            |world| Err(world.scenario.dialect.unknown_credential_deletes_token())
+        }
+        _ => |_| Err(Answer::unknown_credential()),
+    }
+}
 
 /// In the order of the recording.
 pub(super) const ROWS: &[Row] = &[
-    ("read a token that is not there", |world| world.token(&HOME, pair(1, 1).accessor).map(|token| body(&token))),
-    ("delete a token that is not there", |world| world.delete_token(pair(1, 1).accessor).map(|()| json!(true))),
-    ("update a token that is not there", |world| world.update_token(&orders(1, 1, "x")).map(|token| body(&token))),
-    ("create a token", |world| create(world, &orders(1, 1, "made for orders"))),
-    ("read it", |world| {
-        with_first(world, "made for orders");
-        world.token(&HOME, pair(1, 1).accessor).map(|token| body(&token))
+    ("read a token that is not there", NOTHING, |world| read(world)),
+    ("delete a token that is not there", NOTHING, |world| {
+        world.delete_token(pair(1, 1).accessor).map(|()| json!(true))
     }),
-    ("create the same again", |world| {
-        with_first(world, "made for orders");
-        create(world, &orders(1, 1, "made for orders"))
-    }),
-    ("create with the accessor in use and another secret", |world| {
-        with_first(world, "made for orders");
+    ("update a token that is not there", NOTHING, |world| update(world, &orders(1, 1, "x"))),
+    ("create a token", NOTHING, |world| create(world, &orders(1, 1, "made for orders"))),
+    ("read it", MADE, |world| read(world)),
+    ("create the same again", MADE, |world| create(world, &orders(1, 1, "made for orders"))),
+    ("create with the accessor in use and another secret", MADE, |world| {
         create(world, &orders(1, 2, "made for orders"))
     }),
-    ("create with the secret in use and another accessor", |world| {
-        with_first(world, "made for orders");
+    ("create with the secret in use and another accessor", MADE, |world| {
         create(world, &orders(2, 1, "made for orders"))
     }),
-    ("create with a policy that is not there", |world| {
+    ("create with a policy that is not there", NOTHING, |world| {
         create(world, &NewToken { grant: Grant::Policy("absent".to_owned()), ..orders(4, 4, "") })
     }),
-    ("update the description", |world| {
-        with_first(world, "made for orders");
-        world.update_token(&orders(1, 1, "renamed")).map(|token| body(&token))
-    }),
-    ("update with another secret", |world| {
-        with_first(world, "renamed");
-        world.update_token(&orders(1, 9, "made for orders")).map(|token| body(&token))
-    }),
-    ("list tokens", |world| {
-        with_first(world, "renamed");
+    ("update the description", MADE, |world| update(world, &orders(1, 1, "renamed"))),
+    ("update with another secret", RENAMED, |world| update(world, &orders(1, 9, "made for orders"))),
+    ("list tokens", RENAMED, |world| {
         with_built_in_tokens(world);
         Ok(listed(world))
     }),
-    ("a token that is not there: read a token", UNKNOWN),
-    ("a token that is not there: read a token that is not there", UNKNOWN),
-    ("a token that is not there: list tokens", UNKNOWN),
-    ("a token that is not there: create a token", UNKNOWN),
-    ("a token that is not there: update a token", UNKNOWN),
-    ("a token that is not there: delete a token", UNKNOWN_DELETES_TOKEN),
-    ("a token that is not there: delete a token that is not there", UNKNOWN_DELETES_TOKEN),
-    ("a token that is not there: own token", UNKNOWN_READS_ITSELF),
-    ("a token that is not there: read a policy by name", UNKNOWN),
-    ("a token that is not there: services of a node", UNKNOWN),
-    ("a token that is not there: checks of a node", UNKNOWN),
-    ("a token that is not there: register", UNKNOWN),
-    ("a token that is not there: deregister", UNKNOWN),
-    ("a token that is not there: transaction", UNKNOWN),
-    ("a token that is not there: members", UNKNOWN),
-    ("a token that is not there: force-leave", UNKNOWN),
-    ("read a policy by a name that is not there", |world| world.policy("absent").map(|()| json!({}))),
-    ("create a policy", |world| world.create_policy("p1").map(|()| json!({ "Name": "p1" }))),
-    ("create it again", |world| {
-        world.create_policy("p1").unwrap();
-        world.create_policy("p1").map(|()| json!({ "Name": "p1" }))
-    }),
-    ("read it by name", |world| {
-        world.create_policy("p1").unwrap();
-        world.policy("p1").map(|()| json!({ "Name": "p1" }))
-    }),
-    ("delete a policy", |world| {
-        world.create_policy("p1").unwrap();
-        world.delete_policy("p1").map(|()| json!(true))
-    }),
-    ("delete a policy that is gone", |world| world.delete_policy("p1").map(|()| json!(true))),
+    ("read a policy by a name that is not there", NOTHING, |world| world.policy("absent").map(|()| json!({}))),
+    ("create a policy", NOTHING, |world| world.create_policy("p1").map(|()| json!({ "Name": "p1" }))),
+    ("create it again", WITH_POLICY, |world| world.create_policy("p1").map(|()| json!({ "Name": "p1" }))),
+    ("read it by name", WITH_POLICY, |world| world.policy("p1").map(|()| json!({ "Name": "p1" }))),
+    ("delete a policy", WITH_POLICY, |world| world.delete_policy("p1").map(|()| json!(true))),
+    ("delete a policy that is gone", NOTHING, |world| world.delete_policy("p1").map(|()| json!(true))),
 ];

@@ -6,7 +6,7 @@ use mesh::{
 };
 use serde_json::{Value, json};
 
-use super::Row;
+use super::{Given, NOTHING, Row};
 use crate::{catalog::Instance, dialect::Answer, world::World};
 
 const HOME: Tenancy = Tenancy::Community;
@@ -16,24 +16,14 @@ const NODE: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/shop";
 fn with_services(world: &mut World, numbers: std::ops::Range<usize>) {
     world.consul.nodes.insert(NODE.to_owned());
     for number in numbers {
-        let task = world.ecs.tasks[0].arn.clone();
-        world.consul.instances.push(Instance {
-            node: NODE.to_owned(),
-            id: format!("orders-{number}"),
-            name: "orders".to_owned(),
-            task,
-            modify_index: 7,
-            tenancy: HOME,
-            unproven_since: None,
-        });
+        let seen = seen(world, number, 7);
+        world.consul.instances.push(Instance { seen, unproven_since: None });
         world.consul.checks.push(check(NODE, number, CheckStatus::Critical));
     }
 }
 
 /// The service `orders-1` is registered.
-fn with_service(world: &mut World) {
-    with_services(world, 1..2);
-}
+const WITH_SERVICE: Given = |world| with_services(world, 1..2);
 
 fn check(node: &str, number: usize, status: CheckStatus) -> HealthCheck {
     HealthCheck {
@@ -52,16 +42,7 @@ fn check(node: &str, number: usize, status: CheckStatus) -> HealthCheck {
 }
 
 fn seen(world: &World, number: usize, modify_index: u64) -> ServiceInstance {
-    ServiceInstance {
-        node: NODE.to_owned(),
-        id: format!("orders-{number}"),
-        name: "orders".to_owned(),
-        kind: String::new(),
-        task: world.ecs.tasks[0].arn.id().clone(),
-        task_arn: None,
-        modify_index,
-        tenancy: HOME,
-    }
+    Instance::new(NODE, &format!("orders-{number}"), "orders", &world.ecs.tasks[0].arn, (modify_index, HOME)).seen
 }
 
 fn node(world: &World) -> Value {
@@ -117,61 +98,39 @@ fn large_transaction(world: &mut World, count: usize) -> Result<Value, Answer> {
 
 /// In the order of the recording.
 pub(super) const ROWS: &[Row] = &[
-    ("services of a node that is not there", |world| Ok(node(world))),
-    ("health of a node that is not there", |world| Ok(checks(world))),
-    ("read it back", |world| {
-        with_service(world);
-        Ok(node(world))
+    ("services of a node that is not there", NOTHING, |world| Ok(node(world))),
+    ("health of a node that is not there", NOTHING, |world| Ok(checks(world))),
+    ("read it back", WITH_SERVICE, |world| Ok(node(world))),
+    ("its checks", WITH_SERVICE, |world| Ok(checks(world))),
+    ("write a check of it alone", WITH_SERVICE, |world| set_checks(world, &[check(NODE, 1, CheckStatus::Passing)])),
+    ("write several checks, one of a service that is not there", WITH_SERVICE, |world| {
+        set_checks(world, &[1, 2].map(|number| check(NODE, number, CheckStatus::Critical)))
     }),
-    ("its checks", |world| {
-        with_service(world);
-        Ok(checks(world))
-    }),
-    ("write a check of it alone", |world| {
-        with_service(world);
-        set_checks(world, &[check(NODE, 1, CheckStatus::Passing)])
-    }),
-    ("write several checks, one of a service that is not there", |world| {
-        with_service(world);
-        set_checks(world, &[check(NODE, 1, CheckStatus::Critical), check(NODE, 2, CheckStatus::Critical)])
-    }),
-    ("what came of it", |world| {
-        with_service(world);
+    ("what came of it", WITH_SERVICE, |world| {
         set_checks(world, &[check(NODE, 1, CheckStatus::Passing)]).unwrap();
-        let several = [check(NODE, 1, CheckStatus::Critical), check(NODE, 2, CheckStatus::Critical)];
-        set_checks(world, &several).unwrap_err();
+        set_checks(world, &[1, 2].map(|number| check(NODE, number, CheckStatus::Critical))).unwrap_err();
         Ok(checks(world))
     }),
-    ("write a check of a service that is not there", |world| {
-        with_service(world);
+    ("write a check of a service that is not there", WITH_SERVICE, |world| {
         set_checks(world, &[check(NODE, 2, CheckStatus::Critical)])
     }),
-    ("write a check of a node that is not there", |world| {
-        with_service(world);
+    ("write a check of a node that is not there", WITH_SERVICE, |world| {
         set_checks(world, &[check("nowhere", 2, CheckStatus::Critical)])
     }),
-    ("services of a node by a filter", |world| {
-        with_service(world);
+    ("services of a node by a filter", WITH_SERVICE, |world| {
         let task = world.ecs.tasks[0].arn.id().clone();
         Ok(json!({ "Services": services(&world.instances_on(NODE, &HOME, &[task])) }))
     }),
-    ("transaction: delete-cas with an index that is stale", |world| {
-        with_service(world);
+    ("transaction: delete-cas with an index that is stale", WITH_SERVICE, |world| {
         transaction(world, &[seen(world, 1, 1)])
     }),
-    ("transaction: delete-cas of what is not there", |world| {
-        with_service(world);
-        transaction(world, &[seen(world, 9, 5)])
-    }),
+    ("transaction: delete-cas of what is not there", WITH_SERVICE, |world| transaction(world, &[seen(world, 9, 5)])),
     // Recorded with the verb `delete`, which does not need the services.
-    ("transaction of 65 operations", |world| large_transaction(world, 65)),
-    ("transaction of 129 operations", |world| large_transaction(world, 129)),
-    ("deregister a node", |world| {
-        with_service(world);
-        Ok(deregister_node(world))
-    }),
-    ("deregister it again", |world| Ok(deregister_node(world))),
-    ("members", |world| Ok(Value::Array(world.members().iter().map(member).collect()))),
-    ("force-leave and prune", |world| world.force_leave("gone").map(|()| json!(null))),
-    ("list partitions", |world| world.partitions().map(|names| json!(names.len()))),
+    ("transaction of 65 operations", NOTHING, |world| large_transaction(world, 65)),
+    ("transaction of 129 operations", NOTHING, |world| large_transaction(world, 129)),
+    ("deregister a node", WITH_SERVICE, |world| Ok(deregister_node(world))),
+    ("deregister it again", NOTHING, |world| Ok(deregister_node(world))),
+    ("members", NOTHING, |world| Ok(world.members().iter().map(member).collect())),
+    ("force-leave and prune", NOTHING, |world| world.force_leave("gone").map(|()| json!(null))),
+    ("list partitions", NOTHING, |world| world.partitions().map(|names| json!(names.len()))),
 ];
