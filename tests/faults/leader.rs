@@ -72,7 +72,7 @@ async fn a_leader_killed_during_writes_loses_nothing() {
         servers[killed].start_again().await;
         round += 1;
     }
-    fleet.sweep_after_restarts().await;
+    fleet.sweep().await;
     assert_converges(&fleet).await;
     print_figure(&format!("{round} leaders of {SERVERS} servers killed, in {:.0?}", began.elapsed()));
 }

@@ -7,7 +7,7 @@ use controller::{Deadline, SweepOrder};
 use local_stack::{wait::eventually, world::World};
 use report::SweepReport;
 use serde_json::{Value, json};
-use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog, deregister, node_checks};
+use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog, deregister};
 use test_harness::recorder::{Answer, Gate, RecordedRequest, Recorder};
 
 use crate::environment::{Environment, aws, refusal};
@@ -130,7 +130,7 @@ async fn stop_and_handle(task: &DataplaneTask<'_>) {
 async fn assert_only(world: &World<'_>, other: &DataplaneTask<'_>) {
     for _ in 0..2 {
         assert_eq!(world.service_ids().await, [other.instance(), other.sidecar()]);
-        assert_eq!(node_checks(world).await.len(), other.check_ids().len());
+        assert_eq!(world.node_checks().await.len(), other.check_ids().len());
         assert_eq!(other.statuses().await, other.all_checks("passing"));
         assert_eq!(sweep(world).await, (0, 0));
     }

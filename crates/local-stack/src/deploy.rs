@@ -23,7 +23,7 @@ const LONGEST_RUN: Duration = Duration::from_mins(10);
 const LAST_LINES: usize = 40;
 
 /// The template's outputs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Deployed {
     /// URL of the SQS queue that task events arrive in.
     pub queue_url: String,
@@ -71,25 +71,6 @@ impl DeployedAudit {
             topic: outputs.get("FindingsTopicArn"),
             bucket: outputs.get("ReportsBucketName"),
         })
-    }
-}
-
-impl Deployed {
-    /// Only a queue, without a stack: for a function that runs in the test's process or is started by it.
-    pub fn only_queue(url: String) -> Self {
-        let none = String::new;
-        Self {
-            queue_url: url,
-            failed_queue_url: none(),
-            function_name: none(),
-            rule_name: none(),
-            log_group: none(),
-            reconcile: none(),
-            reconcile_log_group: none(),
-            pre_provision_rule: None,
-            cluster_deleted_rule: none(),
-            audit: None,
-        }
     }
 }
 

@@ -85,11 +85,6 @@ impl ClientAgent {
         })
         .await;
     }
-
-    /// `kill -9`, without waiting.
-    pub fn kill(self) {
-        self.process.kill();
-    }
 }
 
 /// An agent's serf status; `None` if the server does not know the agent.

@@ -12,41 +12,21 @@ impl World<'_> {
         let proxy = format!("{id}-sidecar-proxy");
         let proxied =
             json!({ "DestinationServiceName": service, "DestinationServiceID": id, "LocalServicePort": 9090 });
-        self.register(
-            task,
-            &json!({ "ID": id, "Service": service, "Port": 9090 }),
-            &[
-                (format!("{id}-app"), "consul-ecs-health-check"),
-                (format!("{id}-consul-dataplane"), "consul-ecs-health-check"),
-            ],
-        )
-        .await;
-        self.register(
-            task,
-            &json!({ "ID": proxy, "Service": sidecar, "Kind": "connect-proxy", "Port": 20000, "Proxy": proxied }),
-            &[(format!("{proxy}-consul-dataplane"), "consul-ecs-health-check")],
-        )
-        .await;
-    }
-
-    async fn register(&self, task: &str, service: &Value, checks: &[(String, &str)]) {
-        let mut service = service.clone();
-        service["Meta"] = json!({ "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" });
-        service["Address"] = json!("10.0.0.7");
-        let checks: Vec<Value> = checks
-            .iter()
-            .map(|(id, kind)| {
+        let app = json!({ "ID": id, "Service": service, "Port": 9090 });
+        let side = json!({ "ID": proxy, "Service": sidecar, "Kind": "connect-proxy", "Port": 20000, "Proxy": proxied });
+        for (mut service, containers) in [(app, &["app", "consul-dataplane"][..]), (side, &["consul-dataplane"])] {
+            service["Meta"] = json!({ "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" });
+            service["Address"] = json!("10.0.0.7");
+            let id = service["ID"].as_str().unwrap();
+            let check = |container: &&str| {
                 json!({
-                    "CheckID": id,
-                    "Name": "Consul ECS health check synced",
-                    "Type": kind,
-                    "Status": "passing",
-                    "ServiceID": service["ID"],
-                    "Notes": "as mesh-init writes it",
+                    "CheckID": format!("{id}-{container}"), "Name": "Consul ECS health check synced", "ServiceID": id,
+                    "Type": "consul-ecs-health-check", "Status": "passing", "Notes": "as mesh-init writes it",
                 })
-            })
-            .collect();
-        self.register_raw(&json!({ "Service": service, "Checks": checks })).await;
+            };
+            let checks: Vec<Value> = containers.iter().map(check).collect();
+            self.register_raw(&json!({ "Service": service, "Checks": checks })).await;
+        }
     }
 
     /// Creates the cluster's synthetic node.
@@ -66,7 +46,7 @@ impl World<'_> {
 
     /// The IDs of the services on the cluster's node, sorted.
     pub async fn service_ids(&self) -> Vec<String> {
-        let node = self.consul.get(&format!("/v1/catalog/node-services/{}", self.node_in_path())).await;
+        let node = self.node_services().await;
         let services = node["Services"].as_array().cloned().unwrap_or_default();
         let mut ids: Vec<String> = services.iter().map(|service| service["ID"].as_str().unwrap().to_owned()).collect();
         ids.sort();
@@ -78,10 +58,15 @@ impl World<'_> {
         self.consul.get(&format!("/v1/catalog/node-services/{}", self.node_in_path())).await
     }
 
+    /// The checks on the cluster's node.
+    pub async fn node_checks(&self) -> Vec<Value> {
+        let checks = self.consul.get(&format!("/v1/health/node/{}", self.node_in_path())).await;
+        checks.as_array().cloned().unwrap_or_default()
+    }
+
     /// The checks of a task's instances.
     pub async fn checks_of(&self, task: &str) -> Vec<Value> {
-        let checks = self.consul.get(&format!("/v1/health/node/{}", self.node_in_path())).await;
-        let mut checks = checks.as_array().cloned().unwrap_or_default();
+        let mut checks = self.node_checks().await;
         checks.retain(|check| check["ServiceID"].as_str().unwrap_or_default().contains(task_id(task)));
         checks
     }

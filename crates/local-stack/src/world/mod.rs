@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     Stack,
     aws::{ACCOUNT, Aws, REGION},
-    consul::Consul,
+    consul::{Consul, Token},
     deploy::Deployed,
     wait::{SOON, eventually},
 };
@@ -98,7 +98,7 @@ impl<'a> World<'a> {
     pub async fn without_deployment(name: &'static str) -> World<'static> {
         let stack = Stack::shared().await;
         let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
-        let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
+        let deployed = Deployed { queue_url: queue.queue_url.expect("a URL"), ..Deployed::default() };
         let world = World::new(stack, &deployed, name, name);
         world.create_cluster().await;
         world
@@ -221,12 +221,9 @@ impl<'a> World<'a> {
             "Description": format!("Token for {service} service\nconsul.hashicorp.com/cluster: {}", self.name),
             "ServiceIdentities": [{ "ServiceName": service }],
         });
-        let made = self.consul.put("/v1/acl/token", &body).await;
-        let field = |name: &str| made[name].as_str().unwrap().to_owned();
-        let pair = Pair { accessor_id: field("AccessorID"), token: field("SecretID") };
-        self.put_secret(&self.secret_name(service), &json!({ "accessor_id": pair.accessor_id, "token": pair.token }))
-            .await;
-        pair
+        let Token { accessor_id, secret_id: token } = Token::from(&self.consul.put("/v1/acl/token", &body).await);
+        self.put_secret(&self.secret_name(service), &json!({ "accessor_id": accessor_id, "token": token })).await;
+        Pair { accessor_id, token }
     }
 
     /// Creates a secret.

@@ -78,28 +78,23 @@ impl World<'_> {
         });
         let environment =
             config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
-        let mut containers = vec![
-            json!({
-                "name": "consul-ecs-mesh-init",
-                "image": "hashicorp/consul-ecs:0.9.0",
-                "essential": false,
-                "command": ["mesh-init"],
-                "environment": environment.unwrap_or_else(|| json!([])),
-                "secrets": secrets.collect::<Vec<Value>>(),
-            }),
-            json!({ "name": "app", "image": "example/app:1", "essential": true }),
-        ];
-        containers.extend(further.iter().cloned());
-        let body = json!({
-            "family": family,
-            "networkMode": "awsvpc",
-            "requiresCompatibilities": ["FARGATE"],
-            "cpu": "256",
-            "memory": "512",
-            "tags": tags,
-            "containerDefinitions": containers,
+        let mesh_init = json!({
+            "name": "consul-ecs-mesh-init", "image": "hashicorp/consul-ecs:0.9.0", "essential": false,
+            "command": ["mesh-init"], "environment": environment.unwrap_or_else(|| json!([])),
+            "secrets": secrets.collect::<Vec<Value>>(),
         });
-        let answer = self.ecs_call("RegisterTaskDefinition", &body).await;
+        let app = json!({ "name": "app", "image": "example/app:1", "essential": true });
+        let containers = [&[mesh_init, app], further].concat();
+        let body = json!({
+            "family": family, "networkMode": "awsvpc", "requiresCompatibilities": ["FARGATE"],
+            "cpu": "256", "memory": "512", "tags": tags, "containerDefinitions": containers,
+        });
+        self.define(&body).await
+    }
+
+    /// Registers a task definition with this body.
+    pub async fn define(&self, body: &Value) -> Definition {
+        let answer = self.ecs_call("RegisterTaskDefinition", body).await;
         Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())
     }
 
@@ -110,15 +105,18 @@ impl World<'_> {
 
     /// Runs a task with its own tags, and returns its ARN.
     pub async fn run_tagged(&self, definition: &Definition, tags: &Value) -> String {
+        let task = self.run_all(definition, 1, tags).await.remove(0);
+        task["taskArn"].as_str().expect("an ARN").to_owned()
+    }
+
+    /// Runs so many tasks, at most 10, with these tags of their own, and returns what ECS says of them.
+    pub async fn run_all(&self, definition: &Definition, count: usize, tags: &Value) -> Vec<Value> {
         let body = json!({
-            "cluster": self.name,
-            "taskDefinition": definition.0,
-            "launchType": "FARGATE",
+            "cluster": self.name, "taskDefinition": definition.0, "launchType": "FARGATE", "count": count, "tags": tags,
             "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
-            "tags": tags,
         });
         let answer = self.ecs_call("RunTask", &body).await;
-        answer["tasks"][0]["taskArn"].as_str().unwrap_or_else(|| panic!("no task in {answer}")).to_owned()
+        answer["tasks"].as_array().unwrap_or_else(|| panic!("no tasks in {answer}")).clone()
     }
 
     /// Stops a task.
@@ -126,11 +124,15 @@ impl World<'_> {
         self.ecs_call("StopTask", &json!({ "cluster": self.name, "task": task, "reason": "test" })).await;
     }
 
+    /// What ECS says of a task.
+    pub async fn describe(&self, task: &str) -> Value {
+        let answer = self.ecs_call("DescribeTasks", &json!({ "cluster": self.name, "tasks": [task] })).await;
+        answer["tasks"].get(0).unwrap_or_else(|| panic!("ECS does not describe {task}: {answer}")).clone()
+    }
+
     /// The event of the task's current state.
     pub async fn event(&self, task: &str) -> Value {
-        let answer = self.ecs_call("DescribeTasks", &json!({ "cluster": self.name, "tasks": [task] })).await;
-        let mut detail = answer["tasks"][0].clone();
-        assert!(detail.is_object(), "ECS does not describe {task}: {answer}");
+        let mut detail = self.describe(task).await;
         // Events carry neither tags nor health.
         detail.as_object_mut().unwrap().remove("tags");
         for described in detail["containers"].as_array_mut().into_iter().flatten() {

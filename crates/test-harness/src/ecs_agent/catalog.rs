@@ -51,7 +51,7 @@ pub async fn deregister(world: &World<'_>, body: &Value) {
 pub async fn catalog(world: &World<'_>) -> Value {
     let mut node = world.node_services().await;
     let mut services = node["Services"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let mut checks = node_checks(world).await;
+    let mut checks = world.node_checks().await;
     for object in services.iter_mut().chain(&mut checks) {
         for field in ["CreateIndex", "ModifyIndex", "Output"] {
             object.as_object_mut().expect("an object").remove(field);
@@ -72,11 +72,5 @@ pub async fn writes(world: &World<'_>) -> BTreeMap<String, u64> {
         (object[id].as_str().expect("an ID").to_owned(), object["ModifyIndex"].as_u64().expect("an index"))
     };
     let services = services.iter().map(|service| of(service, "ID"));
-    services.chain(node_checks(world).await.iter().map(|check| of(check, "CheckID"))).collect()
-}
-
-/// The checks on the node of the world's cluster.
-pub async fn node_checks(world: &World<'_>) -> Vec<Value> {
-    let checks = world.consul.get(&format!("/v1/health/node/{}", world.cluster().replace('/', "%2F"))).await;
-    checks.as_array().cloned().unwrap_or_default()
+    services.chain(world.node_checks().await.iter().map(|check| of(check, "CheckID"))).collect()
 }

@@ -25,12 +25,12 @@ impl DataplaneTask<'_> {
 
     /// Whether ECS was told to stop it.
     pub async fn is_told_to_stop(&self) -> bool {
-        self.describe().await["desiredStatus"] == "STOPPED"
+        self.world().describe(&self.arn).await["desiredStatus"] == "STOPPED"
     }
 
     /// `health-sync` writes the health that ECS reports. A container that does not run is unhealthy.
     pub async fn sync_health(&self) {
-        let described = self.describe().await;
+        let described = self.world().describe(&self.arn).await;
         let containers = described["containers"].as_array().expect("containers");
         let is_healthy = |name: &str| {
             let mut running = containers.iter().filter(|container| container["lastStatus"] == "RUNNING");

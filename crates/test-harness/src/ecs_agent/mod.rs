@@ -16,7 +16,7 @@ mod recording;
 mod service;
 mod task;
 
-pub use catalog::{catalog, deregister, node_checks, writes};
+pub use catalog::{catalog, deregister, writes};
 pub use recording::Release;
 pub use service::DataplaneService;
 pub use task::DataplaneTask;

@@ -45,17 +45,12 @@ impl DataplaneService {
         let consul_ecs = format!("public.ecr.aws/hashicorp/consul-ecs:{}", self.release.tag());
         let config = json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": self.config.to_string() }]);
         let app = |name: &str| json!({ "name": name, "image": "example/app:1", "essential": name == "app" });
-        let mut containers = vec![
-            json!({
-                "name": MESH_INIT, "image": consul_ecs, "essential": false, "command": ["mesh-init"],
-                "environment": config,
-            }),
-            json!({
-                "name": HEALTH_SYNC, "image": consul_ecs, "essential": false, "command": ["health-sync"],
-                "environment": config,
-            }),
-            json!({ "name": DATAPLANE, "image": "hashicorp/consul-dataplane:1.3", "essential": false }),
-        ];
+        let program = |(name, command)| {
+            let (image, command) = (&consul_ecs, [command]);
+            json!({ "name": name, "image": image, "essential": false, "command": command, "environment": config })
+        };
+        let mut containers = [(MESH_INIT, "mesh-init"), (HEALTH_SYNC, "health-sync")].map(program).to_vec();
+        containers.push(json!({ "name": DATAPLANE, "image": "hashicorp/consul-dataplane:1.3", "essential": false }));
         containers.extend(SYNCED.map(app));
         let mut body = json!({
             "family": self.name, "networkMode": self.network_mode, "requiresCompatibilities": [LAUNCH_TYPE],
@@ -64,8 +59,7 @@ impl DataplaneService {
         if let Some(role) = &self.task_role {
             body["taskRoleArn"] = json!(role);
         }
-        let answer = world.ecs_call("RegisterTaskDefinition", &body).await;
-        Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())
+        world.define(&body).await
     }
 
     /// Runs a task, of which the agent has reported nothing yet.
@@ -84,25 +78,14 @@ impl DataplaneService {
 
     /// Creates an ECS service with these tags, which starts one task.
     pub async fn run_by_ecs_service<'a>(&self, world: &'a World<'a>, tags: &Value) -> DataplaneTask<'a> {
-        self.create_ecs_service(world, 1, tags).await.pop().expect("a task of the service")
-    }
-
-    /// Creates an ECS service with these tags, which starts so many tasks.
-    pub async fn create_ecs_service<'a>(
-        &self,
-        world: &'a World<'a>,
-        desired: usize,
-        tags: &Value,
-    ) -> Vec<DataplaneTask<'a>> {
         let mut body = self.placed(world).await;
         body["serviceName"] = json!(self.name);
-        body["desiredCount"] = json!(desired);
+        body["desiredCount"] = json!(1);
         body["tags"] = tags.clone();
         world.ecs_call("CreateService", &body).await;
         let of_service = json!({ "cluster": world.name, "serviceName": self.name });
         let answer = world.ecs_call("ListTasks", &of_service).await;
-        let arns = answer["taskArns"].as_array().expect("the service's tasks").iter();
-        arns.map(|arn| DataplaneTask::new(world, self, arn.as_str().expect("an ARN"))).collect()
+        DataplaneTask::new(world, self, answer["taskArns"][0].as_str().expect("a task of the service"))
     }
 
     async fn placed(&self, world: &World<'_>) -> Value {

@@ -1,7 +1,7 @@
 //! A task, and the program in it that registers it.
 
 use local_stack::world::{World, task_id};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     DATAPLANE, MESH_INIT, SYNCED,
@@ -96,7 +96,7 @@ impl<'a> DataplaneTask<'a> {
 
     /// What `mesh-init` writes: the bodies of the service and of the sidecar proxy.
     pub async fn registrations(&self) -> Vec<Value> {
-        let described = self.describe().await;
+        let described = self.world.describe(&self.arn).await;
         let details = described["attachments"][0]["details"].as_array().cloned().unwrap_or_default();
         let address = details.iter().find(|detail| detail["name"] == "privateIPv4Address").map(|it| &it["value"]);
         let names = TaskNames {
@@ -107,11 +107,5 @@ impl<'a> DataplaneTask<'a> {
             address: address.and_then(Value::as_str).unwrap_or("10.0.0.1"),
         };
         self.release.registrations(&names)
-    }
-
-    pub(super) async fn describe(&self) -> Value {
-        let asked = json!({ "cluster": self.world.name, "tasks": [self.arn] });
-        let answer = self.world.ecs_call("DescribeTasks", &asked).await;
-        answer["tasks"].get(0).unwrap_or_else(|| panic!("ECS does not describe {}: {answer}", self.arn)).clone()
     }
 }

@@ -39,18 +39,10 @@ impl Fleet<'_> {
         assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}\nthe function's log ends:\n{log}");
     }
 
-    /// Runs one complete sweep. A sweep that was incomplete because the machine was busy is repeated.
+    /// Runs one complete sweep. A sweep that was incomplete because the machine was busy, or Consul's servers have just started
+    /// again, is repeated.
     pub async fn sweep(&self) -> Value {
-        self.sweep_until_complete(&[]).await
-    }
-
-    /// Runs one complete sweep after a restart of Consul servers.
-    pub async fn sweep_after_restarts(&self) -> Value {
-        self.sweep_until_complete(&RESTARTED).await
-    }
-
-    async fn sweep_until_complete(&self, further: &[&str]) -> Value {
-        let summary = self.world.invoke_reconcile(&json!({}), further).await;
+        let summary = self.world.invoke_reconcile(&json!({}), &RESTARTED).await;
         let summary = summary.unwrap_or_else(|error| panic!("the sweep of {} failed: {error}", self.world.name));
         assert_eq!(summary["outcome"], "done", "{summary}");
         summary

@@ -125,42 +125,38 @@ impl<'a> Fleet<'a> {
 
     /// Starts tasks of a service. Each registers, and logs in if `logs_in`. Returns their events.
     pub async fn start(&mut self, service: usize, count: usize) -> Vec<Value> {
-        let (name, definition) = self.services[service].clone();
-        let mut started = Vec::new();
-        for first in (0..count).step_by(RUN_AT_ONCE) {
-            started.extend(self.run(&definition, RUN_AT_ONCE.min(count - first)).await);
+        let mut tasks = self.registered(&[service], count).await;
+        for task in tasks.iter_mut().filter(|_| self.logs_in) {
+            let (cluster, id) = (self.world.cluster(), task_id(&task.arn));
+            task.login = Some(self.method.log_in_task(&task.service, &cluster, id).await);
         }
-        let this = &*self;
-        let joined = stream::iter(started).map(|task| this.join(&name, task)).buffered(CONCURRENT_CALLS);
-        let joined: Vec<FleetTask> = joined.collect().await;
-        let events = joined.iter().map(|task| envelope(&task.described)).collect();
-        self.tasks.extend(joined);
-        events
+        self.add(tasks)
     }
 
-    async fn run(&self, definition: &Definition, count: usize) -> Vec<Value> {
-        let body = json!({
-            "cluster": self.world.name,
-            "taskDefinition": definition.0,
-            "launchType": "FARGATE",
-            "count": count,
-            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
-        });
-        let answer = self.world.ecs_call("RunTask", &body).await;
-        answer["tasks"].as_array().unwrap_or_else(|| panic!("no tasks in {answer}")).clone()
-    }
-
-    async fn join(&self, service: &str, mut described: Value) -> FleetTask {
-        // Events carry no tags.
-        described.as_object_mut().unwrap().remove("tags");
-        let arn = described["taskArn"].as_str().unwrap().to_owned();
-        self.world.register_instance(service, &arn).await;
-        let login = if self.logs_in {
-            Some(self.method.log_in_task(service, &self.world.cluster(), task_id(&arn)).await)
-        } else {
-            None
+    /// Runs `count` tasks of these services in turn. Each registers its service and its sidecar proxy.
+    async fn registered(&self, services: &[usize], count: usize) -> Vec<FleetTask> {
+        let run = |number: usize| async move {
+            let (service, definition) = &self.services[services[number % services.len()]];
+            let count = RUN_AT_ONCE.min(count - number * RUN_AT_ONCE);
+            let tasks = self.world.run_all(definition, count, &json!([])).await;
+            tasks.into_iter().map(|task| (service.clone(), task)).collect::<Vec<_>>()
         };
-        FleetTask { service: service.to_owned(), arn, is_running: true, described, login }
+        let runs = stream::iter(0..count.div_ceil(RUN_AT_ONCE)).map(run);
+        let tasks: Vec<_> = runs.buffered(CONCURRENT_CALLS).concat().await;
+        let register = |(service, mut described): (String, Value)| async move {
+            // Events carry no tags.
+            described.as_object_mut().unwrap().remove("tags");
+            let arn = described["taskArn"].as_str().unwrap().to_owned();
+            self.world.register_instance(&service, &arn).await;
+            FleetTask { service, arn, is_running: true, described, login: None }
+        };
+        stream::iter(tasks).map(register).buffered(CONCURRENT_CALLS).collect().await
+    }
+
+    fn add(&mut self, tasks: Vec<FleetTask>) -> Vec<Value> {
+        let events = tasks.iter().map(|task| envelope(&task.described)).collect();
+        self.tasks.extend(tasks);
+        events
     }
 
     /// Stops a task. Returns the events of its stopping and of its stop.
