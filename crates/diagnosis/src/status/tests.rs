@@ -5,6 +5,7 @@ use mesh::{
     definition::ContainerDefinition,
     repair::REPAIR_TAG,
     task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
+    token::ListedToken,
 };
 
 use super::*;
@@ -59,6 +60,13 @@ fn running_task_that_consul_has_lost_is_not_registered() {
     );
 }
 
+/// The second task has logged in as another service.
+fn of_team_a() -> ListedToken {
+    let mut other = login_token(2);
+    other.grants.services[0].service = "team-a".to_owned();
+    other
+}
+
 #[test]
 fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
     let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
@@ -68,9 +76,7 @@ fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
         report.services.remove(0).tasks.into_iter().map(|task| task.unproven).collect()
     };
     // Given tasks of which the second has logged in as another service
-    let mut other = login_token(2);
-    other.grants.services[0].service = "team-a".to_owned();
-    let mut tokens = tokens(vec![login_token(1), other]);
+    let mut tokens = tokens(vec![login_token(1), of_team_a()]);
     assert_eq!(unproven(&tokens), [None, Some("its login token is that of team-a".to_owned())]);
     // With the default policy allow nothing has to be proven
     tokens.facts = Ok(None);
@@ -84,9 +90,7 @@ fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
 #[test]
 fn a_registered_task_cannot_take_itself_off_that_list() {
     // Given a registered task that has logged in as another service
-    let mut other = login_token(2);
-    other.grants.services[0].service = "team-a".to_owned();
-    let tokens = tokens(vec![login_token(1), login_token(1), other.clone(), other]);
+    let tokens = tokens(vec![login_token(1), login_token(1), of_team_a(), of_team_a()]);
     let unproven_after = |change: fn(&mut ObservedCluster)| {
         let mut cluster = healthy();
         change(&mut cluster);
@@ -126,19 +130,19 @@ fn an_instance_of_another_name_is_not_the_task_s() {
         let its = catalog(cluster).instances.iter_mut().filter(|it| it.task == id(1) && is_of(it));
         its.for_each(|instance| instance.name = "other".to_owned());
     };
-    let mut cluster = healthy();
-    rename(&mut cluster, |_| true);
-    let row_of_both = row(cluster);
+    let row_after = |is_of| {
+        let mut cluster = healthy();
+        rename(&mut cluster, is_of);
+        row(cluster)
+    };
+    let row_of_both = row_after(|_| true);
     assert_eq!((row_of_both.instances, row_of_both.passing_instances), (Some(1), Some(1)));
-    assert_eq!(row_of_both.tasks[0].is_registered, Some(false));
     let lost = "not registered: Consul has lost it; with Repair=on, the next sweep registers it again";
-    assert_eq!(row_of_both.tasks[0].verdict, lost);
     // And one of them is not enough
-    let mut cluster = healthy();
-    rename(&mut cluster, |instance| instance.kind.is_empty());
-    let row_of_one = row(cluster);
-    assert_eq!(row_of_one.tasks[0].is_registered, Some(false));
-    assert_eq!(row_of_one.tasks[0].verdict, "not registered: Consul has no web");
+    let row_of_one = row_after(|instance| instance.kind.is_empty());
+    for (row, verdict) in [(row_of_both, lost), (row_of_one, "not registered: Consul has no web")] {
+        assert_eq!((row.tasks[0].is_registered, row.tasks[0].verdict.as_str()), (Some(false), verdict));
+    }
 }
 
 #[test]
@@ -187,16 +191,15 @@ fn check_that_does_not_pass_is_explained_by_the_container_in_ecs() {
             of_it.for_each(|check| check.status = CheckStatus::Critical);
         })
     };
-    assert_eq!(
-        unhealthy(ContainerHealth::Unhealthy, false),
-        "1 of 2 tasks is not passing: its container app is UNHEALTHY"
-    );
-    assert_eq!(unhealthy(ContainerHealth::Unknown, false), "1 of 2 tasks is not passing: its container app is UNKNOWN");
-    assert_eq!(unhealthy(ContainerHealth::Healthy, true), "1 of 2 tasks is not passing: its container app has stopped");
-    assert_eq!(
-        unhealthy(ContainerHealth::Healthy, false),
-        "1 of 2 tasks is not passing: its container app is HEALTHY in ECS, and its check in Consul is critical"
-    );
+    for (health, is_stopped, what) in [
+        (ContainerHealth::Unhealthy, false, "is UNHEALTHY"),
+        (ContainerHealth::Unknown, false, "is UNKNOWN"),
+        (ContainerHealth::Healthy, true, "has stopped"),
+        (ContainerHealth::Healthy, false, "is HEALTHY in ECS, and its check in Consul is critical"),
+    ] {
+        let verdict = format!("1 of 2 tasks is not passing: its container app {what}");
+        assert_eq!(unhealthy(health, is_stopped), verdict);
+    }
 }
 
 #[test]
@@ -237,13 +240,11 @@ fn instance_whose_task_ecs_does_not_run_is_a_leftover() {
     let verdict = verdict_after(|cluster| register(catalog(cluster), 9, CheckStatus::Passing));
     assert_eq!(verdict, "1 instance in Consul has no running task");
     // Nor does one of a task outside the mesh count, nor one of a task that has only just stopped
-    assert_eq!(
-        verdict_after(|cluster| {
-            register(catalog(cluster), 9, CheckStatus::Passing);
-            cluster.others.insert(id(9));
-        }),
-        "healthy"
-    );
+    let verdict = verdict_after(|cluster| {
+        register(catalog(cluster), 9, CheckStatus::Passing);
+        cluster.others.insert(id(9));
+    });
+    assert_eq!(verdict, "healthy");
 }
 
 /// A task that failed some minutes ago.
@@ -259,28 +260,21 @@ fn failed_task(minutes: i64) -> MemberTask {
 
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
-    let failed = |change: fn(&mut ObservedCluster)| {
-        verdict_after(|cluster| {
+    let last = ": the last one to stop: Essential container in task exited; app exited with 1";
+    let changes: [(fn(&mut ObservedCluster), &str); 4] = [
+        (|_| {}, ""),
+        (|cluster| cluster.tasks.push(failed_task(2)), last),
+        // An older failure is not the cause
+        (|cluster| cluster.tasks.push(failed_task(50)), ""),
+        (|cluster| cluster.services[0].state.trouble = Some("cannot place it".to_owned()), ": ECS cannot place it"),
+    ];
+    for (change, why) in changes {
+        let verdict = verdict_after(|cluster| {
             cluster.services[0].state.desired = 3;
             change(cluster);
-        })
-    };
-    assert_eq!(failed(|_| {}), "2 of 3 desired tasks are running");
-    assert_eq!(
-        failed(|cluster| {
-            cluster.tasks.push(failed_task(2));
-        }),
-        "2 of 3 desired tasks are running: the last one to stop: Essential container in task exited; app exited with 1"
-    );
-    // An older failure is not the cause
-    let long_ago = |cluster: &mut ObservedCluster| {
-        cluster.tasks.push(failed_task(50));
-    };
-    assert_eq!(failed(long_ago), "2 of 3 desired tasks are running");
-    assert_eq!(
-        failed(|cluster| cluster.services[0].state.trouble = Some("was unable to place a task".to_owned())),
-        "2 of 3 desired tasks are running: ECS was unable to place a task"
-    );
+        });
+        assert_eq!(verdict, format!("2 of 3 desired tasks are running{why}"));
+    }
 }
 
 #[test]

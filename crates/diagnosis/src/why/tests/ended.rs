@@ -22,8 +22,8 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
     // The audit may say why
     let (_, sentence) = because(|cluster, background| {
         stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
-        let error = |rule: &str| AuditError { rule: rule.to_owned(), message: "the command is wrong".to_owned() };
-        background.audit = vec![error("consul-mesh-init-command")];
+        let rule = "consul-mesh-init-command".to_owned();
+        background.audit = vec![AuditError { rule, message: "the command is wrong".to_owned() }];
     });
     let audit = "; the audit finds an error in its definition, consul-mesh-init-command: the command is wrong";
     assert!(sentence.ends_with(audit), "{sentence}");
@@ -31,48 +31,26 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
 
 #[test]
 fn failures_are_told_apart_by_what_ecs_says() {
-    let failed =
-        |code: &str, reason: &str, container| because(|cluster, _| stop(cluster, code, reason, vec![container]));
-    for (code, reason, container, cause, said) in [
+    const FAILED: &str = "TaskFailedToStart";
+    const EXITED: (&str, &str) = ("EssentialContainerExited", "Essential container in task exited");
+    let pull = "CannotPullContainerError: pull access denied";
+    let secrets = "ResourceInitializationError: unable to pull secrets";
+    let memory = "OutOfMemoryError: Container killed due to memory usage";
+    let start = "CannotStartContainerError: no such file";
+    for ((code, reason), exit_code, of_app, cause, said) in [
+        ((FAILED, pull), None, None, Cause::ImagePullFailed, format!("an image could not be pulled ({pull})")),
+        ((FAILED, secrets), None, None, Cause::SecretNotReadable, format!("ECS could not prepare it ({secrets})")),
+        (EXITED, Some(137), Some(memory), Cause::OutOfMemory, "it used more memory than it may".to_owned()),
         (
-            "TaskFailedToStart",
-            "CannotPullContainerError: pull access denied",
-            exited("app", None, None),
-            Cause::ImagePullFailed,
-            "an image could not be pulled (CannotPullContainerError: pull access denied)",
-        ),
-        (
-            "TaskFailedToStart",
-            "ResourceInitializationError: unable to pull secrets",
-            exited("app", None, None),
-            Cause::SecretNotReadable,
-            "ECS could not prepare it (ResourceInitializationError: unable to pull secrets)",
-        ),
-        (
-            "EssentialContainerExited",
-            "Essential container in task exited",
-            exited("app", Some(137), Some("OutOfMemoryError: Container killed due to memory usage")),
-            Cause::OutOfMemory,
-            "Its container app was killed, because it used more memory than it may",
-        ),
-        (
-            "EssentialContainerExited",
-            "Essential container in task exited",
-            exited("app", Some(3), None),
+            EXITED,
+            Some(3),
+            None,
             Cause::EssentialContainerExited,
-            "It stopped, because its essential container app exited with 3",
+            "its essential container app exited with 3".to_owned(),
         ),
-        (
-            "TaskFailedToStart",
-            "Task failed to start",
-            exited("app", None, Some("CannotStartContainerError: no such file")),
-            Cause::FailedToStart,
-            "ECS could not start it (CannotStartContainerError: no such file)",
-        ),
+        ((FAILED, "…"), None, Some(start), Cause::FailedToStart, format!("ECS could not start it ({start})")),
     ] {
-        let (found, sentence) = failed(code, reason, container);
-        assert_eq!(found, cause, "{sentence}");
-        assert!(sentence.contains(said), "{sentence}");
+        assert_because(cause, &said, |cluster, _| stop(cluster, code, reason, vec![exited("app", exit_code, of_app)]));
     }
 }
 
@@ -86,12 +64,8 @@ fn essential_container_without_an_exit_code_is_a_failure_too() {
 #[test]
 fn task_without_a_service_that_has_finished_has_ended_in_order() {
     let finish = |cluster: &mut ObservedCluster| {
-        stop(
-            cluster,
-            "EssentialContainerExited",
-            "…",
-            vec![exited("app", Some(0), None), exited("other", Some(137), None)],
-        );
+        let containers = vec![exited("app", Some(0), None), exited("other", Some(137), None)];
+        stop(cluster, "EssentialContainerExited", "…", containers);
     };
     let report = asked(|cluster, _| {
         finish(cluster);
@@ -167,7 +141,7 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
             let reason = "10 of 10 services would be deleted";
             let arn = super::cluster().to_string();
             let guard = json!({ "action": "sweep", "outcome": "guard_tripped", "cluster_arn": arn, "reason": reason });
-            background.history.lines.push(line(minutes, guard));
+            background.log(minutes, guard);
         })
     };
     assert_eq!(guarded(3).0, Cause::LeftInConsul, "the guard was before the stop");
@@ -178,19 +152,17 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
             .contains("held back deletions or corrections in its cluster at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
         "{sentence}"
     );
-    let (cause, sentence) = because(|cluster, background| {
+    assert_because(Cause::OnlyObserved, "Mode=observe", |cluster, background| {
         left(cluster);
-        let observed = json!({ "action": "deregister", "outcome": "observed", "task_id": id(1).to_string() });
-        background.history.lines.push(line(1, observed));
+        background.log(1, of_task("deregister", "observed"));
     });
-    assert!(cause == Cause::OnlyObserved && sentence.contains("Mode=observe"), "{sentence}");
     let failed = |minutes| {
         because(|cluster, background| {
             left(cluster);
             let failed = json!({
                 "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_unavailable", "reason": "no leader",
             });
-            background.history.lines.push(line(minutes, failed));
+            background.log(minutes, failed);
         })
     };
     assert_eq!(failed(3).0, Cause::LeftInConsul, "the failure was before the stop");
@@ -202,20 +174,16 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
 fn task_that_ecs_has_forgotten_is_told_from_the_log() {
     let (cause, sentence) = because(|cluster, background| {
         forget(cluster);
-        background
-            .history
-            .lines
-            .push(end_line("EssentialContainerExited", "consul-ecs-mesh-init exited with 0, app exited with 3"));
+        let containers = "consul-ecs-mesh-init exited with 0, app exited with 3";
+        background.history.lines.push(end_line("EssentialContainerExited", containers));
     });
     assert_eq!(cause, Cause::EssentialContainerExited);
     assert!(sentence.starts_with("It stopped, because its essential container app exited with 3: "), "{sentence}");
     // With LogLevel=warn, there is no such line
-    let (cause, sentence) = because(|cluster, background| {
+    assert_because(Cause::Forgotten, "set LogLevel=info", |cluster, background| {
         forget(cluster);
-        let drained = json!({ "action": "drain", "outcome": "done", "task_id": id(1).to_string() });
-        background.history.lines.push(line(90, drained));
+        background.log(90, of_task("drain", "done"));
     });
-    assert!(cause == Cause::Forgotten && sentence.contains("set LogLevel=info"), "{sentence}");
     // Consul still has its instance
     let (cause, _) = because(|cluster, _| drop(cluster.tasks.remove(0)));
     assert_eq!(cause, Cause::LeftInConsul);

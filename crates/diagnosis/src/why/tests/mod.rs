@@ -51,6 +51,25 @@ fn because(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> (Cause
     (report.cause, report.conclusion)
 }
 
+/// Asserts its cause, and a part of its sentence.
+#[track_caller]
+fn assert_because(cause: Cause, part: &str, change: impl FnOnce(&mut ObservedCluster, &mut Background)) {
+    let (found, sentence) = because(change);
+    assert!(found == cause && sentence.contains(part), "{found:?}: {sentence}");
+}
+
+impl Background {
+    /// The functions have logged this, some minutes ago.
+    fn log(&mut self, minutes: i64, fields: Value) {
+        self.history.lines.push(line(minutes, fields));
+    }
+}
+
+/// What the functions log of an action for the first task.
+fn of_task(action: &str, outcome: &str) -> Value {
+    json!({ "action": action, "outcome": outcome, "task_id": id(1).to_string() })
+}
+
 /// How a container has stopped.
 fn exited(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> ContainerEnd {
     ContainerEnd { name: name.to_owned(), exit_code, reason: reason.map(str::to_owned) }

@@ -2,7 +2,7 @@
 
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
-    consul_ecs::{Programs, names::DATAPLANE},
+    consul_ecs::names::DATAPLANE,
     definition::ContainerLog,
     task::{ContainerHealth, TaskContainer},
 };
@@ -21,11 +21,10 @@ fn task_that_is_as_it_should_be_is_healthy() {
 
 #[test]
 fn task_outside_the_mesh_is_told_what_is_missing() {
-    let (cause, sentence) = because(|cluster, _| {
+    assert_because(Cause::NotInTheMesh, "consul.hashicorp.com/mesh", |cluster, _| {
         forget(cluster);
         cluster.others.insert(id(1));
     });
-    assert!(cause == Cause::NotInTheMesh && sentence.contains("consul.hashicorp.com/mesh"), "{sentence}");
 }
 
 #[test]
@@ -40,7 +39,7 @@ fn task_whose_definition_could_not_be_read_is_not_said_to_be_outside_the_mesh() 
 
 #[test]
 fn task_with_another_tasks_id_is_found() {
-    let (cause, sentence) = because(|cluster, _| {
+    assert_because(Cause::AnotherTasksId, id(7).as_str(), |cluster, _| {
         let other = id(7);
         let config = format!(
             r#"{{"service":{{"name":"web","port":80,"meta":{{"task-id":"{other}"}}}},"proxy":{{}},"healthSyncContainers":["app"]}}"#
@@ -48,7 +47,6 @@ fn task_with_another_tasks_id_is_found() {
         let definition = revision(&mut cluster.tasks[0]);
         definition.programs.registrar.as_mut().unwrap().config_json = Some(config);
     });
-    assert!(cause == Cause::AnotherTasksId && sentence.contains(id(7).as_str()), "{sentence}");
 }
 
 /// A container of the first task stops.
@@ -60,20 +58,17 @@ fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
 
 #[test]
 fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
-    let (cause, sentence) = because(|cluster, _| stop_container(cluster, DATAPLANE, 139));
-    assert_eq!(cause, Cause::ProxyStopped);
-    assert!(sentence.contains("consul-dataplane exited with 139 while the task goes on"), "{sentence}");
-    let logged = |outcome: &str| {
-        because(|cluster, background| {
+    let proxy = "consul-dataplane exited with 139 while the task goes on";
+    assert_because(Cause::ProxyStopped, proxy, |cluster, _| stop_container(cluster, DATAPLANE, 139));
+    for (outcome, who) in [
+        ("done", "the controller drained it at 2026-11-23 11:59:00 UTC"),
+        ("observed", "the controller is in Mode=observe, and did not drain it"),
+    ] {
+        assert_because(Cause::ProxyStopped, who, |cluster, background| {
             stop_container(cluster, DATAPLANE, 139);
-            background
-                .history
-                .lines
-                .push(line(1, json!({ "action": "drain", "outcome": outcome, "task_id": id(1).to_string() })));
-        })
-    };
-    assert!(logged("done").1.contains("the controller drained it at 2026-11-23 11:59:00 UTC"));
-    assert!(logged("observed").1.contains("the controller is in Mode=observe, and did not drain it"));
+            background.log(1, of_task("drain", outcome));
+        });
+    }
 }
 
 #[test]
@@ -89,10 +84,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     let unknown =
         "the controller's log since 2026-11-22 12:00:00 UTC does not say who deleted it (with LogLevel=info it would)";
     assert!(sentence.contains(unknown), "{sentence}");
-    let (_, sentence) = without_tokens(|background| {
-        let deleted = json!({ "action": "delete_login_token", "outcome": "done", "task_id": id(1).to_string() });
-        background.history.lines.push(line(1, deleted));
-    });
+    let (_, sentence) = without_tokens(|background| background.log(1, of_task("delete_login_token", "done")));
     assert!(sentence.contains("the controller deleted it at 2026-11-23 11:59:00"), "{sentence}");
     let (_, sentence) = without_tokens(|background| background.history.is_complete = false);
     assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
@@ -109,22 +101,19 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
 
 #[test]
 fn token_of_a_service_that_is_gone_says_who_revoked_it() {
-    let reading = |cluster: &mut ObservedCluster| {
-        read_token(&mut cluster.tasks[0]);
-    };
     let (cause, sentence) = because(|cluster, background| {
-        reading(cluster);
+        read_token(&mut cluster.tasks[0]);
         let revoked = json!({
             "action": "revoke", "outcome": "done", "holder": "service web", "reason": "no task of the service runs",
         });
-        background.history.lines.push(line(10, revoked));
+        background.log(10, revoked);
     });
     assert_eq!(cause, Cause::TokenDeleted);
     let who = "the controller deleted it at 2026-11-23 11:50:00 UTC, because no task of the service runs";
     assert!(sentence.contains(who) && sentence.contains("read from consul-ecs-web"), "{sentence}");
     // It is there
     let (cause, _) = because(|cluster, background| {
-        reading(cluster);
+        read_token(&mut cluster.tasks[0]);
         let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster());
         background.tokens = Some(tokens(vec![ListedToken { description, login: None, ..login_token(1) }]));
     });
@@ -147,18 +136,15 @@ fn drain(cluster: &mut ObservedCluster, output: &str) {
 
 #[test]
 fn drained_task_says_by_whom_and_why() {
-    let (cause, sentence) = because(|cluster, _| drain(cluster, "backup until noon"));
-    assert_eq!(cause, Cause::Drained);
     let by = "not by the controller: somebody put its instance into Consul's maintenance mode (backup until noon)";
-    assert!(sentence.contains(by), "{sentence}");
+    assert_because(Cause::Drained, by, |cluster, _| drain(cluster, "backup until noon"));
     let (_, sentence) = because(|cluster, _| drain(cluster, DrainReason::ProxyStopped.as_str()));
     assert!(sentence.starts_with("It is drained: the controller put it into maintenance mode ("), "{sentence}");
-    let (_, sentence) = because(|cluster, background| {
+    let at = "the controller put it into maintenance mode at 2026-11-23 11:56:00";
+    assert_because(Cause::Drained, at, |cluster, background| {
         drain(cluster, DrainReason::Stopping.as_str());
-        let drained = json!({ "action": "mark_critical", "outcome": "done", "task_id": id(1).to_string() });
-        background.history.lines.push(line(4, drained));
+        background.log(4, of_task("mark_critical", "done"));
     });
-    assert!(sentence.contains("the controller put it into maintenance mode at 2026-11-23 11:56:00"), "{sentence}");
 }
 
 #[test]
@@ -176,7 +162,8 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
 
 #[test]
 fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
-    let (cause, sentence) = because(|cluster, background| {
+    let expected = "check the auth method iam-ecs, its binding rules";
+    assert_because(Cause::LoginRefused, expected, |cluster, background| {
         deregister(cluster);
         cluster.tasks[0].task.containers[0] = container(INIT, ContainerHealth::Unknown);
         background.tokens = Some(tokens(vec![login_token(2)]));
@@ -184,10 +171,6 @@ fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
         let config = r#"{"consulLogin":{"enabled":true,"method":"iam-ecs"}}"#;
         revision(&mut cluster.tasks[0]).config_json = Some(config.to_owned());
     });
-    assert!(
-        cause == Cause::LoginRefused && sentence.contains("check the auth method iam-ecs, its binding rules"),
-        "{sentence}"
-    );
 }
 
 #[test]
@@ -207,23 +190,21 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     let lost = format!("Consul has lost its instance web-{}: it was registered", id(1));
     assert!(cause == Cause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
     // Without a login token it takes another proof
-    let (_, sentence) = because(|cluster, background| {
+    let no_token = "Consul lists no login token of the task: with Repair=on";
+    assert_because(Cause::LostFromTheCatalog, no_token, |cluster, background| {
         deregister(cluster);
         background.tokens = Some(tokens(Vec::new()));
     });
-    assert!(sentence.contains("Consul lists no login token of the task: with Repair=on"), "{sentence}");
-    let logged = |action: &str, outcome: &str| {
-        because(|cluster, background| {
+    for (action, outcome, said) in [
+        ("deregister", "done", "the controller deregistered it at 2026-11-23 11:59:00"),
+        ("repair", "observed", "the controller is in Mode=observe and changes nothing"),
+    ] {
+        let (_, sentence) = because(|cluster, background| {
             deregister(cluster);
-            background
-                .history
-                .lines
-                .push(line(1, json!({ "action": action, "outcome": outcome, "task_id": id(1).to_string() })));
-        })
-        .1
-    };
-    assert!(logged("deregister", "done").contains("the controller deregistered it at 2026-11-23 11:59:00"));
-    assert!(logged("repair", "observed").contains("the controller is in Mode=observe and changes nothing"));
+            background.log(1, of_task(action, outcome));
+        });
+        assert!(sentence.contains(said), "{sentence}");
+    }
 }
 
 #[test]
@@ -244,12 +225,11 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
     assert_eq!(failing(61).0, Cause::NotPassing, "an old failure explains nothing");
     assert_eq!(because(|_, background| background.history.lines.push(failed(1))).0, Cause::Healthy);
     // What it has lost comes first, and names the failure
-    let (cause, sentence) = because(|cluster, background| {
+    let failure = "; the controller's last work for it failed at";
+    assert_because(Cause::LostFromTheCatalog, failure, |cluster, background| {
         deregister(cluster);
         background.history.lines.push(failed(1));
     });
-    assert_eq!(cause, Cause::LostFromTheCatalog);
-    assert!(sentence.contains("; the controller's last work for it failed at"), "{sentence}");
 }
 
 /// The checks of the first task are critical.
@@ -279,25 +259,18 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
 #[test]
 fn health_sync_that_has_stopped_says_who_reports_the_health() {
     const HEALTH_SYNC: &str = "consul-ecs-health-sync";
-    let stopped = |cluster: &mut ObservedCluster| {
-        let definition = revision(&mut cluster.tasks[0]);
-        definition.programs = Programs { health_sync: Some(HEALTH_SYNC.to_owned()), ..definition.programs.clone() };
+    assert_because(Cause::HealthSyncStopped, "only sweeps write its health", |cluster, _| {
+        revision(&mut cluster.tasks[0]).programs.health_sync = Some(HEALTH_SYNC.to_owned());
         let container = container(HEALTH_SYNC, ContainerHealth::Unknown);
         cluster.tasks[0].task.containers.push(TaskContainer { is_stopped: true, ..container });
-    };
-    let (cause, sentence) = because(|cluster, _| stopped(cluster));
-    assert!(cause == Cause::HealthSyncStopped && sentence.contains("only sweeps write its health"), "{sentence}");
+    });
 }
 
 #[test]
 fn everything_else_is_said_as_status_says_it() {
-    let (cause, sentence) = because(|cluster, _| fail_checks(cluster));
-    assert!(
-        cause == Cause::NotPassing && sentence.contains("is HEALTHY in ECS, and its check in Consul is critical"),
-        "{sentence}"
-    );
-    let (cause, _) = because(|cluster, _| cluster.tasks[0].task.placement.is_disconnected = true);
-    assert_eq!(cause, Cause::Disconnected);
+    let critical = "is HEALTHY in ECS, and its check in Consul is critical";
+    assert_because(Cause::NotPassing, critical, |cluster, _| fail_checks(cluster));
+    assert_because(Cause::Disconnected, "", |cluster, _| cluster.tasks[0].task.placement.is_disconnected = true);
     let report = asked(|cluster, _| {
         deregister(cluster);
         let task = &mut cluster.tasks[0].task;
@@ -307,11 +280,10 @@ fn everything_else_is_said_as_status_says_it() {
     assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| cluster.catalog = None);
     assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
-    let (cause, _) = because(|cluster, _| {
+    assert_because(Cause::NotRegistered, "", |cluster, _| {
         cluster.tasks[0].task.placement.address = None;
         deregister(cluster);
     });
-    assert_eq!(cause, Cause::NotRegistered);
 }
 
 #[test]

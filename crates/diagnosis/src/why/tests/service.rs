@@ -11,12 +11,8 @@ fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> WhyRepor
     let (mut cluster, mut background) = (healthy(), background());
     change(&mut cluster, &mut background);
     let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
-    let row = match find_service("web", &Within::default(), &observed, None, now()) {
-        Found::One(row) => Some(row),
-        Found::None => None,
-        Found::Several(places) | Found::Elsewhere(places) => panic!("{places:?}"),
-    };
-    why_service("web", row.as_deref(), &observed, &background, now())
+    let Found::One(row) = find_service("web", &Within::default(), &observed, None, now()) else { panic!("not once") };
+    why_service("web", Some(&row), &observed, &background, now())
 }
 
 #[test]
@@ -155,10 +151,7 @@ fn service_that_is_gone_or_was_never_there_is_told_apart() {
     let report = without(&background());
     assert_eq!((report.cause, report.condition), (Cause::UnknownService, Condition::Unknown));
     let mut background = background();
-    background
-        .history
-        .lines
-        .push(line(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" })));
+    background.log(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" }));
     let report = without(&background);
     assert_eq!((report.cause, report.condition), (Cause::Gone, Condition::Ended), "{}", report.conclusion);
 }
@@ -169,11 +162,11 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
         let said = |minutes, message: &str| ServiceMessage { at: minutes_ago(minutes), message: message.to_owned() };
         cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
         cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
-        let created =
-            json!({ "action": "create_token", "outcome": "done", "holder": "service web", "accessor_id": "a" });
-        let other =
-            json!({ "action": "create_token", "outcome": "done", "holder": "service other", "accessor_id": "b" });
-        background.history.lines.extend([line(9, created), line(9, other)]);
+        for (holder, accessor) in [("service web", "a"), ("service other", "b")] {
+            let created =
+                json!({ "action": "create_token", "outcome": "done", "holder": holder, "accessor_id": accessor });
+            background.log(9, created);
+        }
     });
     let said: Vec<(Who, &str)> = report.timeline.iter().map(|event| (event.who, event.what.as_str())).collect();
     let created = "created it for the service web: web:3, consul-ecs 0.9.0, consul-dataplane 1.6.2";

@@ -13,12 +13,13 @@ fn timeline_tells_who_did_what_in_order() {
         let mut end = end_line("EssentialContainerExited", "app exited with 3");
         end.at = minutes_ago(1);
         let failed =
-            || json!({ "outcome": "failed", "error": "ecs", "reason": "throttled", "task_id": id(1).to_string() });
-        let deleted =
-            json!({ "action": "deregister", "outcome": "done", "service_id": "web-1", "task_id": id(1).to_string() });
-        let other =
-            json!({ "action": "deregister", "outcome": "done", "service_id": "web-2", "task_id": id(2).to_string() });
-        background.history.lines = vec![line(3, failed()), line(2, failed()), end, line(1, deleted), line(1, other)];
+            json!({ "outcome": "failed", "error": "ecs", "reason": "throttled", "task_id": id(1).to_string() });
+        background.history.lines = vec![line(3, failed.clone()), line(2, failed), end];
+        for number in [1, 2] {
+            let (of_it, task) = (format!("web-{number}"), id(number).to_string());
+            let deleted = json!({ "action": "deregister", "outcome": "done", "service_id": of_it, "task_id": task });
+            background.log(1, deleted);
+        }
     });
     let said: Vec<(Who, &str, usize)> =
         report.timeline.iter().map(|event| (event.who, event.what.as_str(), event.times)).collect();
@@ -45,14 +46,9 @@ fn timeline_tells_who_did_what_in_order() {
 #[test]
 fn what_was_only_observed_says_so() {
     let report = asked(|_, background| {
-        let observed = || {
-            json!({
-                "action": "repair", "outcome": "observed", "task_id": id(1).to_string(), "reason": "Consul has lost it",
-            })
-        };
-        let call =
-            json!({ "action": "observe", "outcome": "observed", "call": "PUT /v1/txn", "task_id": id(1).to_string() });
-        background.history.lines = vec![line(3, observed()), line(2, call), line(2, observed())];
+        let (mut repair, mut call) = (of_task("repair", "observed"), of_task("observe", "observed"));
+        (repair["reason"], call["call"]) = (json!("Consul has lost it"), json!("PUT /v1/txn"));
+        background.history.lines = vec![line(3, repair.clone()), line(2, call), line(2, repair)];
     });
     let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
     let [event] = by_controller.as_slice() else { panic!("{by_controller:?}") };
