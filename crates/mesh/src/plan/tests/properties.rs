@@ -80,38 +80,24 @@ fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
     })
 }
 
-fn kind(action: &Action) -> &'static str {
-    match action {
-        Action::Provision(_) => "Provision",
-        Action::MarkCritical(..) => "MarkCritical",
-        Action::Repair(_) => "Repair",
-        Action::CorrectHealth(_) => "CorrectHealth",
-        Action::DeleteLoginToken(_) => "DeleteLoginToken",
-        Action::Deregister(_) => "Deregister",
-        Action::ForceLeave(_) => "ForceLeave",
-        Action::AwaitAgent(_) => "AwaitAgent",
-        Action::DeregisterNode(_) => "DeregisterNode",
-        Action::CheckIdleness(_) => "CheckIdleness",
-        Action::Hide(..) => "Hide",
-        Action::Revoke(..) => "Revoke",
-        Action::DeleteOrphan(..) => "DeleteOrphan",
-        Action::ShowOrphan(..) => "ShowOrphan",
-    }
+/// The name of an action's variant.
+fn kind(action: &Action) -> String {
+    format!("{action:?}").split(|c: char| !c.is_alphanumeric()).take(1).collect()
 }
 
 /// Each kind of action is generated often enough for the properties below.
 #[test]
 fn observations_generate_every_kind_of_action() {
     let mut runner = TestRunner::deterministic();
-    let mut planned = BTreeMap::new();
+    let mut planned: BTreeMap<String, usize> = BTreeMap::new();
     for _ in 0..3_000 {
         let observed = any_observed().new_tree(&mut runner).unwrap().current();
         let kinds: BTreeSet<_> = actions(&observed, TokenMode::SecretsManager).iter().map(kind).collect();
         for kind in kinds {
-            *planned.entry(kind).or_insert(0) += 1;
+            *planned.entry(kind).or_default() += 1;
         }
     }
-    let often: Vec<_> = planned.iter().filter(|(_, times)| **times >= 20).map(|(kind, _)| *kind).collect();
+    let often: Vec<_> = planned.iter().filter(|(_, times)| **times >= 20).map(|(kind, _)| kind.as_str()).collect();
     let all = [
         "AwaitAgent",
         "CheckIdleness",
