@@ -96,9 +96,8 @@ async fn only_new_findings_of_a_revision_are_announced() {
     before.run("one", &json!({ "all": true })).await.unwrap();
     let after = World { bucket: before.bucket.clone(), ..web(&["db", "cache"]) };
     after.run("two", &json!({ "all": true })).await.unwrap();
-    let announced_messages = after.announcer.announced_messages();
-    assert_eq!(announced_messages.len(), 1);
-    assert!(announced_messages[0].contains("cache"), "{announced_messages:?}");
+    let announced = after.announcer.announced_messages();
+    assert!(announced.len() == 1 && announced[0].contains("cache"), "{announced:?}");
 }
 
 #[tokio::test]
@@ -113,9 +112,8 @@ async fn an_update_announces_nothing_again() {
     // And afterwards a new finding of the revision is announced
     let after = World { bucket: world.bucket.clone(), ..web(&["db", "cache"]) };
     after.run("two", &json!({ "all": true })).await.unwrap();
-    let announced_messages = after.announcer.announced_messages();
-    assert_eq!(announced_messages.len(), 1);
-    assert!(announced_messages[0].contains("cache"), "{announced_messages:?}");
+    let announced = after.announcer.announced_messages();
+    assert!(announced.len() == 1 && announced[0].contains("cache"), "{announced:?}");
 }
 
 #[tokio::test]

@@ -229,22 +229,11 @@ fn check_gateway_namespace(subject: &Subject<'_>) -> Option<Draft> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::audit;
-    use audit_read::{
-        Material,
-        document::{Route, parse_json},
-        input::ecs_definition,
-        source::SourceFile,
-    };
+    use crate::{audit, rules::tests::material};
 
     fn found(json: &str) -> usize {
-        let file = Arc::new(SourceFile::new("gateway.json", json));
-        let node = parse_json(&file.text, &Route::default()).unwrap();
-        let definitions = vec![ecs_definition(file, &node).unwrap()];
-        let findings = audit(&Material { definitions, ..Material::default() });
+        let findings = audit(&material(json));
         findings.iter().filter(|finding| finding.rule.id == CONSUL_GATEWAY_FEDERATION_TLS.id).count()
     }
 

@@ -29,7 +29,7 @@ mod tokens;
 mod transparent_proxy;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use super::rule::Rule;
 

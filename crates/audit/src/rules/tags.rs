@@ -159,16 +159,11 @@ fn check_family_name(subject: &Subject<'_>) -> Option<Draft> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::{audit, example::Base};
+    use crate::{audit, example::Base, rules::tests::material};
     use audit_read::{
-        Material,
         definition::{Field, List, Maybe, ServiceUse, Tag, Text},
-        document::{Place, Route, parse_json},
-        input::ecs_definition,
-        source::SourceFile,
+        document::Place,
     };
 
     fn found(propagate_tags: Maybe<&str>, tags: &[&str]) -> usize {
@@ -185,16 +180,9 @@ mod tests {
             value: field(Maybe::Known("true")),
             place: Place::default(),
         };
-        let tags = List {
-            items: tags.iter().map(tag).collect(),
-            is_complete: true,
-            place: Place::default(),
-            is_present: true,
-        };
-        let file = Arc::new(SourceFile::new("web.json", Base::Dataplane.json()));
-        let node = parse_json(&file.text, &Route::default()).unwrap();
-        let mut definition = ecs_definition(file, &node).unwrap();
-        definition.services.push(ServiceUse {
+        let tags = tags.iter().map(tag).collect();
+        let mut material = material(Base::Dataplane.json());
+        material.definitions[0].services.push(ServiceUse {
             name: "web".to_owned(),
             service_name: field(Maybe::Absent),
             capacity_providers: List {
@@ -205,10 +193,10 @@ mod tests {
             },
             propagate_tags: field(propagate_tags),
             launch_type: field(Maybe::Absent),
-            tags,
+            tags: List { items: tags, is_complete: true, place: Place::default(), is_present: true },
             place: Place::default(),
         });
-        let findings = audit(&Material { definitions: vec![definition], ..Material::default() });
+        let findings = audit(&material);
         findings.iter().filter(|finding| finding.rule.id == CONSUL_TAGS_NOT_PROPAGATED.id).count()
     }
 

@@ -224,31 +224,20 @@ fn secret_name(value_from: &Field<Text>) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::{audit_in, example::Base};
-    use audit_read::{
-        Material,
-        document::{Route, parse_json},
-        input::ecs_definition,
-        source::SourceFile,
-    };
+    use crate::{audit_in, example::Base, rules::tests::material};
     use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames};
 
     /// What the rule says of a definition in a deployment with this mode and prefix.
     fn found(base: Base, mode: TokenMode, prefix: &str) -> Vec<String> {
-        found_in(base.json().to_owned(), mode, prefix)
+        found_in(base.json(), mode, prefix)
     }
 
-    fn found_in(json: String, mode: TokenMode, prefix: &str) -> Vec<String> {
+    fn found_in(json: &str, mode: TokenMode, prefix: &str) -> Vec<String> {
         let clusters = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
         let names = SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &clusters);
-        let file = Arc::new(SourceFile::new("web.json", json));
-        let node = parse_json(&file.text, &Route::default()).unwrap();
-        let material = Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() };
         let deployment = Deployment { mode, names, default_tenancy: Some(Tenancy::Community) };
-        let own = audit_in(&material, Some(&deployment))
+        let own = audit_in(&material(json), Some(&deployment))
             .into_iter()
             .filter(|finding| finding.rule.id == CONSUL_TOKEN_SECRET_MANAGED.id);
         own.map(|finding| finding.message).collect()
@@ -266,7 +255,7 @@ mod tests {
     fn secret_of_another_service_is_found() {
         let tagged = |name: &str| Base::Client.json().replace(r#""value": "web""#, &format!(r#""value": "{name}""#));
         assert_ne!(tagged("payments"), Base::Client.json());
-        let other = found_in(tagged("payments"), TokenMode::Auto, "mesh");
+        let other = found_in(&tagged("payments"), TokenMode::Auto, "mesh");
         assert_eq!(other.len(), 1, "{other:?}");
         assert!(other[0].contains("the secret of another service"), "{other:?}");
     }

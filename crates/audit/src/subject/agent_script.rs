@@ -168,25 +168,17 @@ fn is_shell(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
-    use audit_read::{
-        definition::TaskDefinition,
-        document::{Route, parse_json},
-        input::ecs_definition,
-        source::SourceFile,
-    };
+    use crate::rules::tests;
+    use audit_read::definition::TaskDefinition;
 
     fn definition(entry_point: &[&str], command: &[&str]) -> TaskDefinition {
         let json = json!({ "family": "f", "containerDefinitions": [
             { "name": "consul-client", "entryPoint": entry_point, "command": command },
         ] });
-        let file = Arc::new(SourceFile::new("f.json", json.to_string()));
-        let node = parse_json(&file.text, &Route::default()).unwrap();
-        ecs_definition(file, &node).unwrap()
+        tests::definition(&json.to_string())
     }
 
     fn check<T>(script: &str, read: impl Fn(&AgentScript<'_>) -> T) -> T {

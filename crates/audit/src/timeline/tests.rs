@@ -1,21 +1,12 @@
 //! Timelines of correct and wrong task definitions.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::{Starting, Timeline};
-use crate::example::Base;
-use audit_read::{
-    document::{Route, parse_json},
-    input::ecs_definition,
-    source::SourceFile,
-};
+use crate::{example::Base, rules::tests};
 
 fn timeline(definition: &Value) -> Timeline {
-    let file = Arc::new(SourceFile::new("f.json", definition.to_string()));
-    let node = parse_json(&file.text, &Route::default()).unwrap();
-    Timeline::of(&ecs_definition(file.clone(), &node).unwrap())
+    Timeline::of(&tests::definition(&definition.to_string()))
 }
 
 /// Containers that wait for others to be healthy: name and dependencies.

@@ -1,6 +1,6 @@
 //! YAML files with several documents.
 
-use audit::{audit, fix::repair};
+use audit::audit;
 use audit_read::{
     definition::TaskDefinition,
     input::{Gathered, gather},
@@ -8,7 +8,7 @@ use audit_read::{
 
 use crate::{
     folder::Folder,
-    reading::{findings_in, ids},
+    reading::{findings_in, ids, repaired},
 };
 
 const WEB: &str = include_str!("../audit_inputs/web.yaml");
@@ -57,8 +57,7 @@ fn a_fix_changes_only_its_document() {
     // Given a defect in both documents, and in all notations of line ends.
     for text in [several(), several().replace('\n', "\r\n")] {
         let broken = text.replace("NetworkMode: awsvpc", "NetworkMode: bridge");
-        let repaired =
-            repair(std::sync::Arc::new(audit_read::source::SourceFile::new("stack.yaml", broken)), &[], |_| true);
+        let repaired = repaired("stack.yaml", &broken);
         assert_eq!((repaired.fixed.len(), repaired.left.len()), (2, 0));
         assert_eq!(repaired.after.text, text);
     }
@@ -92,8 +91,7 @@ fn equal_definitions_are_called_by_their_documents() {
 fn fixes_are_refused_if_the_documents_have_different_formats() {
     let task = "family: plain\nnetworkMode: awsvpc\ncontainerDefinitions: []\n";
     let broken = format!("{}---\n{task}", WEB.replace("NetworkMode: awsvpc", "NetworkMode: bridge"));
-    let repaired =
-        repair(std::sync::Arc::new(audit_read::source::SourceFile::new("stack.yaml", broken.as_str())), &[], |_| true);
+    let repaired = repaired("stack.yaml", &broken);
     let reasons: Vec<String> = repaired.left.iter().map(|left| left.error.as_ref().unwrap().to_string()).collect();
     assert_eq!(repaired.after.text, broken);
     assert!(

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use audit::{audit, finding::Finding};
+use audit::{
+    audit,
+    finding::Finding,
+    fix::{Repair, repair},
+};
 use audit_read::{Material, input::read_source, source::SourceFile};
 use serde_json::Value;
 
@@ -30,6 +34,11 @@ pub(crate) fn is_of_every_definition(rule: &str) -> bool {
 /// The findings of a definition, or of a list of exports.
 pub(crate) fn findings(json: &Value) -> Vec<Finding> {
     findings_in("task.json", &serde_json::to_string_pretty(json).unwrap())
+}
+
+/// A text after all its fixes.
+pub(crate) fn repaired(name: &str, text: &str) -> Repair {
+    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
 }
 
 /// The rules, in alphabetical order.

@@ -1,25 +1,15 @@
 //! Fixes: they fix their findings, cause no others, and a second run changes nothing.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
-use audit::{
-    example::Base,
-    finding::Finding,
-    fix::{Repair, repair},
-    rules::rules,
-};
-use audit_read::source::SourceFile;
+use audit::{example::Base, finding::Finding, fix::Repair, rules::rules};
 
 use crate::{
     mutations::mutations,
-    reading::{findings, findings_in, ids, shown},
+    reading::{findings, findings_in, ids, repaired, shown},
     template::yaml_template,
     terraform_source::written::{Spelling, json_source},
 };
-
-fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
-}
 
 /// Fixes a text, and returns the number of fixed findings or what went wrong.
 fn fix(name: &str, text: &str) -> Result<usize, String> {

@@ -48,8 +48,7 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
 
 /// A definition with three defects, one outside of the mesh with hostile names, a correct one, and an ignored finding.
 fn mixed() -> Report {
-    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
-    web["networkMode"] = json!("bridge");
+    let mut web = bridged();
     web["containerDefinitions"][1]["command"] = json!(["health-sync"]);
     web["containerDefinitions"][2]["ulimits"][0]["softLimit"] = json!(2_097_152);
     let mut hostile: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
@@ -62,6 +61,19 @@ fn mixed() -> Report {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
     let files = [("web.json", pretty(&web)), ("odd, 100%.json", pretty(&hostile)), ("client.json", clean)];
     report(&files, config)
+}
+
+/// A correct definition, except for its network mode.
+fn bridged() -> Value {
+    serde_json::from_str(&include_str!("../../src/bases/dataplane.json").replace("awsvpc", "bridge")).unwrap()
+}
+
+/// A definition in which a container waits so many times for one that does not exist.
+fn waiting(times: usize) -> String {
+    let mut plain: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
+    let wait = json!({ "containerName": "gone", "condition": "START" });
+    plain["containerDefinitions"][1]["dependsOn"] = vec![wait; times].into();
+    plain.to_string()
 }
 
 fn rendered(report: &Report, format: Format) -> String {
@@ -109,8 +121,7 @@ fn every_format_has_its_snapshot() {
 
 #[test]
 fn excerpts_are_cut_to_the_width_of_the_terminal() {
-    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
-    web["networkMode"] = json!("bridge");
+    let web = bridged();
     let report = report(&[("web.json", web.to_string())], "");
     for width in [60, 80, 100] {
         let text = report.render(Format::Text, Medium { width: Some(width), in_colour: false }).unwrap();
@@ -185,12 +196,7 @@ fn fingerprints_depend_neither_on_lines_nor_on_messages() {
 
 #[test]
 fn findings_of_a_rule_in_one_place_are_numbered() {
-    let mut plain: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
-    let wait = json!({ "containerName": "gone", "condition": "START" });
-    plain["containerDefinitions"][1]["dependsOn"] = json!([wait, wait]);
-    let two = fingerprints(&plain.to_string(), |finding| finding.message.clear());
-    plain["containerDefinitions"][1]["dependsOn"] = json!([wait]);
-    let one = fingerprints(&plain.to_string(), |finding| finding.message.clear());
+    let [one, two] = [1, 2].map(|times| fingerprints(&waiting(times), |finding| finding.message.clear()));
     let distinct: std::collections::BTreeSet<&String> = two.iter().collect();
     assert_eq!((distinct.len(), two.len()), (one.len() + 1, one.len() + 1));
     assert!(one.iter().all(|fingerprint| two.contains(fingerprint)), "{one:?} {two:?}");
@@ -199,10 +205,7 @@ fn findings_of_a_rule_in_one_place_are_numbered() {
 #[test]
 fn ignoring_a_finding_keeps_the_fingerprints_of_the_others() {
     // Given two findings of a rule in one place
-    let mut plain: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
-    let wait = json!({ "containerName": "gone", "condition": "START" });
-    plain["containerDefinitions"][1]["dependsOn"] = json!([wait, wait]);
-    let text = plain.to_string();
+    let text = waiting(2);
     let all = fingerprints_of(&text, |_| {});
     // When one is ignored
     for index in 0..all.len() {
@@ -309,13 +312,9 @@ fn reports_contain_no_sensitive_values_of_plans() {
     });
     let mut material = Material::default();
     read_source(Arc::new(SourceFile::new("plan.json", plan.to_string())), true, &mut material).unwrap();
-    let config = Config::read(SourceFile::new("c.toml", ""), Path::new("/run")).unwrap();
-    let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
-    assert_silent(&[Report::new(
-        &Gathered { material, files_read: 1, ..Gathered::default() },
-        &sorted,
-        Threshold::Error,
-    )]);
+    let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
+    let gathered = Gathered { material, files_read: 1, ..Gathered::default() };
+    assert_silent(&[Report::new(&gathered, &sorted, Threshold::Error)]);
 }
 
 /// Then no format contains a secret.
@@ -333,8 +332,7 @@ fn assert_silent(reports: &[Report]) {
 
 #[test]
 fn a_file_of_one_line_is_cut() {
-    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
-    web["networkMode"] = json!("bridge");
+    let web = bridged();
     let text = rendered(&report(&[("plan.json", web.to_string())], ""), Format::Text);
     assert!(text.lines().all(|line| line.chars().count() < 140), "{text}");
     let column = web.to_string().find("\"bridge\"").unwrap() + 1;

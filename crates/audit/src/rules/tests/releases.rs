@@ -8,12 +8,6 @@ use crate::{
     finding::{Finding, Severity},
     versions::{Defect, table},
 };
-use audit_read::{
-    Material,
-    document::{Route, parse_json},
-    input::ecs_definition,
-    source::SourceFile,
-};
 
 const ECS: &str = "consul-ecs";
 const DATAPLANE: &str = "consul-dataplane";
@@ -103,9 +97,7 @@ fn named(id: &str) -> &'static Row {
 }
 
 fn findings(definition: &Value) -> Vec<Finding> {
-    let file = std::sync::Arc::new(SourceFile::new("task.json", serde_json::to_string_pretty(definition).unwrap()));
-    let node = parse_json(&file.text, &Route::default()).unwrap();
-    audit(&Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() })
+    audit(&super::material(&serde_json::to_string_pretty(definition).unwrap()))
 }
 
 /// Whether a definition has a finding of the defect: one that quotes the table, if the rule reports several defects.

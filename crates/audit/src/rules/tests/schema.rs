@@ -1,17 +1,10 @@
 //! Configurations of the releases, and defects in configurations.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use mesh::consul_ecs::Fault;
 
 use crate::{rules::configuration::problems, subject::Subject};
-use audit_read::{
-    document::{Route, parse_json},
-    input::ecs_definition,
-    source::SourceFile,
-};
 
 /// The defects of `config`, for an image of consul-ecs and the container beside mesh-init: path and fault.
 fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
@@ -22,9 +15,7 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
         },
         { "name": beside, "image": "x" },
     ]});
-    let file = Arc::new(SourceFile::new("web.json", definition.to_string()));
-    let node = parse_json(&file.text, &Route::default()).unwrap();
-    let definition = ecs_definition(file, &node).unwrap();
+    let definition = super::definition(&definition.to_string());
     let subject = Subject::new(&definition);
     let shown = |fault: &Fault| match fault {
         Fault::Unknown { is_refused: true, nearest } => format!("refused, {}", nearest.unwrap_or("no suggestion")),

@@ -1,23 +1,13 @@
 //! Fixes that add what a resource lacks: only the new lines differ.
 
-use std::sync::Arc;
-
-use audit::{
-    example::Base,
-    fix::{Repair, repair},
-};
-use audit_read::source::SourceFile;
+use audit::{example::Base, fix::Repair};
 use serde_json::Value;
 
 use super::written::{Spelling, json_source};
 use crate::{
     folder::Folder,
-    reading::{findings_in, ids},
+    reading::{findings_in, ids, repaired},
 };
-
-fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
-}
 
 /// A correct task without these fields.
 fn without(fields: &[&str]) -> Value {
