@@ -22,7 +22,7 @@ fn entries_have_the_line_ends_of_the_file() {
     let config = "fail-on = 'info'\r\n[severity]\r\nconsul-health-sync-needless = 'off'\r\n";
     let workspace = Workspace::new("line-ends", &[("a.json", &two_mistakes()), ("ecs-mesh.toml", config)]);
     assert_eq!(workspace.run(&["check", "--add-ignore"]).status.code(), Some(0));
-    let written = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
+    let written = workspace.read("ecs-mesh.toml");
     assert!(written.starts_with(config) && written.len() > config.len(), "{written}");
     assert_eq!(written.matches('\n').count(), written.matches("\r\n").count(), "{written:?}");
     assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
@@ -53,15 +53,15 @@ fn afterwards_a_check_finds_nothing() {
         "ecs-mesh.toml: ignored 2 findings by entries\na.yaml: ignored 1 finding by comments\n\
          b.json: ignored 1 finding by comments\n"
     );
-    let yaml = fs::read_to_string(workspace.0.join("a.yaml")).unwrap();
+    let yaml = workspace.read("a.yaml");
     let comment = "            # ecs-mesh: ignore[ecs-dependency-unknown] the lab has no mesh\n";
     assert_eq!(yaml, TEMPLATE.replace("            - {", &format!("{comment}            - {{")));
-    let json = fs::read_to_string(workspace.0.join("b.json")).unwrap();
+    let json = workspace.read("b.json");
     assert!(
         json.contains("  // ecs-mesh: ignore[consul-network-mode] the lab has no mesh\n  \"networkMode\""),
         "{json}"
     );
-    assert_eq!(fs::read_to_string(workspace.0.join("c [1].json")).unwrap(), two_mistakes(), "plain JSON stays plain");
+    assert_eq!(workspace.read("c [1].json"), two_mistakes(), "plain JSON stays plain");
     let again = workspace.run(&["check"]);
     assert_eq!((again.status.code(), errors(&again)), (Some(0), String::new()), "{}", out(&again));
     assert!(out(&again).contains("4 findings ignored"), "{}", out(&again));
@@ -76,10 +76,10 @@ fn a_terraform_source_gets_comments_except_within_texts() {
     let workspace = Workspace::new("baseline-terraform", &[("main.tf", source), ("ecs-mesh.toml", "")]);
     assert_eq!(workspace.run(&["check"]).status.code(), Some(1));
     assert_eq!(workspace.run(&["check", "--add-ignore=a lab"]).status.code(), Some(0));
-    let written = fs::read_to_string(workspace.0.join("main.tf")).unwrap();
+    let written = workspace.read("main.tf");
     let comment = "  # ecs-mesh: ignore[consul-mesh-tag-alone] a lab\r\n";
     assert_eq!(written, source.replace("  tags", &format!("{comment}  tags")));
-    assert!(fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap().contains("ecs-dependency-unknown"));
+    assert!(workspace.read("ecs-mesh.toml").contains("ecs-dependency-unknown"));
     assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
 }
 
@@ -91,7 +91,7 @@ fn the_configuration_is_created_where_there_is_none() {
     fs::write(workspace.0.join("ecs-mesh.toml"), "").unwrap();
     assert_eq!(workspace.run(&["check", "--add-ignore"]).status.code(), Some(0));
     assert_eq!(
-        fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap(),
+        workspace.read("ecs-mesh.toml"),
         "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"web.json\"\nfamily = \"web\"\n\
          reason = \"accepted when ecs-mesh was introduced\"\n"
     );
@@ -104,7 +104,7 @@ fn a_path_below_the_configuration_is_relative_to_it() {
     fs::write(workspace.0.join("services/web/task.json"), bridged()).unwrap();
     let below = Workspace(workspace.0.join("services"));
     assert_eq!(below.run(&["check", "--add-ignore"]).status.code(), Some(0));
-    let config = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
+    let config = workspace.read("ecs-mesh.toml");
     assert!(config.contains("path = \"services/web/task.json\""), "{config}");
     assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
 }
@@ -115,11 +115,9 @@ fn nothing_is_written_if_the_configuration_cannot_be_extended() {
     let commented = format!("// the lab's\n{}", bridged());
     let workspace =
         Workspace::new("baseline-inline", &[("a.json", &commented), ("b.json", &bridged()), ("ecs-mesh.toml", config)]);
-    let output = workspace.run(&["check", "--add-ignore"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(errors(&output).contains("ecs-mesh.toml:"), "{}", errors(&output));
-    assert_eq!(fs::read_to_string(workspace.0.join("a.json")).unwrap(), commented);
-    assert_eq!(fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap(), config);
+    workspace.assert_refused(&["check", "--add-ignore"], "ecs-mesh.toml:");
+    assert_eq!(workspace.read("a.json"), commented);
+    assert_eq!(workspace.read("ecs-mesh.toml"), config);
 }
 
 #[test]
@@ -128,10 +126,8 @@ fn a_file_whose_name_is_not_utf_8_gets_no_exception() {
     let workspace = Workspace::new("baseline-name", &[("web.json", &bridged()), ("ecs-mesh.toml", "")]);
     let orders = bridged().replace("\"family\": \"web\"", "\"family\": \"orders\"");
     fs::write(workspace.0.join(std::ffi::OsStr::from_bytes(b"bad\xff.json")), orders).unwrap();
-    let output = workspace.run(&["check", "--add-ignore"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(errors(&output).contains("its name is not UTF-8"), "{}", errors(&output));
-    let config = fs::read_to_string(workspace.0.join("ecs-mesh.toml")).unwrap();
+    workspace.assert_refused(&["check", "--add-ignore"], "its name is not UTF-8");
+    let config = workspace.read("ecs-mesh.toml");
     assert!(config.matches("[[ignore]]").count() == config.matches("path = \"web.json\"").count(), "{config}");
 }
 

@@ -11,12 +11,12 @@ fn a_fix_is_written_only_on_request() {
     assert_eq!(shown.status.code(), Some(1));
     let diff = out(&shown);
     assert!(diff.contains("-  \"networkMode\": \"bridge\",\n+  \"networkMode\": \"awsvpc\",\n"), "{diff}");
-    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged(), "nothing is written yet");
+    assert_eq!(workspace.read("web.json"), bridged(), "nothing is written yet");
 
     let written = workspace.run(&["fix", "--write"]);
     assert_eq!(written.status.code(), Some(0));
     assert!(errors(&written).contains("web.json: fixed consul-network-mode"), "{}", errors(&written));
-    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), CLEAN);
+    assert_eq!(workspace.read("web.json"), CLEAN);
     let again = workspace.run(&["fix", "--write"]);
     assert_eq!((again.status.code(), out(&again), errors(&again)), (Some(0), String::new(), String::new()));
 }
@@ -30,7 +30,7 @@ fn a_terraform_source_is_fixed_with_the_values_of_its_directory() {
     let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode"]);
     assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
     assert!(errors(&written).contains("main.tf: fixed consul-network-mode"), "{}", errors(&written));
-    assert_eq!(fs::read_to_string(workspace.0.join("main.tf")).unwrap(), main.replace("bridge", "awsvpc"));
+    assert_eq!(workspace.read("main.tf"), main.replace("bridge", "awsvpc"));
     let refused =
         workspace.run(&["inject", "main.tf", "--consul-hosts", "consul.example.internal", "--generation", "dataplane"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -52,7 +52,7 @@ fn a_terraform_source_is_fixed_with_the_modules_that_it_calls() {
         fs::write(workspace.0.join("app/main.tf"), main).unwrap();
         let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode", input]);
         assert_eq!(written.status.code(), Some(0), "{input}: {}", errors(&written));
-        assert_eq!(fs::read_to_string(workspace.0.join("app/main.tf")).unwrap(), main.replace("bridge", "awsvpc"));
+        assert_eq!(workspace.read("app/main.tf"), main.replace("bridge", "awsvpc"));
     }
 }
 
@@ -71,11 +71,11 @@ fn a_fix_skips_what_is_ignored() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
     let workspace = Workspace::new("fix-ignored", &[("web.json", &bridged()), ("ecs-mesh.toml", config)]);
     assert_eq!(workspace.run(&["fix", "--write", "web.json"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
+    assert_eq!(workspace.read("web.json"), bridged());
 
     let workspace = Workspace::new("fix-other", &[("web.json", &bridged())]);
     assert_eq!(workspace.run(&["fix", "--write", "--select", "consul-proxy-open-files"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
+    assert_eq!(workspace.read("web.json"), bridged());
     assert_eq!(workspace.run(&["fix", "--select", "consul-netwrk-mode"]).status.code(), Some(2));
     assert_eq!(workspace.run(&["fix", "--select", "ecs"]).status.code(), Some(0), "nothing to fix");
     assert_eq!(workspace.run(&["fix", "--select", "consul"]).status.code(), Some(1), "a group of rules");
@@ -94,7 +94,7 @@ fn a_file_whose_comments_have_errors_is_not_fixed() {
             "{}",
             errors(&output)
         );
-        assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), text);
+        assert_eq!(workspace.read("web.json"), text);
     }
 }
 
@@ -127,7 +127,7 @@ fn writing_keeps_links_and_permissions() {
     symlink("web.json", workspace.0.join("link.json")).unwrap();
     assert_eq!(workspace.run(&["fix", "--write", "link.json"]).status.code(), Some(0));
     assert!(fs::symlink_metadata(workspace.0.join("link.json")).unwrap().is_symlink());
-    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), CLEAN);
+    assert_eq!(workspace.read("web.json"), CLEAN);
     assert_eq!(fs::metadata(workspace.0.join("web.json")).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -165,7 +165,7 @@ fn an_injected_definition_passes_the_check() {
         let checked = workspace.run(&["check", "--fail-on", "warning", "mesh.json"]);
         assert_eq!(checked.status.code(), Some(0), "{generation}: {}", out(&checked));
     }
-    assert_eq!(fs::read_to_string(workspace.0.join("plain.json")).unwrap(), PLAIN, "printed, not written");
+    assert_eq!(workspace.read("plain.json"), PLAIN, "printed, not written");
 }
 
 #[test]

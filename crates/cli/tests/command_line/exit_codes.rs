@@ -23,9 +23,7 @@ fn a_run_without_input_looks_like_no_success_in_any_format() {
 #[test]
 fn a_run_without_rules_is_an_error() {
     let workspace = Workspace::new("no-rules", &[("web.json", &bridged())]);
-    let output = workspace.run(&["check", "--select", "consul", "--ignore", "consul"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(errors(&output).contains("no rule is applied"), "{}", errors(&output));
+    workspace.assert_refused(&["check", "--select", "consul", "--ignore", "consul"], "no rule is applied");
 }
 
 #[test]

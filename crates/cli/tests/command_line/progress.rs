@@ -1,6 +1,6 @@
 //! What a terminal shows while a check takes long.
 
-use std::{fs, process::Stdio};
+use std::process::Stdio;
 
 use crate::workspace::{CLEAN, Workspace, out};
 
@@ -29,6 +29,6 @@ fn reading_that_takes_longer_than_two_seconds_is_shown() {
 fn a_pipe_shows_no_progress() {
     let workspace = Workspace::new("progress-pipe", &[("web.json", CLEAN)]);
     on_terminal(&workspace, "(sleep 3; cat web.json) | ecs-mesh check - > out.txt 2> errors.txt");
-    let errors = fs::read_to_string(workspace.0.join("errors.txt")).unwrap();
+    let errors = workspace.read("errors.txt");
     assert_eq!(errors, "");
 }

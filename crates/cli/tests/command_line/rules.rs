@@ -56,9 +56,9 @@ fn every_command_has_a_manual_page() {
     let files = fs::read_dir(workspace.0.join("man1")).unwrap();
     let written: BTreeSet<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(written, pages);
-    let check = fs::read_to_string(workspace.0.join("man1/ecs-mesh-check.1")).unwrap();
+    let check = workspace.read("man1/ecs-mesh-check.1");
     assert!(check.contains("\\-\\-add\\-ignore"), "{check}");
-    assert_eq!(out(&workspace.run(&["man"])), fs::read_to_string(workspace.0.join("man1/ecs-mesh.1")).unwrap());
+    assert_eq!(out(&workspace.run(&["man"])), workspace.read("man1/ecs-mesh.1"));
 }
 
 /// What bash completes after these words, of which the last one is incomplete.

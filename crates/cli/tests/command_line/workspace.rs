@@ -31,6 +31,19 @@ impl Workspace {
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
+
+    /// Asserts that a run is refused, and that it says this.
+    #[track_caller]
+    pub(crate) fn assert_refused(&self, arguments: &[&str], why: &str) {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(errors(&output).contains(why), "{arguments:?}: {}", errors(&output));
+    }
+
+    /// The text of a file.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
 }
 
 /// The correct definition with one mistake: its network mode.
