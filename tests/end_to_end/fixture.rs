@@ -12,11 +12,10 @@ use local_stack::{
 };
 
 /// The clusters of the deployment with the default mode: one for each test.
-const TOKEN_CLUSTERS: [&str; 9] =
-    ["first-start", "adopted", "last-task", "disorder", "poison", "examples", "generations", "moves", "metrics"];
+const TOKEN_CLUSTERS: [&str; 5] = ["first-start", "poison", "examples", "generations", "metrics"];
 
 /// The clusters of the deployment in mode `auth-method`.
-const LOGIN_CLUSTERS: [&str; 4] = ["login-tokens", "login-tokens-other", "creates-nothing", "told-to-stop"];
+const LOGIN_CLUSTERS: [&str; 2] = ["login-tokens", "login-tokens-other"];
 
 pub(crate) struct Fixture {
     pub(crate) stack: &'static Stack,

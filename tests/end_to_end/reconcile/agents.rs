@@ -59,33 +59,3 @@ async fn a_sweep_removes_a_failed_agent() {
     assert!(node_services(world.consul, &alive).await.contains(task_id(&stopped)));
     drop(running);
 }
-
-#[tokio::test]
-async fn a_stopped_event_removes_a_failed_agent() {
-    let world = world("dead-agent-event").await;
-    let definition = client_generation(&world).await;
-    let task = world.run(&definition).await;
-    let agent = ClientAgent::join(world.consul, "ip-10-0-2-11.dead-agent-event").await;
-    agent.register(world.consul, &service(&world.service(), &task)).await;
-    let name = agent.name.clone();
-    // Given an agent that was killed with its task, and an event that fails until Consul shows the agent as failed
-    world.stop(&task).await;
-    agent.kill();
-    eventually("the event to be done", SOON, || async {
-        let status = member_status(world.consul, &name).await;
-        let event = world.event(&task).await.to_string();
-        let message = json!({ "Records": [{ "messageId": "stopped", "receiptHandle": "none", "body": event }] });
-        let answer = world.aws.invoke(&world.deployed.function_name, &message).await.expect("an answer");
-        let is_done = answer["batchItemFailures"] == json!([]);
-        if is_done { Ok(()) } else { Err(format!("status {status:?}: {answer}")) }
-    })
-    .await;
-    // Then the agent is removed
-    eventually("the failed agent to be removed", SOON, || async {
-        match (member_status(world.consul, &name).await, node_services(world.consul, &name).await.as_str()) {
-            (None, "null") => Ok(()),
-            (status, node) => Err(format!("{status:?} {node}")),
-        }
-    })
-    .await;
-}

@@ -20,17 +20,8 @@ use tokio::sync::OnceCell;
 use crate::fixture::shared;
 
 /// The clusters of the deployment that most tests share: one for each test.
-const CLUSTERS: [&str; 9] = [
-    "lost-events",
-    "fifty-stops",
-    "foreign",
-    "forgotten",
-    "lost-policy",
-    "guard-nothing",
-    "pre-provision",
-    "dead-agent",
-    "dead-agent-event",
-];
+const CLUSTERS: [&str; 7] =
+    ["lost-events", "fifty-stops", "foreign", "lost-policy", "guard-nothing", "pre-provision", "dead-agent"];
 
 /// Tokens are revoked at once.
 const AT_ONCE: [(&str, &str); 1] = [("RevocationGraceSeconds", "0")];

@@ -1,6 +1,6 @@
 //! Sweeps: lost events, tasks that ECS has forgotten, and manual changes.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::world;
 use local_stack::{
@@ -83,79 +83,16 @@ async fn one_sweep_handles_fifty_missed_stops() {
 }
 
 #[tokio::test]
-async fn foreign_state_is_unchanged_by_sweeps() {
+async fn what_a_sweep_leaves_to_others_is_reported() {
     let world = world("foreign").await;
-    let service = world.service();
-    let definition = world.mesh_definition(&service).await;
-    let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
-    world.register_instance(&service, &running).await;
-    // Another owner's service on the node, and another owner's node
+    // Given another owner's service on the node, and a login whose mark names the cluster without its account
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
-    let elsewhere = json!({
-        "Node": "foreign-node", "Address": "10.1.2.3",
-        "Service": { "ID": "old", "Service": "old", "Meta": { "task-id": task_id(&stopped) } },
-    });
-    world.consul.put("/v1/catalog/register", &elsewhere).await;
-    // Tokens created by hand, by a controller of another cluster, and of a cluster with the same name in another account
-    let method = JwtAuthMethod::create(world.consul, "foreign").await;
     let unknown = "ffffffffffffffffffffffffffffffff";
-    let other_account = world.cluster().replace("000000000000", "999999999999");
-    for cluster in [other_account.as_str(), &cluster_arn("another-owners"), world.name] {
-        method.log_in_task(&service, cluster, unknown).await;
-    }
-    for description in [
-        "made by hand".to_owned(),
-        format!("Token for foreign-idle service\nconsul.hashicorp.com/cluster: {other_account}"),
-        "Token for foreign-idle service\nconsul.hashicorp.com/cluster: foreign".to_owned(),
-    ] {
-        world.consul.put("/v1/acl/token", &json!({ "Description": format!("{description}\nforeign") })).await;
-    }
-    world.stop(&stopped).await;
-    let before = foreign_objects(&world).await;
-    let summary = world.swept().await;
-    assert_eq!(foreign_objects(&world).await, before);
-    let skipped = summary["skipped"].to_string();
-    assert!(skipped.contains("by-hand") && skipped.contains(unknown), "{summary}");
-}
-
-async fn foreign_objects(world: &local_stack::world::World<'_>) -> Vec<Value> {
-    let list = world.consul.get("/v1/acl/tokens").await;
-    let mut tokens: Vec<Value> = list.as_array().unwrap().clone();
-    tokens.retain(|token| {
-        let description = token["Description"].as_str().unwrap_or_default();
-        description.contains("foreign") && !description.contains("Token for foreign-web service")
-    });
-    let node = world.consul.get("/v1/catalog/node/foreign-node").await;
-    let own = world.node_services().await;
-    let by_hand = own["Services"].as_array().unwrap().iter().find(|service| service["ID"] == "by-hand").cloned();
-    tokens.push(node);
-    tokens.push(by_hand.expect("the service made by hand"));
-    tokens
-}
-
-#[tokio::test]
-async fn forgotten_tasks_are_cleaned_up() {
-    let world = world("forgotten").await;
-    let service = world.service();
-    let running = world.run(&world.mesh_definition(&service).await).await;
-    world.register_instance(&service, &running).await;
-    // ECS describes stopped tasks for an hour; these are unknown
-    let forgotten = format!("{}/{}", running.rsplit_once('/').unwrap().0, "0".repeat(32));
-    world.register_instance(&service, &forgotten).await;
-    let method = JwtAuthMethod::create(world.consul, "forgotten").await;
-    let leftover = method.log_in_task(&service, &world.cluster(), task_id(&forgotten)).await;
-    // They may be young, and are removed once ECS would describe them
-    let summary = world.swept().await;
-    assert!(world.is_valid(&leftover.secret_id).await && world.service_ids().await.len() == 4, "{summary}");
-    eventually("the forgotten task to be old enough", SOON, || async {
-        world.swept().await;
-        let left = world.service_ids().await;
-        let is_left = world.is_valid(&leftover.secret_id).await || left.len() > 2;
-        if is_left { Err(format!("{left:?}")) } else { Ok(()) }
-    })
-    .await;
-    let left = world.service_ids().await;
-    assert!(left.len() == 2 && left.iter().all(|id| id.contains(task_id(&running))), "{left:?}");
+    let method = JwtAuthMethod::create(world.consul, "foreign").await;
+    let login = method.log_in_task(&world.service(), world.name, unknown).await;
+    let skipped = world.swept().await["skipped"].to_string();
+    assert!(skipped.contains("by-hand") && skipped.contains(unknown), "{skipped}");
+    assert!(world.service_ids().await == ["by-hand"] && world.is_valid(&login.secret_id).await);
 }
 
 #[tokio::test]

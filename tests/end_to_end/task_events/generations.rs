@@ -35,28 +35,3 @@ async fn each_task_gets_what_its_definition_reads() {
     }
     assert_eq!(world.secret_text(&world.secret_name(&spelled)).await, None, "the secret that no task reads");
 }
-
-#[tokio::test]
-async fn a_service_moves_to_the_other_generation_and_back() {
-    let world = Fixture::tokens("moves").await;
-    let service = world.service();
-    let secret = world.secret_name(&service);
-    let old = world.mesh_definition(&service).await;
-    let old_task = world.start_task(&old).await;
-    let first = world.provisioned(&secret).await;
-    // When tasks that log in have replaced those that read the token
-    let new_task = world.start_task(&world.dataplane_definition(&service).await).await;
-    world.settled().await;
-    assert_eq!(world.pair(&secret).await, Some(first.clone()), "a task still reads it");
-    world.stop_task(&old_task).await;
-    // Then the token is revoked, although the service has a task
-    world.emptied(&secret).await;
-    world.revoked(&first).await;
-    // And when the service moves back, it has a new token
-    world.start_task(&old).await;
-    let second = world.provisioned(&secret).await;
-    assert_ne!(second.accessor_id, first.accessor_id);
-    world.stop_task(&new_task).await;
-    world.settled().await;
-    assert_eq!(world.pair(&secret).await, Some(second), "the end of a task that logs in changes no token");
-}

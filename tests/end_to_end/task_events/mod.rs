@@ -3,8 +3,8 @@
 //! Assertions are about the state of Consul and Secrets Manager. The tests run concurrently in one stack, each in its own cluster.
 
 mod clearing;
-mod disorder;
 mod faults;
 mod generations;
+mod invalid;
 mod starting;
 mod template_and_events;

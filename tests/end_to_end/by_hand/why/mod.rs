@@ -18,7 +18,7 @@ use crate::fixture::shared;
 const STACK: &str = "why";
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 4] = ["why-healthy", "why-forgotten", "why-service-token", "why-unread"];
+const CLUSTERS: [&str; 3] = ["why-healthy", "why-forgotten", "why-unread"];
 
 /// One of the clusters of the deployment `why`.
 async fn world(name: &'static str) -> World<'static> {

@@ -1,13 +1,9 @@
-//! One story for each kind of question: a task, a token.
+//! The story of a task.
 
-use local_stack::{
-    wait::{SOON, eventually},
-    world::task_id,
-};
 use serde_json::{Value, json};
 use test_harness::ecs_agent::{DataplaneTask, MESH_INIT, Release};
 
-use super::{eventually_says, last_line, why, world};
+use super::{eventually_says, why, world};
 
 #[tokio::test]
 async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
@@ -38,29 +34,4 @@ async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
     assert_eq!(said.code, Some(2));
     let searched = "(searched: cluster why-forgotten; the log of the stack why since ";
     assert!(said.out.lines().last().unwrap().contains(searched), "{}", said.out);
-}
-
-#[tokio::test]
-async fn a_revoked_token_of_a_service_is_found() {
-    let world = world("why-service-token").await;
-    let service = world.service();
-    let task = world.start_task(&world.mesh_definition(&service).await).await;
-    let pair = world.provisioned(&world.secret_name(&service)).await;
-    world.settled().await;
-    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let id = task_id(&task);
-    let (line, code) = last_line(&world, id).await;
-    let expected = format!(
-        "Consul does not have the token of the service {service} any more, which its tasks read from \
-         why-{service} and why-consul-client-token, and the controller's log since "
-    );
-    assert!(line.starts_with(&expected), "{line}");
-    assert_eq!(code, Some(1));
-    // And the timeline has its creation
-    eventually("the creation of the token in the timeline", SOON, || async {
-        let said = why(&world, &service, &[]).await;
-        let created = format!("created the token {} of the service {service}", pair.accessor_id);
-        if said.out.contains(&created) { Ok(()) } else { Err(said.out) }
-    })
-    .await;
 }
