@@ -15,8 +15,6 @@ use mesh::{
     token::AccessorId,
 };
 
-use super::text;
-
 /// Whether a name has no character that ends a text in a filter expression, a path, HCL, JSON or a log line.
 fn is_harmless(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b":/_-".contains(&b))
@@ -43,8 +41,7 @@ fn is_one_line(error: &InvalidField) {
 }
 
 /// The input is a name, and optionally a cluster on the second line.
-pub fn run(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn run(text: &str) {
     let (first, second) = text.split_once('\n').unwrap_or((text, ""));
     let cluster = check::<ClusterArn>(second);
     if let (Some(task), Some(cluster)) = (check::<TaskArn>(first), &cluster) {

@@ -14,17 +14,15 @@ use audit_read::{
     source::SourceFile,
 };
 
-use super::{places, text};
+use super::places;
 
 const NAMES: [&str; 7] =
     ["task.json", "template.yaml", "stack.template", "plan.tfplan.json", "<stdin>", "main.tf", "main.tf.json"];
 
 /// Reading any file with any name, applying every rule, sorting the findings, and fixing them never panics, and fixes are
 /// idempotent. The first character selects the name: `0` is `task.json`.
-pub fn read_source(data: &[u8]) {
-    let Some((first, rest)) = data.split_first() else { return };
-    let Some(text) = text(rest) else { return };
-    let name = NAMES[usize::from(first.wrapping_sub(b'0')) % NAMES.len()];
+pub fn read_source(name: usize, text: &str) {
+    let name = NAMES[name % NAMES.len()];
     let mut material = Material::default();
     let file = Arc::new(SourceFile::new(name, text));
     // A problem is not a failure: the readable definitions are checked.
@@ -44,16 +42,14 @@ pub fn read_source(data: &[u8]) {
 }
 
 /// The JSON reader: every value has a span in the text.
-pub fn json(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn json(text: &str) {
     if let Ok(node) = parse_json(text, &Route::default()) {
         places::check(text, &node);
     }
 }
 
 /// The YAML reader: every value has a span in the text.
-pub fn yaml(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn yaml(text: &str) {
     if let Ok(node) = parse_yaml(text) {
         places::check(text, &node);
     }
@@ -65,8 +61,7 @@ pub fn yaml(data: &[u8]) {
 }
 
 /// JSON in a JSON string, as in consul-ecs's configuration.
-pub fn embedded(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn embedded(text: &str) {
     let Ok(host) = parse_json(text, &Route::default()) else { return };
     if let Ok(node) = embedded_json(text, &host) {
         places::check(text, &node);
@@ -74,16 +69,14 @@ pub fn embedded(data: &[u8]) {
 }
 
 /// `ecs-mesh.toml`.
-pub fn configuration(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn configuration(text: &str) {
     if let Err(error) = Config::read(SourceFile::new("ecs-mesh.toml", text), Path::new(".")) {
         assert!(!error.to_string().is_empty());
     }
 }
 
 /// Fixes are idempotent: after a fix, nothing is left to fix.
-pub fn repair(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn repair(text: &str) {
     assert_fixed_once(Arc::new(SourceFile::new("file", text)));
 }
 

@@ -58,7 +58,8 @@ thread_local! {
     static EXCHANGE: OnceCell<ManuallyDrop<Exchange>> = const { OnceCell::new() };
 }
 
-struct Canary;
+/// The source of the controller's token.
+pub(super) struct Canary;
 
 #[async_trait]
 impl CredentialSource for Canary {

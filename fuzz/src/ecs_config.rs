@@ -10,8 +10,6 @@ use mesh::{
     tenancy::Tenancy,
 };
 
-use super::text;
-
 /// What is read in full has a tenancy or an error that names a field.
 fn read_in_full(text: &str) {
     for registrar in [Registrar::ControlPlane, Registrar::MeshInit] {
@@ -23,8 +21,7 @@ fn read_in_full(text: &str) {
 }
 
 /// With any configuration, the task has a legal service name or none.
-pub fn run(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn run(text: &str) {
     let config = text.parse::<EcsConfig>();
     read_in_full(text);
     let definition = TaskDefinition {

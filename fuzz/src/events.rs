@@ -14,18 +14,14 @@ use serde_json::{Value, json};
 use simulation::direct::Direct;
 use tokio::runtime::Runtime;
 
-use super::text;
-
 thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
 }
 
 /// The first character selects the kind of the rest: the body of a message (`0`), a whole payload (`1`), or an order to
 /// `reconcile` (`2`) or `audit` (`3`).
-pub fn run(data: &[u8]) {
-    let Some((first, rest)) = data.split_first() else { return };
-    let Some(text) = text(rest) else { return };
-    match first.wrapping_sub(b'0') % 4 {
+pub fn run(kind: usize, text: &str) {
+    match kind % 4 {
         0 => message(text),
         1 => payload(text),
         2 => order(text),

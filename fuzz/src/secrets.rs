@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use consul::{ConsulUrls, HttpConsul, RetryPolicy, TlsSettings};
 use controller::{Entropy, SystemEntropy};
 use ecs_mesh_controller::wiring;
 use mesh::{secret::SecretState, token::TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::text;
+use super::consul::Canary;
 
 /// The first character selects the secret: a service's token (`0`), the controller's token (`1`), or the authority (`2`).
-pub fn run(data: &[u8]) {
-    let Some((first, rest)) = data.split_first() else { return };
-    let Some(text) = text(rest) else { return };
-    match first.wrapping_sub(b'0') % 3 {
+pub fn run(kind: usize, text: &str) {
+    match kind % 3 {
         0 => of_a_task(text),
         1 => of_the_controller(text),
         _ => certificate(text),
@@ -49,19 +46,10 @@ fn of_the_controller(text: &str) {
     }
 }
 
-struct NoToken;
-
-#[async_trait]
-impl CredentialSource for NoToken {
-    async fn read(&self) -> Result<SecretString, CredentialError> {
-        Err(CredentialError::NoToken { secret: "never asked".to_owned() })
-    }
-}
-
 fn certificate(text: &str) {
     let tls = TlsSettings { ca_certificates: Some(text.to_owned()), server_name: None };
     let urls: ConsulUrls = "https://127.0.0.1:8501".parse().expect("a URL");
-    if let Err(error) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), RetryPolicy::for_events()) {
+    if let Err(error) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Canary), RetryPolicy::for_events()) {
         let reason = error.to_string();
         assert!(reason.starts_with("CONSUL_CACERT_SECRET_ARN: "), "{reason}");
     }

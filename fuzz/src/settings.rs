@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use audit_function::AuditSettings;
 use controller::settings::Settings;
 
-use super::text;
-
 /// Valid settings, which lines of `NAME=value` in the input replace.
 const GOOD: [(&str, &str); 4] = [
     ("CONSUL_HTTP_ADDR", "http://127.0.0.1:8500"),
@@ -17,8 +15,7 @@ const GOOD: [(&str, &str); 4] = [
 const CANARY: &str = "canary-0b1d9c62-75ac";
 
 /// Any settings are accepted, or refused in one line that does not show the token.
-pub fn run(data: &[u8]) {
-    let Some(text) = text(data) else { return };
+pub fn run(text: &str) {
     let mut variables: HashMap<&str, &str> = GOOD.into();
     variables.insert("CONSUL_HTTP_TOKEN", CANARY);
     variables.extend(text.lines().filter_map(|line| line.split_once('=')));
