@@ -20,6 +20,10 @@ const LOGIN_SERVICE: &str = "demo-api";
 /// The secret that all Consul client agents read.
 const CLIENT_SECRET: &str = "mesh-consul-client-token";
 
+/// The last and the desired status of a task that starts, and of one that is told to stop.
+const STARTING: (&str, &str) = ("PROVISIONING", "RUNNING");
+const STOPPING: (&str, &str) = ("RUNNING", "STOPPED");
+
 pub(crate) struct Demo<'a> {
     pub(crate) world: World<'a>,
     pub(crate) timeline: Timeline,
@@ -40,8 +44,7 @@ impl<'a> Demo<'a> {
         self.ecs(&task, "demo-nightly-report", "RUNNING");
         let start = self.deliver(&self.world.event(&task).await).await;
         self.world.events_handled().await;
-        self.reacted("event of a task outside the mesh dismissed", start.elapsed()).await;
-        self.print_state().await;
+        self.done("event of a task outside the mesh dismissed", start.elapsed()).await;
         assert!(
             self.world.tokens_about("demo-nightly-report").await.is_empty(),
             "no token for a task outside the mesh"
@@ -51,8 +54,7 @@ impl<'a> Demo<'a> {
     pub(crate) async fn a_task_that_logs_in(&mut self) -> String {
         Timeline::chapter("A task of consul-ecs 0.7 to 0.10 starts: its definition reads no token, because it logs in");
         let task = self.world.run(&self.world.dataplane_definition(LOGIN_SERVICE).await).await;
-        self.ecs(&task, LOGIN_SERVICE, "PROVISIONING");
-        let start = self.deliver(&self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await).await;
+        let start = self.reported(&task, LOGIN_SERVICE, STARTING, 1).await;
         self.world.events_handled().await;
         self.reacted("start of a task that logs in: nothing to do", start.elapsed()).await;
         self.join_mesh(LOGIN_SERVICE, &task).await;
@@ -63,25 +65,19 @@ impl<'a> Demo<'a> {
 
     pub(crate) async fn the_task_that_logs_in_stops(&mut self, task: &str) {
         Timeline::chapter("The task that logs in is told to stop, and stops");
-        self.ecs(task, LOGIN_SERVICE, "RUNNING, desired STOPPED");
-        let start = self.deliver(&self.world.event_as(task, "RUNNING", "STOPPED", 2).await).await;
+        let start = self.reported(task, LOGIN_SERVICE, STOPPING, 2).await;
         self.drained(task).await;
         self.reacted("task that logs in told to stop: in maintenance mode", start.elapsed()).await;
-        self.world.stop(task).await;
-        self.ecs(task, LOGIN_SERVICE, "STOPPED");
-        let start = self.deliver(&self.world.event(task).await).await;
+        let start = self.stopped(task, LOGIN_SERVICE).await;
         self.services_left(LOGIN_SERVICE, 0).await;
-        self.reacted("task that logs in stopped: services deregistered", start.elapsed()).await;
-        self.print_state().await;
+        self.done("task that logs in stopped: services deregistered", start.elapsed()).await;
     }
 
     pub(crate) async fn the_first_task_of_a_service(&mut self) -> String {
         Timeline::chapter("The first task of a service of consul-ecs 0.2 to 0.4 starts: its definition reads a token");
         let definition = self.world.mesh_definition(SERVICE).await;
         let task = self.world.run(&definition).await;
-        self.ecs(&task, SERVICE, "PROVISIONING");
-        let event = self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await;
-        let start = self.deliver(&event).await;
+        let start = self.reported(&task, SERVICE, STARTING, 1).await;
         self.world.provisioned(&self.secret()).await;
         self.world.provisioned(CLIENT_SECRET).await;
         self.reacted("first start: tokens in Consul and in Secrets Manager", start.elapsed()).await;
@@ -108,18 +104,14 @@ impl<'a> Demo<'a> {
 
     pub(crate) async fn a_task_is_told_to_stop(&mut self, task: &str) {
         Timeline::chapter("A task is told to stop: traffic drains while it finishes");
-        self.ecs(task, SERVICE, "RUNNING, desired STOPPED");
-        let start = self.deliver(&self.world.event_as(task, "RUNNING", "STOPPED", 2).await).await;
+        let start = self.reported(task, SERVICE, STOPPING, 2).await;
         self.drained(task).await;
-        self.reacted("told to stop: in maintenance mode", start.elapsed()).await;
-        self.print_state().await;
+        self.done("told to stop: in maintenance mode", start.elapsed()).await;
     }
 
     pub(crate) async fn a_task_stops(&mut self, task: &str) {
         Timeline::chapter("The task is STOPPED: its services are deregistered, and the other task is unaffected");
-        self.world.stop(task).await;
-        self.ecs(task, SERVICE, "STOPPED");
-        let start = self.deliver(&self.world.event(task).await).await;
+        let start = self.stopped(task, SERVICE).await;
         self.services_left(SERVICE, 2).await;
         self.reacted("stopped: services and checks deregistered", start.elapsed()).await;
         self.world.settled().await;
@@ -130,9 +122,7 @@ impl<'a> Demo<'a> {
     pub(crate) async fn the_last_task_stops(&mut self, task: &str, grace: Duration) -> Pair {
         Timeline::chapter("The last task stops: after the grace period the service's token is revoked");
         let stolen = self.world.pair(&self.secret()).await.expect("a token");
-        self.world.stop(task).await;
-        self.ecs(task, SERVICE, "STOPPED");
-        let start = self.deliver(&self.world.event(task).await).await;
+        let start = self.stopped(task, SERVICE).await;
         self.services_left(SERVICE, 0).await;
         self.reacted("last task stopped: services deregistered", start.elapsed()).await;
         self.world.hidden(&self.secret()).await;
@@ -142,8 +132,7 @@ impl<'a> Demo<'a> {
         let hidden = Instant::now();
         self.world.emptied(&self.secret()).await;
         self.world.revoked(&stolen).await;
-        self.reacted("hidden token deleted, once ECS would list every task", hidden.elapsed()).await;
-        self.print_state().await;
+        self.done("hidden token deleted, once ECS would list every task", hidden.elapsed()).await;
         assert!(!self.world.is_valid(&stolen.token).await, "a stolen copy of the token is refused");
         self.timeline.say(Actor::Consul, "a stolen copy of the token is refused");
         stolen
@@ -153,11 +142,9 @@ impl<'a> Demo<'a> {
         Timeline::chapter("The service starts again: it gets a new secret, and the stolen one stays invalid");
         let definition = self.definition.clone().expect("the first task came before");
         let task = self.world.run(&definition).await;
-        self.ecs(&task, SERVICE, "PROVISIONING");
-        let start = self.deliver(&self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await).await;
+        let start = self.reported(&task, SERVICE, STARTING, 1).await;
         let new = self.world.provisioned(&self.secret()).await;
-        self.reacted("restart: a new token", start.elapsed()).await;
-        self.print_state().await;
+        self.done("restart: a new token", start.elapsed()).await;
         assert_ne!(new.token, stolen.token, "the new token has a new secret");
         assert!(!self.world.is_valid(&stolen.token).await, "the stolen token stays invalid");
     }
@@ -175,12 +162,8 @@ impl<'a> Demo<'a> {
         let found = format!("sweep: found {}; {waiting} removals wait for a second look at ECS", cluster["found"]);
         self.timeline.say(Actor::Controller, &found);
         self.services_left(SERVICE, 0).await;
-        self.reacted(
-            "sweep on demand and its second look: the forgotten task's services are deregistered",
-            start.elapsed(),
-        )
-        .await;
-        self.print_state().await;
+        let what = "sweep on demand and its second look: the forgotten task's services are deregistered";
+        self.done(what, start.elapsed()).await;
     }
 
     pub(crate) async fn the_stack_is_deleted(&mut self, stack: &str) {
@@ -210,6 +193,25 @@ impl<'a> Demo<'a> {
     fn ecs(&self, task: &str, family: &str, status: &str) {
         let id: String = task_id(task).chars().take(8).collect();
         self.timeline.say(Actor::Ecs, &format!("task {id}… of {family} is {status}"));
+    }
+
+    /// What the controller did, and what there is then.
+    async fn done(&mut self, what: &str, took: Duration) {
+        self.reacted(what, took).await;
+        self.print_state().await;
+    }
+
+    /// The event that a task has these states, and when it was delivered.
+    async fn reported(&self, task: &str, service: &str, (last, desired): (&str, &str), version: u64) -> Instant {
+        let shown = if desired == "STOPPED" { format!("{last}, desired {desired}") } else { last.to_owned() };
+        self.ecs(task, service, &shown);
+        self.deliver(&self.world.event_as(task, last, desired, version).await).await
+    }
+
+    async fn stopped(&self, task: &str, service: &str) -> Instant {
+        self.world.stop(task).await;
+        self.ecs(task, service, "STOPPED");
+        self.deliver(&self.world.event(task).await).await
     }
 
     async fn deliver(&self, event: &Value) -> Instant {
