@@ -96,7 +96,7 @@ pub fn login_mark(description: &str) -> Option<LoginMark> {
 }
 
 /// The most texts that each token of a list is searched for: parsing it costs as much as more of them.
-const MAX_TEXTS: usize = 16;
+const MAX_TEXTS: usize = 40;
 
 /// Which tokens of a list are kept.
 pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
@@ -249,8 +249,11 @@ struct TokenEntry {
     auth_method: Option<String>,
     #[serde(default)]
     local: bool,
-    #[serde(flatten)]
-    grants: GrantsAnswer,
+    // The fields of `GrantsAnswer`, which flattened would make serde buffer every field of the entry.
+    service_identities: Option<Vec<ServiceIdentity>>,
+    templated_policies: Option<Vec<TemplatedPolicy>>,
+    roles: Option<Vec<Named>>,
+    policies: Option<Vec<Named>>,
     namespace: Option<String>,
     create_time: Option<String>,
 }
@@ -313,13 +316,19 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         }
         (tenancy, _) => tenancy.clone(),
     };
+    let grants = GrantsAnswer {
+        service_identities: entry.service_identities,
+        templated_policies: entry.templated_policies,
+        roles: entry.roles,
+        policies: entry.policies,
+    };
     Some(ListedToken {
         accessor: entry.accessor_id.parse().ok()?,
         login: login_mark(&entry.description),
         description: entry.description,
         auth_method: entry.auth_method.filter(|name| !name.is_empty()),
         is_local: entry.local,
-        grants: entry.grants.into(),
+        grants: grants.into(),
         created_at: entry.create_time.and_then(|at| at.parse().ok()),
         tenancy,
     })

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, mem};
 
-use memchr::{memchr2, memchr3, memmem::Finder};
+use memchr::{memchr2, memmem::Finder};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -81,19 +81,37 @@ impl ObjectEnd {
         }
         let mut at = usize::from(mem::take(&mut self.is_escaped));
         loop {
-            let left = part.get(at..)?;
-            let found = if self.is_in_string { memchr2(b'"', b'\\', left) } else { memchr3(b'"', b'{', b'}', left) }?;
-            at += found + 1;
-            match left.get(found)? {
-                b'"' => self.is_in_string = !self.is_in_string,
-                b'\\' if at == part.len() => self.is_escaped = true,
-                b'\\' => at += 1,
-                b'{' => self.depth += 1,
-                _ => self.depth = self.depth.saturating_sub(1),
+            if self.is_in_string {
+                at = self.after_string(part, at)?;
             }
-            if self.depth == 0 {
+            let byte = part.get(at)?;
+            at += 1;
+            match byte {
+                b'"' => self.is_in_string = true,
+                b'{' => self.depth += 1,
+                b'}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(at);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Where the current string has ended. A search pays only within strings: between them are a few bytes.
+    fn after_string(&mut self, part: &[u8], mut at: usize) -> Option<usize> {
+        loop {
+            let left = part.get(at..)?;
+            let found = memchr2(b'"', b'\\', left)?;
+            at += found + 1;
+            if left.get(found) == Some(&b'"') {
+                self.is_in_string = false;
                 return Some(at);
             }
+            self.is_escaped = at == part.len();
+            at += 1;
         }
     }
 }
