@@ -175,11 +175,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
                 let _ = controller::bootstrap::merge(found.as_ref(), &object);
             }
         }
-        _ => {
-            // The checks of these services are read.
-            let instances = consul.instances(&cluster, &tenancy, &tasks).await?;
-            drop(consul.checks(&instances).await?);
-        }
+        _ => drop(consul.checks(&cluster, &tenancy, &tasks).await?),
     }
     Ok(())
 }

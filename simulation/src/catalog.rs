@@ -277,9 +277,9 @@ impl World {
         }
     }
 
-    pub(crate) fn checks_of(&self, instances: &[ServiceInstance]) -> Vec<HealthCheck> {
-        let is_of = |check: &&HealthCheck| instances.iter().any(|i| i.node == check.node && i.id == check.service_id);
-        self.consul.checks.iter().filter(is_of).cloned().collect()
+    pub(crate) fn checks_of(&self, node: &str, tasks: &[TaskId]) -> Vec<HealthCheck> {
+        let is_of = |check: &&HealthCheck| tasks.iter().any(|task| check.service_id.contains(task.as_str()));
+        self.consul.checks.iter().filter(|check| check.node == node).filter(is_of).cloned().collect()
     }
 
     pub(crate) fn node_checks(&self, node: &str) -> Vec<HealthCheck> {

@@ -204,12 +204,17 @@ impl Catalog for ConsulEdge {
         Ok(checks)
     }
 
-    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
-        if instances.is_empty() {
+    async fn checks(
+        &self,
+        cluster: &ClusterArn,
+        _: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<HealthCheck>, ConsulError> {
+        if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = instances.to_vec();
-        self.call(|| "GET checks".to_owned(), move |world| Ok(world.checks_of(&asked))).await
+        let (node, asked) = (cluster.to_string(), tasks.to_vec());
+        self.call(|| "GET checks".to_owned(), move |world| Ok(world.checks_of(&node, &asked))).await
     }
 
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {

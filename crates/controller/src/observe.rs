@@ -194,13 +194,12 @@ impl Observer {
         tenancy: &Tenancy,
         ending: &[&MeshTask],
     ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), ControllerError> {
-        let consul = &self.consul;
-        let ids: Vec<TaskId> = ending.iter().map(|task| task.arn.id().clone()).collect();
-        let instances = consul.instances(cluster, tenancy, &ids).await?;
-        let is_draining = |id: &TaskId| ending.iter().any(|task| task.drain_reason().is_some() && task.arn.id() == id);
-        let draining: Vec<_> = instances.iter().filter(|instance| is_draining(&instance.task)).cloned().collect();
-        let checks = consul.checks(&draining).await?;
-        Ok((instances, checks))
+        let id = |task: &&MeshTask| task.arn.id().clone();
+        let ids: Vec<TaskId> = ending.iter().map(id).collect();
+        let draining: Vec<TaskId> = ending.iter().filter(|task| task.drain_reason().is_some()).map(id).collect();
+        let instances = self.consul.instances(cluster, tenancy, &ids);
+        let checks = self.consul.checks(cluster, tenancy, &draining);
+        Ok(futures::try_join!(instances, checks)?)
     }
 }
 

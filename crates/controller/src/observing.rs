@@ -185,8 +185,13 @@ impl Catalog for Observing {
         self.0.consul.node_checks(node, tenancy).await
     }
 
-    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
-        self.0.consul.checks(instances).await
+    async fn checks(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<HealthCheck>, ConsulError> {
+        self.0.consul.checks(cluster, tenancy, tasks).await
     }
 
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {

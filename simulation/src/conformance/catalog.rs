@@ -58,7 +58,8 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     all.note("node", node(consul, name, cluster).await);
     let is_its_node = |names: Vec<String>| names.iter().any(|node| node == name);
     all.note("is a synthetic node", consul.synthetic_nodes(&HOME).await.map(is_its_node));
-    let found = consul.instances(cluster, &HOME, &[unknown.clone(), task()]).await.unwrap();
+    let asked = [unknown.clone(), task()];
+    let found = consul.instances(cluster, &HOME, &asked).await.unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
     all.note("of an unknown task", consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
     all.note("of no task", consul.instances(cluster, &HOME, &[]).await);
@@ -66,9 +67,9 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     let of_service = consul.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
     all.note("of the service", of_service);
     all.note("of the service, of an unknown task", consul.instances_of(&service, &HOME, &[unknown]).await);
-    let checks = consul.checks(&found).await.unwrap();
+    let checks = consul.checks(cluster, &HOME, &asked).await.unwrap();
     all.note("checks", Ok::<_, ConsulError>(checks_seen(&checks)));
-    all.note("checks of nothing", consul.checks(&[]).await);
+    all.note("checks of nothing", consul.checks(cluster, &HOME, &[]).await);
     all.note("checks of the node", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     all.note("checks of no node", consul.node_checks("nowhere", &HOME).await);
 
@@ -82,7 +83,7 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     all.note("drain", consul.set_checks(&drains).await);
     all.note("drain again", consul.set_checks(&drains).await);
     all.note("recover", consul.set_checks(&checks).await);
-    all.note("checks of the drained", consul.checks(&found).await.map(|checks| checks_seen(&checks)));
+    all.note("checks of the drained", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
     let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..critical[0].clone() };
     all.note("check of a service that is gone", consul.set_checks(&[stray]).await);
     "once more".clone_into(&mut drains[0].output);

@@ -92,7 +92,7 @@ async fn asked<T>(server: &Recorder, call: impl Future<Output = Result<T, Consul
         ("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{task}%22", "{of_task}"),
         ("filter=ServiceMeta%5B%22task-id%22%5D+%3D%3D+%22{task}%22", "{on_any_node}"),
         ("filter=Meta%5B%22synthetic-node%22%5D+%3D%3D+%22true%22", "{synthetic}"),
-        ("filter=ServiceID+%3D%3D+%22web-{task}%22", "{of_instance}"),
+        ("filter=%22{task}%22+in+ServiceID", "{of_instance}"),
         ("filter=Node+%3D%3D+%22{node}%22", "{of_node}"),
     ] {
         lines = lines.replace(text, name);
@@ -105,7 +105,7 @@ async fn requests_name_their_tenancy() {
     let (server, consul) = against(|seen, _| answer(seen)).await;
     let (server, team, prod) = (&server, &enterprise(), CLUSTER.parse().unwrap());
     let policy = controller::bootstrap::client_agent_policy(team, "p");
-    let (tasks, web, found) = ([TASK.parse().unwrap()], "web".parse().unwrap(), [instance(enterprise())]);
+    let (tasks, web) = ([TASK.parse().unwrap()], "web".parse().unwrap());
     let of_service = new_token(Grant::ServiceIdentity("web".parse().unwrap()));
     let of_policy = new_token(Grant::Policy("p".to_owned()));
     let partition = team.partition().unwrap();
@@ -122,7 +122,7 @@ async fn requests_name_their_tenancy() {
         (asked(server, consul.node(CLUSTER, team)).await, "GET /catalog/node-services/{node}?P&ns=*&consistent="),
         (asked(server, consul.synthetic_nodes(team)).await, "GET /catalog/nodes?{synthetic}&P"),
         (asked(server, consul.node_checks(CLUSTER, team)).await, "GET /health/node/{node}?P&ns=*&consistent="),
-        (asked(server, consul.checks(&found)).await, "GET /health/node/{node}?{of_instance}&T"),
+        (asked(server, consul.checks(&prod, team, &tasks)).await, "GET /health/node/{node}?{of_instance}&T"),
         (asked(server, consul.deregister_service(CLUSTER, "web-1", team)).await, "PUT /catalog/deregister?T"),
         (asked(server, consul.deregister_node(CLUSTER, team)).await, "PUT /catalog/deregister?P"),
         (asked(server, consul.members(team)).await, "GET /agent/members?P"),

@@ -57,7 +57,7 @@ impl<'a> Objects<'a> {
         let cluster = cluster_arn(&name);
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {
-            let service = json!({ "ID": format!("{name}-1"), "Service": name, "Meta": { "task-id": TASK } });
+            let service = json!({ "ID": format!("{name}-{TASK}"), "Service": name, "Meta": { "task-id": TASK } });
             let check = json!({ "CheckID": format!("{name}-check"), "Name": "c", "Status": "passing", "ServiceID": service["ID"] });
             let body =
                 json!({ "Node": node, "Address": "10.0.0.1", "NodeMeta": meta, "Service": service, "Checks": [check] });
@@ -77,7 +77,7 @@ impl<'a> Objects<'a> {
         let service = self.name.parse().unwrap();
         let of_agents = client.instances_of(&service, &HOME, tasks).await.unwrap_or_default();
         let instances = client.instances(&self.cluster, &HOME, tasks).await.unwrap_or_default();
-        let checks = client.checks(&instances).await.unwrap_or_default();
+        let checks = client.checks(&self.cluster, &HOME, tasks).await.unwrap_or_default();
         let ailing: Vec<HealthCheck> =
             checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
         let is_synced = client.set_checks(&ailing).await.is_ok() && self.statuses().await == ["critical"];

@@ -60,8 +60,14 @@ pub trait Catalog: Send + Sync {
     /// another program runs. The answer includes every earlier write.
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
 
-    /// The health checks of `instances`, which are all of one node and tenancy, as [`Self::node_checks`].
-    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
+    /// The health checks of a cluster's instances whose IDs contain the ID of one of `tasks`, as those that consul-ecs registers
+    /// do.
+    async fn checks(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<HealthCheck>, ConsulError>;
 
     /// Deregisters up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition, and their checks, in one atomic
     /// transaction.
@@ -152,15 +158,19 @@ impl Catalog for HttpConsul {
         Ok(instances)
     }
 
-    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
-        let Some(first) = instances.first() else { return Ok(Vec::new()) };
-        let ids = instances.iter().map(|instance| &instance.id).filter(|id| is_safe_in_a_filter(id));
+    async fn checks(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<HealthCheck>, ConsulError> {
+        let node = cluster.as_str();
         let mut checks = Vec::new();
-        for filter in filters(ids.map(|id| format!(r#"ServiceID == "{id}""#))) {
-            let request = Request::list(format!("checks of node {}", first.node), &["health", "node", &first.node])
-                .query("filter", filter);
-            let answers: Vec<CheckAnswer> = self.json(&request.within(&first.tenancy)).await?;
-            checks.extend(answers.into_iter().filter_map(|answer| check(answer, &first.tenancy)));
+        for filter in filters(tasks.iter().map(|task| format!(r#""{task}" in ServiceID"#))) {
+            let request =
+                Request::list(format!("checks of node {node}"), &["health", "node", node]).query("filter", filter);
+            let answers: Vec<CheckAnswer> = self.json(&request.within(tenancy)).await?;
+            checks.extend(answers.into_iter().filter_map(|answer| check(answer, tenancy)));
         }
         Ok(checks)
     }
@@ -234,10 +244,4 @@ impl HttpConsul {
 fn filters(terms: impl Iterator<Item = String>) -> Vec<String> {
     let terms: Vec<String> = terms.collect();
     terms.chunks(MAX_FILTER_TERMS).map(|chunk| chunk.join(" or ")).collect()
-}
-
-/// Whether an ID needs no escaping in a filter. IDs of consul-ecs, of a service name and a task ID, need none; other
-/// IDs are left out.
-fn is_safe_in_a_filter(id: &str) -> bool {
-    id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
