@@ -7,6 +7,7 @@ use consul::{Grant, NewToken, Token, grants_of, login_mark};
 use mesh::{
     catalog::HealthCheck,
     mark::HolderMark,
+    names::ServiceName,
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder, TokenPair},
 };
@@ -279,8 +280,8 @@ impl World {
         Ok(())
     }
 
-    /// The tokens in all namespaces of a partition.
-    pub(crate) fn listed_tokens(&self, tenancy: &Tenancy) -> Vec<ListedToken> {
+    /// The tokens in all namespaces of a partition: all, or those with the identity of a service.
+    pub(crate) fn listed_tokens(&self, tenancy: &Tenancy, service: Option<&ServiceName>) -> Vec<ListedToken> {
         let listed = |record: &Record| ListedToken {
             accessor: record.accessor,
             login: login_mark(&record.description),
@@ -292,6 +293,9 @@ impl World {
             tenancy: record.tenancy.clone(),
         };
         let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());
-        in_partition.map(listed).collect()
+        let is_of = |token: &ListedToken, service: &ServiceName| {
+            token.grants.services.iter().any(|grant| grant.service == service.as_str())
+        };
+        in_partition.map(listed).filter(|token| service.is_none_or(|service| is_of(token, service))).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::MutexGuard;
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulError, NewToken, Object, Refusal, Token, TokenFilter, classify};
+use consul::{Acl, Agents, Catalog, ConsulError, NewToken, Object, Refusal, Token, TokenFilter, TokenSearch, classify};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
@@ -130,13 +130,17 @@ impl Acl for ConsulEdge {
     async fn tokens_with(
         &self,
         tenancy: &Tenancy,
-        texts: &[String],
+        search: TokenSearch<'_>,
         keep: &TokenFilter<'_>,
     ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         let tenancy = tenancy.clone();
-        let all = self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await?;
-        let has_text = |token: &ListedToken| texts.iter().any(|text| token.description.contains(text));
-        Ok(Some(all.into_iter().filter(|token| (texts.is_empty() || has_text(token)) && keep(token)).collect()))
+        let service = search.service.filter(|_| self.dialect.filters_tokens_by_service()).cloned();
+        let label = || format!("GET tokens of {service:?}");
+        let asked = service.clone();
+        let mut all = self.call(label, move |world| Ok(world.listed_tokens(&tenancy, asked.as_ref()))).await?;
+        let has_text = |token: &ListedToken| search.texts.iter().any(|text| token.description.contains(text));
+        all.retain(|token| (search.texts.is_empty() || has_text(token)) && keep(token));
+        Ok(Some(all))
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

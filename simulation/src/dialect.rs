@@ -93,6 +93,11 @@ impl Dialect {
         if random.clone().fork().bool() { Self::V1_8 } else { Self::V1_21 }
     }
 
+    /// Whether the list of tokens can be limited to the identity of a service.
+    pub(crate) fn filters_tokens_by_service(self) -> bool {
+        self.choose(false, true)
+    }
+
     /// One of two values.
     fn choose<T>(self, v1_8: T, v1_21: T) -> T {
         match self {

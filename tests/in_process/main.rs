@@ -16,6 +16,7 @@ mod healing;
 mod limits;
 mod observing;
 mod own_events;
+mod own_identity;
 mod repair;
 mod revocation;
 mod secrets_client;

@@ -98,6 +98,17 @@ pub fn login_mark(description: &str) -> Option<LoginMark> {
 /// The most texts that each token of a list is searched for: parsing it costs as much as more of them.
 const MAX_TEXTS: usize = 40;
 
+/// Which tokens of a list are wanted, so that others need not be sent or parsed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TokenSearch<'a> {
+    /// The description of each wanted token contains at least one of these texts, which JSON writes without escapes: the other
+    /// tokens are not parsed. Without texts, all are.
+    pub texts: &'a [String],
+    /// The service whose identity each wanted token has, without a role between. Consul has sent only these since 2023; older
+    /// servers ignore the filter, and send all.
+    pub service: Option<&'a ServiceName>,
+}
+
 /// Which tokens of a list are kept.
 pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
 
@@ -130,15 +141,14 @@ pub trait Acl: Send + Sync {
     /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
     /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept.
     async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
-        self.tokens_with(tenancy, &[], keep).await
+        self.tokens_with(tenancy, TokenSearch::default(), keep).await
     }
 
-    /// The same, where the description of each token that `keep` selects contains at least one of `texts`, which JSON writes
-    /// without escapes: the other tokens are not parsed. Without texts, all are.
+    /// The same, where `search` describes the tokens that `keep` selects.
     async fn tokens_with(
         &self,
         tenancy: &Tenancy,
-        texts: &[String],
+        search: TokenSearch<'_>,
         keep: &TokenFilter<'_>,
     ) -> Result<Option<Vec<ListedToken>>, ConsulError>;
 
@@ -179,18 +189,21 @@ impl Acl for HttpConsul {
     async fn tokens_with(
         &self,
         tenancy: &Tenancy,
-        texts: &[String],
+        search: TokenSearch<'_>,
         keep: &TokenFilter<'_>,
     ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
-        // Without the filters of the API. `authmethod` needs the name of every auth method of the tasks, and answers an
-        // unknown name with an empty list. `servicename` leaves out logins without a service identity, and old
-        // servers ignore it.
+        // Without the filter `authmethod`, which needs the name of every auth method of the tasks, and answers an unknown
+        // name with an empty list.
         let request = Request::list("the list of ACL tokens", &["acl", "tokens"]);
+        let request = match search.service {
+            Some(service) => request.query("servicename", service.as_str()),
+            None => request,
+        };
         // The namespace rule of an auth method may put login tokens into any namespace.
         let request = request.in_all_namespaces_of(tenancy);
         // An entry that cannot be parsed has no mark of the controller.
         let select = |entry| listed(entry, tenancy).filter(keep);
-        let texts = if texts.len() > MAX_TEXTS { &[] } else { texts };
+        let texts = if search.texts.len() > MAX_TEXTS { &[] } else { search.texts };
         match self.stream(&request, || ArrayReader::new(select).containing(texts)).await {
             Ok(tokens) => Ok(Some(tokens)),
             Err(ConsulError::AclsDisabled { .. }) => Ok(None),

@@ -7,12 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use consul::Catalog;
+use consul::{Catalog, TokenSearch};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
     definition::{Classification, MeshService, Tags},
+    names::ServiceName,
     plan::{NeededTokens, Observed},
     task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
@@ -23,6 +24,7 @@ use crate::{
     clock::Deadline,
     edges::Consul,
     error::{CONCURRENCY, ControllerError, Failures, concurrently_in_order, fail_all},
+    scope::Scope,
     tasks::{Definitions, TaskReader},
     tokens::Tokens,
 };
@@ -128,8 +130,9 @@ impl Observer {
         // Concurrently: a slow cluster, service or partition must not delay the others.
         let (texts, is_needed) = (&texts, &is_needed);
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
-            let found = deadline.run(self.consul.tokens_with(&tenancy, texts, is_needed)).await;
-            found.map_err(|error| fail_all(&stopped, error))
+            let search = TokenSearch { texts, service: only_identity(&self.tasks.scope, &stopped) };
+            let found = deadline.run(self.consul.tokens_with(&tenancy, search, is_needed)).await;
+            found.map_err(|error| fail_all(stopped.iter().map(|task| &task.arn), error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
@@ -209,13 +212,33 @@ fn record_failures<T: Default>(failed: Failures, failures: &mut Failures) -> T {
     T::default()
 }
 
+/// The service whose identity the tokens of these stopped tasks have: the binding rules that the bootstrap creates give it to each
+/// login.
+///
+/// `None` if the whole list has to be read: rules of another creator, gateways and client agents may log in for a role only. In
+/// Enterprise, tokens of one partition may be in any namespace. Of several services the whole list is read once, because servers
+/// that ignore the filter would send it for each of them.
+///
+/// A token that a stopped task got for another service is missing, which no plan takes for anything but a token that need not be
+/// deleted now. The sweep reads all tokens, and deletes it.
+fn only_identity<'a>(scope: &Scope, stopped: &[&'a MeshTask]) -> Option<&'a ServiceName> {
+    let identity = |task: &&'a MeshTask| {
+        let identity = task.identity.as_ref()?;
+        let is_service = identity.gateway.is_none() && !task.runs_client_agent;
+        (is_service && identity.service.tenancy == Tenancy::Community).then_some(&identity.service.name)
+    };
+    let mut identities = stopped.iter().map(identity);
+    let first = identities.next()??;
+    (scope.sets_up_logins() && identities.all(|other| other == Some(first))).then_some(first)
+}
+
 /// The stopped tasks, by the partition of their tokens.
-fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
-    let mut groups: BTreeMap<_, (Tenancy, Vec<TaskArn>)> = BTreeMap::new();
+fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<&MeshTask>)> {
+    let mut groups: BTreeMap<_, (Tenancy, Vec<&MeshTask>)> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped) {
         let group =
             groups.entry(task.tenancy.partition().cloned()).or_insert_with(|| (task.tenancy.clone(), Vec::new()));
-        group.1.push(task.arn.clone());
+        group.1.push(task);
     }
     groups.into_values().collect()
 }

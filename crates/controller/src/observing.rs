@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
 use consul::{
     Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Datacenter, Fields, Grant, Kind, Logins, NewToken, Object,
-    OwnToken, Permissions, Release, Token, TokenFilter,
+    OwnToken, Permissions, Release, Token, TokenFilter, TokenSearch,
 };
 use mesh::{
     admission::AuthMethod,
@@ -84,10 +84,10 @@ impl Acl for Observing {
     async fn tokens_with(
         &self,
         tenancy: &Tenancy,
-        texts: &[String],
+        search: TokenSearch<'_>,
         keep: &TokenFilter<'_>,
     ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
-        self.0.consul.tokens_with(tenancy, texts, keep).await
+        self.0.consul.tokens_with(tenancy, search, keep).await
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

@@ -60,6 +60,11 @@ impl Scope {
         has_agents || self.tenancies().keys().any(|tenancy| tenancy.partition().is_some())
     }
 
+    /// Whether the bootstrap creates the auth methods and the binding rules of tasks that log in.
+    pub(crate) fn sets_up_logins(&self) -> bool {
+        self.token_mode != TokenMode::SecretsManager && self.bootstrap.extent != BootstrapExtent::None
+    }
+
     /// The tenancy of tasks of `cluster` without Enterprise tags.
     pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {
         self.own_tenancies(cluster).next().unwrap_or(&self.default_tenancy)

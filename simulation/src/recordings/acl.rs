@@ -60,7 +60,7 @@ fn body(token: &Token) -> Value {
 }
 
 fn listed(world: &World) -> Value {
-    let tokens = world.listed_tokens(&HOME);
+    let tokens = world.listed_tokens(&HOME, None);
     let entry = |token: &mesh::token::ListedToken| {
         let mut entry = json!({ "AccessorID": token.accessor.to_string(), "Description": token.description });
         if !token.grants.policies.is_empty() {

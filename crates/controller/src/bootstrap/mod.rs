@@ -136,8 +136,7 @@ impl Bootstrap {
 
     /// Whether clusters get synthetic nodes: tasks that log in register on them.
     pub(crate) fn creates_nodes(&self) -> bool {
-        self.tasks.scope.token_mode != TokenMode::SecretsManager
-            && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
+        self.tasks.scope.sets_up_logins()
     }
 
     async fn bootstrap_partition(
