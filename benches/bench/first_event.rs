@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use test_harness::{
     function::{Function, RuntimeApi},
     jwt::JwtAuthMethod,
+    recorder::{Answer, Recorder},
 };
 
 use crate::relay::{Identity, Relay};
@@ -27,22 +28,47 @@ pub(crate) enum Event {
     LegacyStart,
 }
 
-/// How the function gets the certificate of Consul's authority.
+/// How the function finds and trusts Consul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Authority {
-    Secret,
-    System,
+pub(crate) enum Setup {
+    /// At a URL, with the certificate of its authority in a secret.
+    CaSecret,
+    /// At a URL, with a certificate that the system trusts.
+    SystemRoots,
+    /// In an ECS task, with the certificate in a secret.
+    EcsTask,
 }
 
 /// The rows of the table.
-pub(crate) const ROWS: [(&str, Event, Authority); 6] = [
-    ("stop, CA in a secret", Event::Stop, Authority::Secret),
-    ("stop, no CA secret", Event::Stop, Authority::System),
-    ("stop, legacy task", Event::LegacyStop, Authority::System),
-    ("told to stop", Event::ToldToStop, Authority::System),
-    ("start, today's generation", Event::Start, Authority::System),
-    ("start, legacy, nothing exists", Event::LegacyStart, Authority::System),
+pub(crate) const ROWS: [(&str, Event, Setup); 7] = [
+    ("stop, CA in a secret", Event::Stop, Setup::CaSecret),
+    ("stop, no CA secret", Event::Stop, Setup::SystemRoots),
+    ("stop, ecs:// address", Event::Stop, Setup::EcsTask),
+    ("stop, legacy task", Event::LegacyStop, Setup::SystemRoots),
+    ("told to stop", Event::ToldToStop, Setup::SystemRoots),
+    ("start, today's generation", Event::Start, Setup::SystemRoots),
+    ("start, legacy, nothing exists", Event::LegacyStart, Setup::SystemRoots),
 ];
+
+/// The cluster of Consul's servers, their family and their only task.
+const SERVERS: &str = "consul-servers";
+
+/// ECS, with one more task: Consul at 127.0.0.1.
+pub(crate) async fn ecs_with_consul(aws: &str) -> Recorder {
+    Recorder::before(aws, |seen, _| {
+        let interface = json!({ "name": "privateIPv4Address", "value": "127.0.0.1" });
+        let attachment = json!({ "type": "ElasticNetworkInterface", "status": "ATTACHED", "details": [interface] });
+        let answer = match (seen.json()["cluster"] == SERVERS, seen.operation().as_deref()) {
+            (true, Some("ListTasks")) => json!({ "taskArns": [SERVERS] }),
+            (true, Some("DescribeTasks")) => {
+                json!({ "tasks": [{ "taskArn": SERVERS, "lastStatus": "RUNNING", "attachments": [attachment] }] })
+            }
+            _ => return Answer::Forward,
+        };
+        Answer::ok(answer.to_string())
+    })
+    .await
+}
 
 /// One measured event.
 #[derive(Debug, Clone, Copy)]
@@ -62,23 +88,30 @@ pub(crate) struct FirstEvents<'a> {
     pub(crate) identity: Identity,
     /// The ARNs of the secrets of the controller's token and of the authority.
     pub(crate) secrets: (String, String),
+    /// ECS, where Consul runs in a task.
+    pub(crate) ecs: Recorder,
     pub(crate) binary: String,
     pub(crate) made: usize,
 }
 
 impl FirstEvents<'_> {
     /// Starts the function for one event, with AWS and Consul this far away.
-    pub(crate) async fn measure(&mut self, event: Event, authority: Authority, round_trip: Duration) -> Measured {
+    pub(crate) async fn measure(&mut self, event: Event, setup: Setup, round_trip: Duration) -> Measured {
         self.made += 1;
         let (event, gone) = self.event(event).await;
         let relay = |server| Relay::before(server, &self.identity, round_trip);
         // On AWS, each service has a host of its own.
         let aws = &self.world.aws.endpoint;
-        let (ecs, secrets, others) = (relay(aws).await, relay(aws).await, relay(aws).await);
+        let (ecs, secrets, others) = (relay(&self.ecs.url).await, relay(aws).await, relay(aws).await);
         let consul = relay(&self.world.consul.address).await;
+        let port = consul.url.rsplit(':').next().expect("a port");
+        let address = match setup {
+            Setup::EcsTask => format!("ecs://{SERVERS}/{SERVERS}:{port}?scheme=https"),
+            Setup::CaSecret | Setup::SystemRoots => consul.url.clone(),
+        };
         let roots = self.roots();
         let cluster = self.world.cluster();
-        let mut variables = self.variables(&consul.url, &cluster, &roots);
+        let mut variables = self.variables(&address, &cluster, &roots);
         variables.extend([
             ("AWS_ENDPOINT_URL", others.url.as_str()),
             ("AWS_ENDPOINT_URL_ECS", ecs.url.as_str()),
@@ -86,8 +119,12 @@ impl FirstEvents<'_> {
             // What the function printed is shown if an assertion fails.
             ("LOG_LEVEL", "debug"),
         ]);
-        if authority == Authority::Secret {
+        if setup != Setup::SystemRoots {
             variables.push(("CONSUL_CACERT_SECRET_ARN", self.secrets.1.as_str()));
+        }
+        if setup == Setup::EcsTask {
+            // The certificate has no address.
+            variables.push(("CONSUL_TLS_SERVER_NAME", "localhost"));
         }
         let runtime = RuntimeApi::start(vec![batch_of(&event)]).await;
         let started = Instant::now();

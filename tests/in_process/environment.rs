@@ -171,13 +171,15 @@ impl Environment {
         self.aws.forget();
         self.consul.forget();
         let done = work.await;
-        let request = |seen: &RecordedRequest| {
-            let path = seen.uri.split('?').next().unwrap_or_default();
-            let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
-            format!("{} {}", seen.method, parts.join("/"))
-        };
-        let mut consul: Vec<String> = self.consul.requests().iter().map(request).collect();
+        let mut consul: Vec<String> = self.consul.requests().iter().map(consul_call).collect();
         consul.sort();
         (done, (self.aws.operations(), consul))
     }
+}
+
+/// A request to Consul, for example `GET acl/tokens`.
+pub(crate) fn consul_call(seen: &RecordedRequest) -> String {
+    let path = seen.uri.split('?').next().unwrap_or_default();
+    let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
+    format!("{} {}", seen.method, parts.join("/"))
 }

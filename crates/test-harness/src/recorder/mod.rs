@@ -18,6 +18,7 @@ use axum::{
     body::{Body, Bytes},
     extract::State,
     http::{HeaderMap, Method, Response, Uri},
+    serve::ListenerExt,
 };
 
 pub use answer::{Answer, Gate, Translation};
@@ -77,6 +78,7 @@ enum Upstream {
 struct Shared {
     seen: Mutex<Vec<RecordedRequest>>,
     under_way: AtomicUsize,
+    connections: AtomicUsize,
     script: Script,
     upstream: Upstream,
     client: reqwest::Client,
@@ -118,6 +120,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             seen: Mutex::default(),
             under_way: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
             script,
             upstream,
             client: reqwest::Client::builder().no_proxy().build().expect("a client"),
@@ -125,6 +128,10 @@ impl Recorder {
         let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let counted = Arc::clone(&shared);
+        let listener = listener.tap_io(move |_| {
+            counted.connections.fetch_add(1, Ordering::SeqCst);
+        });
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { url: format!("http://{address}"), port: address.port(), shared }
     }
@@ -144,6 +151,11 @@ impl Recorder {
         let mut operations: Vec<String> = self.requests().iter().filter_map(RecordedRequest::operation).collect();
         operations.sort();
         operations
+    }
+
+    /// The number of connections that were opened so far.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
     }
 
     /// The number of requests that are neither answered nor abandoned by their client.
