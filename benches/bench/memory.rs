@@ -1,7 +1,8 @@
 //! The resident memory of the function: after its start, and after many events.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
+use local_stack::pids;
 use serde_json::{Value, json};
 use test_harness::function::{Function, RuntimeApi, wait_for_requests};
 
@@ -35,9 +36,7 @@ impl FirstEvents<'_> {
             assert_eq!(answer.json()["batchItemFailures"], json!([]), "{}", answer.body);
         }
         wait_for_requests(&runtime.0, count + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
-        let status = fs::read_to_string(format!("/proc/{}/status", function.pid())).expect("a process of Linux");
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-        let kilobytes: f64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
-        kilobytes * 1024.0 / 1e6
+        let kib = pids::peak_resident_kib(function.pid()).expect("the function runs");
+        f64::from(u32::try_from(kib).expect("less than 4 TiB")) * 1024.0 / 1e6
     }
 }
