@@ -5,6 +5,7 @@
 //! - [`function`], [`invocation`]: a function's binary, with a server for the Lambda runtime API.
 //! - [`ecs_agent`]: tasks with stand-ins for the container agent and for the programs of consul-ecs.
 //! - [`fleet`]: many tasks of many services, and the expected state of Consul and Secrets Manager.
+//! - [`installation`]: stand-ins for AWS and Consul with tens of thousands of tasks and tokens.
 //! - [`skip`]: tests whose requirements are missing.
 //! - [`sources`]: the production sources as text.
 //! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
@@ -24,6 +25,7 @@ pub mod agent;
 pub mod ecs_agent;
 pub mod fleet;
 pub mod function;
+pub mod installation;
 pub mod invocation;
 pub mod jwt;
 pub mod proxy;

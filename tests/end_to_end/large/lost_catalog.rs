@@ -8,17 +8,18 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, RecordedRequest, Recorder};
-
-use super::{
-    DESCRIBED,
-    aws::{self, Tasks},
-    counts, handled_with,
-    installation::{CLUSTER, SERVICES, service, task_id},
+use test_harness::{
+    installation::{CLUSTER, Installation, PAGE, RateLimit, task_id},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
+
+use super::{DESCRIBED, counts, handled_with};
 
 /// The tasks, which all run.
 const TASKS: usize = 1_000;
+const SERVICES: usize = 100;
+/// Consul has nothing of it.
+const INSTALLATION: Installation = Installation { running: TASKS, stopped: 0, gone: 0, services: SERVICES, tokens: 0 };
 /// A task registers its service and a sidecar proxy, with three checks together.
 const INSTANCES: usize = 2;
 const CHECKS: usize = 3;
@@ -76,7 +77,7 @@ impl Catalog {
 
 /// The IDs of the instances of a task.
 fn instances(task: usize) -> [String; INSTANCES] {
-    let id = format!("{}-{}", service(task), task_id(task));
+    let id = format!("{}-{}", INSTALLATION.service(task), task_id(task));
     [format!("{id}-sidecar-proxy"), id]
 }
 
@@ -86,7 +87,7 @@ async fn a_sweep_registers_a_thousand_lost_tasks() {
     let catalog = Arc::new(Mutex::new(Catalog::default()));
     let kept = Arc::clone(&catalog);
     let consul = Recorder::start(move |seen, _| kept.lock().unwrap().answer(seen)).await;
-    let aws = aws::start(Tasks { running: TASKS, listed: TASKS }).await;
+    let aws = INSTALLATION.aws(RateLimit::None).await;
     // When a sweep runs
     let settings = [("TOKEN_MODE", "auth-method")];
     let sweep = json!({ "scheduled": true });
@@ -116,7 +117,7 @@ async fn a_sweep_registers_a_thousand_lost_tasks() {
         ("GET catalog/node-services", 1),
         // Without the node there were no checks to read before the repair
         ("GET health/node", 2),
-        ("ListTasks", TASKS / aws::PAGE + 1),
+        ("ListTasks", TASKS / PAGE + 1),
         ("PUT catalog/register", TASKS * INSTANCES),
         ("PutEvents", TASKS / PUT),
     ]);

@@ -2,15 +2,12 @@
 //! template's time and memory, against stand-ins for Consul and AWS. The list of tokens takes longer to arrive than the
 //! limit of other requests.
 
-mod aws;
-mod consul;
-mod installation;
 mod lost_catalog;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use local_stack::{
@@ -21,11 +18,14 @@ use local_stack::{
 use serde_json::{Value, json};
 use test_harness::{
     function::{Function, RuntimeApi},
+    installation::{self, Installation, RateLimit, stopped_accessor},
     recorder::{RecordedRequest, Recorder},
 };
 
-use self::installation::{CLUSTER, GONE, LISTED, RUNNING, SERVICES, stopped_accessor};
-
+/// The tasks that ECS lists.
+const TASKS: usize = 10_000;
+/// The pause before each part of the list of tokens: together longer than the limit of other requests, 5 seconds.
+const PAUSE: Duration = Duration::from_millis(350);
 /// The most tasks that `DescribeTasks` describes.
 const DESCRIBED: usize = 100;
 /// The stopped tasks in a batch of events.
@@ -42,7 +42,8 @@ struct Work {
 
 /// Has a function handle an event in the large installation, and asserts that its time and half of its memory suffice.
 async fn handled(function: &str, what: &str, event: Value) -> Work {
-    let (consul, aws) = tokio::join!(consul::start(), aws::start(aws::ALL));
+    let installation = Installation::of(TASKS);
+    let (consul, aws) = tokio::join!(installation.consul(PAUSE), installation.aws(RateLimit::None));
     handled_with(&consul, &aws, &[], function, what, event).await
 }
 
@@ -57,15 +58,7 @@ async fn handled_with(
 ) -> Work {
     let (binary, Limits { time, memory_mib }) = (functions::binary(function), functions::limits(function));
     let runtime = RuntimeApi::start_for(time, vec![event]).await;
-    let mut variables = vec![
-        ("AWS_ENDPOINT_URL", aws.url.as_str()),
-        ("CONSUL_HTTP_ADDR", &consul.url),
-        ("CONSUL_HTTP_TOKEN", "own"),
-        ("ECS_CLUSTER_ARNS", CLUSTER),
-        ("SECRET_NAME_PREFIX", "consul-ecs"),
-        ("QUEUE_URL", "http://127.0.0.1:1/queue"),
-        ("BOOTSTRAP", "none"),
-    ];
+    let mut variables = installation::settings(consul, aws);
     variables.extend(settings);
     let start = Instant::now();
     let function = Function::start(binary.to_str().expect("a path"), &runtime, &variables);
@@ -108,9 +101,10 @@ fn counts(calls: &[(&str, usize)]) -> BTreeMap<String, usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_handled_beside_fifty_thousand_tokens() {
-    let stopped = RUNNING..RUNNING + BATCH;
+    let installation = Installation::of(TASKS);
+    let stopped = installation.running..installation.running + BATCH;
     let record = |task: usize| {
-        let mut detail = aws::task(task, 0);
+        let mut detail = installation.task(task, 0);
         detail.as_object_mut().unwrap().remove("tags");
         json!({ "messageId": task.to_string(), "body": envelope(&detail).to_string() })
     };
@@ -130,44 +124,46 @@ async fn events_are_handled_beside_fifty_thousand_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_check_reads_two_hundred_pages_of_tasks() {
+async fn an_idle_check_reads_a_hundred_pages_of_tasks() {
     let check = json!({ "Records": [{ "messageId": "check", "body": idle_check("service-7").to_string() }] });
     let work = handled("TaskEventsFunction", "an idle check", check).await;
     assert_eq!(work.answer, json!({ "batchItemFailures": [] }));
     assert_eq!(work.deleted, BTreeSet::new(), "tasks use the token");
+    let installation = Installation::of(TASKS);
     let expected = counts(&[
-        ("DescribeTaskDefinition", SERVICES),
-        ("DescribeTasks", LISTED / DESCRIBED),
+        ("DescribeTaskDefinition", installation.services),
+        ("DescribeTasks", TASKS / DESCRIBED),
         ("GET acl/token", 1),
         ("GetSecretValue", 1),
-        ("ListTasks", aws::PAGES),
+        ("ListTasks", installation.pages()),
     ]);
     assert_eq!(work.calls, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_clears_the_dead_among_fifty_thousand_tokens() {
+    let installation = Installation::of(TASKS);
     let work = handled("ReconcileFunction", "a sweep", json!({ "scheduled": true })).await;
     let cluster = &work.answer["clusters"][0];
     assert_eq!((&work.answer["outcome"], &cluster["left"]), (&json!("done"), &json!(0)), "{}", work.answer);
     // Then the tokens of all stopped tasks are deleted, and nothing else
-    assert_eq!(work.deleted, (RUNNING..LISTED + GONE).map(stopped_accessor).collect());
+    assert_eq!(work.deleted, (installation.running..TASKS + installation.gone).map(stopped_accessor).collect());
     // And every running task is compared with the catalog, which lacks nothing
     assert_eq!((&cluster["repaired"], &cluster["corrected"]), (&json!(0), &json!(0)));
     assert_eq!(cluster.get("skipped"), None, "{cluster}");
-    assert_eq!(cluster["deleted"], json!({ "loginTokens": LISTED - RUNNING + GONE }));
+    assert_eq!(cluster["deleted"], json!({ "loginTokens": installation.ended() }));
     let expected = counts(&[
-        ("DELETE acl/token", LISTED - RUNNING + GONE),
+        ("DELETE acl/token", installation.ended()),
         ("DescribeClusters", 1),
-        ("DescribeTaskDefinition", SERVICES),
-        ("DescribeTasks", (LISTED + GONE) / DESCRIBED),
-        ("GET acl/token", SERVICES),
+        ("DescribeTaskDefinition", installation.services),
+        ("DescribeTasks", (TASKS + installation.gone) / DESCRIBED),
+        ("GET acl/token", installation.services),
         ("GET acl/tokens", 1),
         ("GET agent/members", 1),
         ("GET catalog/node-services", 1),
         ("GET health/node", 1),
-        ("GetSecretValue", SERVICES),
-        ("ListTasks", aws::PAGES),
+        ("GetSecretValue", installation.services),
+        ("ListTasks", installation.pages()),
     ]);
     assert_eq!(work.calls, expected);
 }
