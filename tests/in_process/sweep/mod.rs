@@ -3,6 +3,7 @@
 mod agents;
 mod cleanup;
 mod counted;
+mod lists;
 mod pages;
 mod patterns;
 mod planned;

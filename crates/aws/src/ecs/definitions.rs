@@ -75,6 +75,7 @@ impl AwsEcs {
 
     async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<DescribeTaskDefinitionOutput, EcsError> {
         let call = self.client.describe_task_definition().task_definition(arn.as_str());
+        self.reads_of_definitions.turn().await;
         call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
             // ECS returns ClientException for a deleted revision.
             SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),

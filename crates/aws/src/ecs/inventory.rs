@@ -114,6 +114,7 @@ impl Inventory for AwsEcs {
     async fn describe_definition(&self, name: &str) -> Result<Value, EcsError> {
         let subject = format!("task definition {name}");
         let call = self.client.describe_task_definition().task_definition(name).include(TaskDefinitionField::Tags);
+        self.reads_of_definitions.turn().await;
         let answer = match call.send().await {
             Ok(answer) => answer,
             Err(SdkError::ServiceError(e)) if e.err().is_client_exception() => {

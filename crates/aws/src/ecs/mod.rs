@@ -3,6 +3,7 @@
 mod definitions;
 mod events;
 mod inventory;
+mod pace;
 mod services;
 mod tasks;
 
@@ -28,6 +29,7 @@ use mesh::{
     names::InvalidField,
 };
 
+use self::pace::Pace;
 pub use self::{
     definitions::TaskDefinitions,
     events::{
@@ -46,16 +48,27 @@ pub const DESCRIBE_LIMIT: usize = 100;
 /// The most services in one `DescribeServices`.
 const DESCRIBE_SERVICES_LIMIT: usize = 10;
 
+/// The calls that begin at once: three quarters of ECS's buckets. `ListTasks` and `DescribeTasks` have one together.
+const TASK_BURST: u32 = 75;
+const DEFINITION_BURST: u32 = 37;
+
 /// ECS in one account and region.
 pub struct AwsEcs {
     client: Client,
+    reads_of_tasks: Pace,
+    reads_of_definitions: Pace,
     definitions: Mutex<LruCache<TaskDefinitionArn, Arc<TaskDefinition>>>,
 }
 
 impl AwsEcs {
     /// ECS in the configuration's region.
     pub fn new(config: &SdkConfig) -> Self {
-        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)) }
+        Self {
+            client: Client::new(config),
+            reads_of_tasks: Pace::of_bursts(TASK_BURST),
+            reads_of_definitions: Pace::of_bursts(DEFINITION_BURST),
+            definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)),
+        }
     }
 }
 

@@ -51,7 +51,8 @@ pub trait Tasks: Send + Sync {
 #[async_trait]
 impl Tasks for AwsEcs {
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
-        // A stopping task moves from the first list to the second one. In this order it is in at least one of them.
+        // One after the other: a stopping task moves from the first list to the second one. In this order it is in at least one of
+        // them. If both were read at once, it could be in neither: read in the second before it moved, and in the first after.
         let running = self.list(cluster, DesiredStatus::Running).await?;
         let stopped = self.list(cluster, DesiredStatus::Stopped).await?;
         Ok(TaskList { running, stopped })
@@ -63,6 +64,7 @@ impl Tasks for AwsEcs {
         for chunk in tasks.chunks(DESCRIBE_LIMIT) {
             let call = self.client.describe_tasks().cluster(cluster.as_str()).include(TaskField::Tags);
             let arns = chunk.iter().map(|task| task.as_str().to_owned()).collect();
+            self.reads_of_tasks.turn().await;
             let answer = call.set_tasks(Some(arns)).send().await;
             let answer = answer.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
             check_coverage(chunk, answer.tasks(), answer.failures())
@@ -133,9 +135,18 @@ impl AwsEcs {
     async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
         let subject = format!("tasks of cluster {cluster}");
         let call = self.client.list_tasks().cluster(cluster.as_str()).desired_status(status);
-        let arns: Result<Vec<String>, _> = call.into_paginator().items().send().try_collect().await;
-        let arns = arns.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(&subject))).collect()
+        let (mut pages, mut arns) = (call.into_paginator().send(), Vec::new());
+        self.reads_of_tasks.turn().await;
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
+            for arn in page.task_arns() {
+                arns.push(arn.parse().map_err(EcsError::malformed(&subject))?);
+            }
+            if page.next_token().is_some() {
+                self.reads_of_tasks.turn().await;
+            }
+        }
+        Ok(arns)
     }
 }
 
