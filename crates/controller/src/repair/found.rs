@@ -70,7 +70,7 @@ fn for_task(running: &MemberTask, action: Action) -> Planned {
 
 /// Compares tasks with the catalog, at `now`. Reports those that are left as they are.
 pub(super) fn compare(
-    tasks: Vec<MemberTask>,
+    tasks: impl IntoIterator<Item = MemberTask>,
     catalog: &Catalog<'_>,
     scope: &Scope,
     now: Timestamp,

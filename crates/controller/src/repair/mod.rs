@@ -84,8 +84,8 @@ impl Repairs {
             return (report, SecondLook::default());
         }
         let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
-        let running: Vec<MemberTask> =
-            survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned().collect();
+        // Copied one at a time: most lack nothing.
+        let running = survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned();
         let first = compare(running, &catalog, scope, survey.began, &mut report);
         if first.is_empty() {
             return (report, SecondLook::default());
