@@ -13,6 +13,7 @@ pub mod app_mesh;
 pub mod definition;
 pub mod document;
 pub mod input;
+pub mod parallel;
 pub mod source;
 
 use self::{app_mesh::Resources, definition::TaskDefinition};

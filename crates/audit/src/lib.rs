@@ -22,7 +22,7 @@ pub mod subject;
 pub mod timeline;
 pub mod versions;
 
-use audit_read::{Material, app_mesh::Resources};
+use audit_read::{Material, app_mesh::Resources, parallel::in_parts};
 use mesh::{
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
@@ -64,9 +64,9 @@ pub fn audit(material: &Material) -> Vec<Finding> {
 pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
     let subjects: Vec<Subject<'_>> =
         material.definitions.iter().map(|definition| Subject::new(definition).in_deployment(deployment)).collect();
-    let mut out = Vec::new();
+    let mut out: Vec<Finding> = in_parts(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {
-        run_rule(rule, &subjects, &material.resources, &mut out);
+        check_all(rule, &subjects, &material.resources, &mut out);
     }
     out.sort_by(|a, b| {
         let order = a.file.name.cmp(&b.file.name);
@@ -75,22 +75,35 @@ pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Fin
     out
 }
 
-fn run_rule(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out: &mut Vec<Finding>) {
-    let tasks = subjects.iter().filter(|subject| applies(rule.applies, subject));
+/// Applies the rules that look at one task at a time.
+fn check_each(subjects: &[Subject<'_>]) -> Vec<Finding> {
+    let mut out = Vec::new();
+    for rule in rules() {
+        let tasks = subjects.iter().filter(|subject| applies(rule.applies, subject));
+        match rule.check {
+            Check::OncePerTask(check) => {
+                for subject in tasks {
+                    out.extend(check(subject).map(|draft| Finding::in_definition(rule, subject.definition, draft)));
+                }
+            }
+            Check::Task(check) => {
+                for subject in tasks {
+                    let mut findings = Findings::default();
+                    check(subject, &mut findings);
+                    let drafts = findings.into_drafts().into_iter();
+                    out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
+                }
+            }
+            Check::Tasks(_) | Check::OncePerResource(..) | Check::Resources(_) => {}
+        }
+    }
+    out
+}
+
+/// Applies a rule that looks at all tasks together, or at resources.
+fn check_all(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out: &mut Vec<Finding>) {
     match rule.check {
-        Check::OncePerTask(check) => {
-            for subject in tasks {
-                out.extend(check(subject).map(|draft| Finding::in_definition(rule, subject.definition, draft)));
-            }
-        }
-        Check::Task(check) => {
-            for subject in tasks {
-                let mut findings = Findings::default();
-                check(subject, &mut findings);
-                let drafts = findings.into_drafts().into_iter();
-                out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
-            }
-        }
+        Check::OncePerTask(_) | Check::Task(_) => {}
         Check::Tasks(check) => check(subjects, resources, &mut |subject, draft| {
             out.push(Finding::in_definition(rule, subject.definition, draft));
         }),

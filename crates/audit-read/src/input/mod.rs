@@ -14,6 +14,7 @@ mod text;
 
 use std::{fs::File, io::Read, path::PathBuf, sync::Arc};
 
+use self::paths::FoundFile;
 pub use self::{
     comments::{Comments, has_comment},
     notation::{Notation, is_native_terraform, parse, parse_all, trees},
@@ -21,7 +22,7 @@ pub use self::{
     source::{ecs_definition, read_edited, read_source},
     terraform_source::{literals, mesh_task, parse_native},
 };
-use crate::{Material, source::SourceFile};
+use crate::{Material, parallel::in_parts, source::SourceFile};
 
 /// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -55,6 +56,21 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let files = paths::files(named.clone(), &mut gathered.problems);
     let (sources, files): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
+    // The order of the files is kept, so that reports do not depend on the number of processors.
+    for part in in_parts(&files, read_files) {
+        gathered.add(part);
+    }
+    if !sources.is_empty() {
+        gathered.roots = paths::roots(named);
+        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), None));
+    }
+    gathered.material.resources.is_partial |= !gathered.problems.is_empty();
+    gathered
+}
+
+/// Reads files other than Terraform sources.
+fn read_files(files: &[FoundFile]) -> Gathered {
+    let mut gathered = Gathered::default();
     for file in files {
         let read = match File::open(&file.path) {
             Ok(mut opened) => text::read_text(&file.name, &mut opened),
@@ -67,11 +83,6 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
         }
         gathered.take(read, file.is_named);
     }
-    if !sources.is_empty() {
-        gathered.roots = paths::roots(named);
-        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), None));
-    }
-    gathered.material.resources.is_partial |= !gathered.problems.is_empty();
     gathered
 }
 
