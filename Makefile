@@ -70,9 +70,10 @@ validate: tools ## Check the template
 	sam validate --lint --region us-east-1
 
 .PHONY: bench
-bench: tools ## Measure the speed of the functions (needs valgrind; PARTS="first-events plots" for some of it)
-	cargo build --release --locked --bin task-events
-	BENCH_BINARY=$(CURDIR)/target/release/task-events cargo bench $(all) --profile dev --bench bench -- $(PARTS)
+bench: tools ## Measure the speed (needs valgrind; PARTS="first-events plots" for some of it)
+	cargo build --release --locked --bin task-events --bin reconcile
+	cargo build --release --locked --package cli --bin ecs-mesh
+	BENCH_BINARIES=$(CURDIR)/target/release cargo bench $(all) --profile dev --bench bench -- $(PARTS)
 
 .PHONY: fmt
 fmt: ## Format the code

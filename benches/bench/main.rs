@@ -1,11 +1,14 @@
-//! How fast the functions are: the release binary of `task-events`, which `BENCH_BINARY` names, against a real Consul and
-//! `MiniStack`, both behind TLS and at a distance. Prints tables, and writes the figures into `target/bench/figures.json`.
+//! How fast the release binaries are, which are in the folder that `BENCH_BINARIES` names: `task-events` against a real Consul and
+//! `MiniStack`, both behind TLS and at a distance; `reconcile` against stand-ins; `ecs-mesh` with files. Prints tables, and writes the
+//! figures into `target/bench/figures.json`.
 
 // The harness panics with a reason when it cannot continue.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout)]
 
 mod always_on;
+mod auditor;
 mod first_event;
+mod growth;
 mod memory;
 mod plots;
 mod relay;
@@ -40,7 +43,8 @@ const BATCHES: [usize; 2] = [10, 64];
 /// Where the figures are.
 const FIGURES: &str = "target/bench/figures.json";
 /// The parts of the bench, which `cargo bench --bench bench -- PART…` selects; by default all.
-const PARTS: [&str; 6] = ["first-events", "warm-stops", "memory", "throughput", "always-on", "plots"];
+const PARTS: [&str; 8] =
+    ["first-events", "warm-stops", "memory", "throughput", "always-on", "growth", "auditor", "plots"];
 
 #[tokio::main]
 async fn main() {
@@ -50,7 +54,8 @@ async fn main() {
     if wanted.is_empty() {
         wanted = PARTS.map(str::to_owned).into();
     }
-    let binary = std::env::var("BENCH_BINARY").expect("BENCH_BINARY: the path of task-events");
+    let folder = std::env::var("BENCH_BINARIES").expect("BENCH_BINARIES: the folder of the release binaries");
+    let binary = format!("{folder}/task-events");
     let mut events = first_events_in_a_world(&binary).await;
     for part in wanted {
         let figures = match part.as_str() {
@@ -59,6 +64,8 @@ async fn main() {
             "memory" => memory(&mut events).await,
             "throughput" => throughput(&binary).await,
             "always-on" => always_on::compare().await,
+            "growth" => growth::measure(&format!("{folder}/reconcile")).await,
+            "auditor" => auditor::measure(&format!("{folder}/ecs-mesh")),
             "plots" => {
                 let picture = in_repository("docs/performance.svg");
                 plots::draw(&figures_so_far(), &picture).expect("a picture");
