@@ -3,7 +3,7 @@
 //! figures into `target/bench/figures.json`.
 
 // The harness panics with a reason when it cannot continue.
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, clippy::string_slice)]
 
 mod always_on;
 mod auditor;

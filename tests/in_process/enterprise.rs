@@ -50,7 +50,9 @@ fn tags(of: &[(&str, &str)]) -> Value {
 fn asked(consul: &Recorder, names: &[(&str, &str)]) -> Vec<String> {
     let short = |line: &String| {
         let mut line = in_short(&percent_decode_str(line).decode_utf8_lossy());
-        names.iter().for_each(|(text, name)| line = line.replace(text, name));
+        for (text, name) in names {
+            line = line.replace(text, name);
+        }
         line
     };
     let mut lines: Vec<String> =
@@ -254,7 +256,7 @@ fn writes(environment: &Environment) -> Vec<String> {
 }
 
 /// A Consul Enterprise with a forgotten task, and a controller that sweeps the partition of a deployment.
-async fn sweeping<'a>(world: &World<'a>) -> Environment {
+async fn sweeping(world: &World<'_>) -> Environment {
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
     Environment::scripted(world, &settings, with_forgotten_task(&world.cluster())).await
 }

@@ -219,10 +219,8 @@ fn in_steps(requests: &[String], expected: Steps) -> Vec<Vec<String>> {
 async fn event(world: &World<'_>, method: &JwtAuthMethod<'_>, first: First) -> Value {
     let service = world.service();
     let reads_tokens = matches!(first, First::LegacyStop | First::LegacyStart);
-    let definition = match reads_tokens {
-        true => world.mesh_definition(&service).await,
-        false => world.dataplane_definition(&service).await,
-    };
+    let definition =
+        if reads_tokens { world.mesh_definition(&service).await } else { world.dataplane_definition(&service).await };
     let task = world.run(&definition).await;
     if matches!(first, First::Start | First::LegacyStart) {
         return world.event(&task).await;

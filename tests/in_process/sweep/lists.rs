@@ -29,9 +29,8 @@ fn is_list_of(seen: &RecordedRequest, status: &str) -> bool {
 async fn environment_with_gate(world: &World<'_>) -> Environment {
     let all: &'static str = Box::leak(CLUSTERS.map(cluster_arn).join(",").into_boxed_str());
     let gate = Gate::of(CLUSTERS.len());
-    let aws = move |seen: &RecordedRequest, _| match is_list_of(seen, "RUNNING") {
-        true => Answer::ForwardThrough(Arc::clone(&gate)),
-        false => Answer::Forward,
+    let aws = move |seen: &RecordedRequest, _| {
+        if is_list_of(seen, "RUNNING") { Answer::ForwardThrough(Arc::clone(&gate)) } else { Answer::Forward }
     };
     environment(world, forward, aws, &[("ECS_CLUSTER_ARNS", all)], |edges| edges).await
 }

@@ -78,14 +78,25 @@ impl DataplaneService {
 
     /// Creates an ECS service with these tags, which starts one task.
     pub async fn run_by_ecs_service<'a>(&self, world: &'a World<'a>, tags: &Value) -> DataplaneTask<'a> {
+        self.create_ecs_service(world, 1, tags).await.pop().expect("a task of the service")
+    }
+
+    /// Creates an ECS service with these tags, which starts so many tasks.
+    pub async fn create_ecs_service<'a>(
+        &self,
+        world: &'a World<'a>,
+        desired: usize,
+        tags: &Value,
+    ) -> Vec<DataplaneTask<'a>> {
         let mut body = self.placed(world).await;
         body["serviceName"] = json!(self.name);
-        body["desiredCount"] = json!(1);
+        body["desiredCount"] = json!(desired);
         body["tags"] = tags.clone();
         world.ecs_call("CreateService", &body).await;
         let of_service = json!({ "cluster": world.name, "serviceName": self.name });
         let answer = world.ecs_call("ListTasks", &of_service).await;
-        DataplaneTask::new(world, self, answer["taskArns"][0].as_str().expect("a task of the service"))
+        let arns = answer["taskArns"].as_array().expect("the service's tasks").iter();
+        arns.map(|arn| DataplaneTask::new(world, self, arn.as_str().expect("an ARN"))).collect()
     }
 
     async fn placed(&self, world: &World<'_>) -> Value {
