@@ -51,6 +51,20 @@ async fn stopped(world: &World<'_>) -> String {
 }
 
 #[tokio::test]
+async fn a_failed_agent_is_checked_twice() {
+    let world = World::without_deployment("agent-dead").await;
+    let task = stopped(&world).await;
+    let service = registration(&world.service(), &task);
+    let environment = before_an_agent(&world, Arc::new(move |_| (4, vec![service.clone()]))).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].deleted["clientAgents"]), (SweepOutcome::Done, 1));
+    assert_eq!(leaves(&environment), 1);
+    let lines = environment.consul.lines();
+    let about = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((about("agent/members"), about(&format!("node-services/{NODE}"))), (2, 2), "{lines:?}");
+}
+
+#[tokio::test]
 async fn a_refused_force_leave_is_reported_with_the_rule_that_permits_it() {
     let world = World::without_deployment("agent-refused").await;
     let task = stopped(&world).await;
