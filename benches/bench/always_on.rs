@@ -1,4 +1,4 @@
-//! The loop of the controller that HashiCorp ships, next to ours: the calls and the bytes of a minute.
+//! The loop of the controller that HashiCorp ships, next to this controller: the calls and the bytes of a minute.
 //!
 //! Its model: every 10 seconds it lists and describes all tasks of its cluster, lists all ACL tokens, and lists the services of the
 //! cluster's node. One round is run against the local stack; what more tasks cost is calculated from that.
@@ -151,7 +151,7 @@ fn always_on(tasks: f64, sizes: &Sizes) -> Work {
     Work::of(aws, consul, bytes).times(60.0 / PAUSE.as_secs_f64())
 }
 
-/// A minute of ours, if no two stops share a batch: each told to stop makes three calls to Consul, each stop five, with one list of
+/// A minute of this controller, if no two stops share a batch: each told to stop makes three calls to Consul, each stop five, with one list of
 /// the tokens, `listed` of all. The tests of call counts assert these numbers.
 fn ours(tasks: f64, changes: f64, sizes: &Sizes, listed: f64) -> Work {
     let pages = (tasks / count(PAGE)).ceil();

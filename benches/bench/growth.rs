@@ -12,7 +12,7 @@ use test_harness::{
     installation::{Installation, RateLimit, settings},
 };
 
-/// The tasks that ECS lists. The exponent is that between the second and the last one.
+/// The tasks that ECS lists. The exponent is the slope between the second and the last one.
 const TASKS: [u32; 4] = [100, 1_000, 10_000, 50_000];
 
 /// One sweep.

@@ -83,7 +83,7 @@ fn figures_so_far() -> Value {
     file.map_or_else(|_| json!({}), |figures| serde_json::from_slice(&figures).expect("JSON"))
 }
 
-/// Writes the figures of a part, next to those of other parts.
+/// Writes the figures of a part, and keeps the figures of other parts.
 fn keep(part: &str, figures: Value) {
     let mut all = figures_so_far();
     all[part] = figures;

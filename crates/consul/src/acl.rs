@@ -104,8 +104,8 @@ pub struct TokenSearch<'a> {
     /// The description of each wanted token contains at least one of these texts, which JSON writes without escapes: the other
     /// tokens are not parsed. Without texts, all are.
     pub texts: &'a [String],
-    /// The service whose identity each wanted token has, without a role between. Consul has sent only these since 2023; older
-    /// servers ignore the filter, and send all.
+    /// The service whose identity each wanted token has, without a role between. Consul sends only these since 1.17
+    /// (<https://github.com/hashicorp/consul/pull/18667>); older servers ignore the filter, and send all.
     pub service: Option<&'a ServiceName>,
 }
 

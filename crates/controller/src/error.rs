@@ -76,7 +76,7 @@ impl ControllerError {
     /// Whether a retry cannot help.
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Invalid(_) | Self::Secrets(SecretsError::RolledBack { .. }) => true,
+            Self::Invalid(_) | Self::Secrets(SecretsError::RolledBack { .. }) | Self::Panicked => true,
             Self::Shared(error) => error.is_permanent(),
             _ => false,
         }

@@ -86,10 +86,17 @@ impl Inventory for AwsEcs {
 
     async fn running_definitions(&self, cluster: &str) -> Result<BTreeSet<String>, EcsError> {
         let subject = || format!("tasks of cluster {cluster}");
-        let pages = self.client.list_tasks().cluster(cluster).into_paginator().items().send();
-        let tasks: Vec<String> = pages.try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
+        let (mut pages, mut tasks) = (self.client.list_tasks().cluster(cluster).into_paginator().send(), Vec::new());
+        self.reads_of_tasks.turn().await;
+        while let Some(page) = pages.try_next().await.map_err(|e| EcsError::failed(subject(), &e))? {
+            tasks.extend_from_slice(page.task_arns());
+            if page.next_token().is_some() {
+                self.reads_of_tasks.turn().await;
+            }
+        }
         let mut definitions = BTreeSet::new();
         for chunk in tasks.chunks(DESCRIBE_LIMIT) {
+            self.reads_of_tasks.turn().await;
             let call = self.client.describe_tasks().cluster(cluster).set_tasks(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
             // A task that stopped between the two calls is not in the answer.

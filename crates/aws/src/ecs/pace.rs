@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 15);
 
 /// Lets calls of one kind begin no faster than ECS allows. Retries alone do not suffice: of hundreds of calls, one is throttled at each of its
-/// attempts.
+/// attempts. Retries of the SDK, which have pauses of their own, are not counted.
 pub(super) struct Pace {
     /// How much earlier than at a constant rate a call may begin.
     lead: Duration,

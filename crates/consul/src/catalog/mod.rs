@@ -60,8 +60,8 @@ pub trait Catalog: Send + Sync {
     /// another program runs. The answer includes every earlier write.
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
 
-    /// The health checks of a cluster's instances whose IDs contain the ID of one of `tasks`, as those that consul-ecs registers
-    /// do.
+    /// The health checks of a cluster's instances whose IDs contain the ID of one of `tasks`, as consul-ecs registers
+    /// them.
     async fn checks(
         &self,
         cluster: &ClusterArn,

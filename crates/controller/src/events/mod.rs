@@ -21,6 +21,7 @@ use mesh::{
     time::elapsed,
 };
 use report::{LogAction, LogLine, LogOutcome};
+use telemetry::EventKind;
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -56,7 +57,7 @@ pub struct Failure {
 /// A message whose work failed, and its task, if the message could be parsed.
 struct Failed<'a> {
     delivery: &'a Delivery,
-    about: Option<&'a TaskChange>,
+    about: Option<TaskChange>,
     error: Arc<ControllerError>,
 }
 
@@ -94,31 +95,22 @@ impl TaskEvents {
     /// the message that caused the panic is alone: without this, all messages of its batches would follow it into the dead-letter
     /// queue. What is done twice changes nothing, as after any end of the function between two calls.
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
-        let mut report = BatchReport::default();
-        let mut parts = vec![deliveries];
+        let (mut failed, mut parts) = (Vec::new(), vec![deliveries]);
         while let Some(part) = parts.pop() {
             // What outlives the panic are caches, whose entries are complete.
-            let handled = match (AssertUnwindSafe(self.handle_part(part, deadline)).catch_unwind().await, part) {
-                (Ok(handled), _) => handled,
-                (Err(_), [] | [_]) => {
-                    let failed = part.iter().map(|delivery| Failed {
-                        delivery,
-                        about: None,
-                        error: Arc::new(ControllerError::Panicked),
-                    });
-                    self.hand_back(failed.collect()).await
+            match AssertUnwindSafe(self.handle_part(part, deadline)).catch_unwind().await {
+                Ok(more) => failed.extend(more),
+                Err(_) if part.len() < 2 => failed.extend(self.panicked(part)),
+                Err(_) => {
+                    let (earlier, later) = part.split_at(part.len() / 2);
+                    parts.extend([later, earlier]);
                 }
-                (Err(_), _) => {
-                    parts.extend(<[_; 2]>::from(part.split_at(part.len() / 2)));
-                    continue;
-                }
-            };
-            report.failures.extend(handled.failures);
+            }
         }
-        report
+        self.hand_back(failed).await
     }
 
-    async fn handle_part(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
+    async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
         let sorted = Sorted::sort(deliveries, &self.scope);
         let (task_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
@@ -129,25 +121,33 @@ impl TaskEvents {
 
         let of_tasks = by_message(task_failures, |task| sorted.messages.get(task));
         let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
-        let failed: Vec<_> = sorted
-            .unreadable
-            .iter()
-            .cloned()
-            .chain(of_tasks)
-            .chain(of_checks)
-            .chain(pre_provision_failures)
-            .chain(look_failures)
-            .collect();
-        self.count(&sorted, &failed.iter().map(|(index, _)| *index).collect());
-        let failed = failed.into_iter().filter_map(|(index, error)| {
+        let errors = sorted.unreadable.iter().cloned().chain(of_tasks).chain(of_checks);
+        let errors = errors.chain(pre_provision_failures).chain(look_failures).collect();
+        self.failed(deliveries, &sorted, errors)
+    }
+
+    /// The failure of a message that caused a panic. Parsing it once more says what it is about, unless that is what panics.
+    fn panicked<'d>(&self, alone: &'d [Delivery]) -> Vec<Failed<'d>> {
+        let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| Sorted::sort(alone, &self.scope)));
+        let mut sorted = parsed.unwrap_or_default();
+        sorted.kinds.entry(0).or_insert(EventKind::Unreadable);
+        self.failed(alone, &sorted, vec![(0, Arc::new(ControllerError::Panicked))])
+    }
+
+    /// Counts the messages, and names those that failed, each with its error.
+    fn failed<'d>(
+        &self,
+        deliveries: &'d [Delivery],
+        sorted: &Sorted,
+        errors: Vec<(usize, Arc<ControllerError>)>,
+    ) -> Vec<Failed<'d>> {
+        self.count(sorted, &errors.iter().map(|(index, _)| *index).collect());
+        let failed = errors.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
-            Some(Failed {
-                delivery: deliveries.get(index)?,
-                about: about.and_then(|task| sorted.changes.get(task)),
-                error,
-            })
+            let about = about.and_then(|task| sorted.changes.get(task)).cloned();
+            Some(Failed { delivery: deliveries.get(index)?, about, error })
         });
-        self.hand_back(failed.collect()).await
+        failed.collect()
     }
 
     /// Counts the messages, and records how long after their events the changes were handled.
@@ -252,9 +252,9 @@ impl TaskEvents {
             let pause = if reason.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
             LogLine {
                 message_id: Some(delivery.id.clone()),
-                cluster_arn: about.map(|change| change.cluster.to_string()),
-                task_id: about.map(|change| change.arn.id().to_string()),
-                task_definition: about.map(|change| change.definition.to_string()),
+                cluster_arn: about.as_ref().map(|change| change.cluster.to_string()),
+                task_id: about.as_ref().map(|change| change.arn.id().to_string()),
+                task_definition: about.as_ref().map(|change| change.definition.to_string()),
                 error: Some(reason.label()),
                 field: reason.field().map(str::to_owned),
                 reason: Some(reason.to_string()),

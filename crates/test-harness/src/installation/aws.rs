@@ -11,7 +11,7 @@ use crate::recorder::{Answer, Recorder};
 
 const CONTAINERS: [&str; 4] = ["app", "consul-dataplane", "consul-ecs-mesh-init", "consul-ecs-health-sync"];
 
-/// What ECS does with calls of which there are too many.
+/// What ECS does with too many calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimit {
     /// It answers all.

@@ -76,7 +76,7 @@ impl Installation {
             };
             tokens.push(token);
         }
-        // Consul's order is that of the accessor IDs, which are random: those of one kind do not follow each other.
+        // Consul's order is that of the accessor IDs, which are random: tokens of one kind do not follow each other.
         fastrand::Rng::with_seed(1).shuffle(&mut tokens);
         tokens
     }
