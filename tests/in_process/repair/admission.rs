@@ -10,6 +10,8 @@ use aws::iam::{IamError, IamRoles};
 use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
+    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    definition::Tags,
 };
 use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use simulation::{admission::Standing, containers::Containers, direct::Direct};
@@ -77,6 +79,33 @@ async fn a_login_token_or_the_iam_role_of_tasks_proves_them_with_one_read() {
         let broken = ("Task Broken".to_owned(), "act".to_owned());
         assert_eq!(mesh.announced().iter().filter(|event| **event == broken).count(), 3);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_in_another_partition_proves_nothing() {
+    // Given tasks whose definition names the partition team-b, with login tokens, their role and an auth method in the partition team
+    let mesh = Mesh(Direct::with_running(2, |scenario| scenario.enterprise = true));
+    mesh.change(|world| {
+        world.ecs.rewrites.definition = Box::new(|definition| {
+            let config = definition.programs.registrar.as_mut().unwrap().config_json.as_mut().unwrap();
+            *config = config.replace(r#""partition":"team""#, r#""partition":"team-b""#);
+            let tags = [
+                (MESH_TAG, "true"),
+                (SERVICE_NAME_TAG, "service-0"),
+                (PARTITION_TAG, "team-b"),
+                (NAMESPACE_TAG, "default"),
+            ];
+            definition.tags = Tags::from_iter(tags);
+        });
+    });
+    // When a sweep finds a task unregistered in its partition
+    let report = mesh.sweep().await;
+    // Then the task is refused: the role grants its name where the token is, and its own partition has no auth method
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0), "{report:?}");
+    let why = mesh.why_skipped(&report, 0);
+    assert!(why.contains("not proven to be service-0: its login token grants this name in partition team,"), "{why}");
+    assert!(why.contains("no auth method"), "{why}");
+    assert_eq!(mesh.calls("Iam"), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

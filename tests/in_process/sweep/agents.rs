@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller::SweepOrder;
-use report::{PlannedAction, SweepOutcome};
+use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::{environment, forward, swept};
@@ -22,6 +22,14 @@ fn node(services: &[Value]) -> String {
     json!({ "Node": { "Node": NODE, "Meta": {} }, "Services": services }).to_string()
 }
 
+/// A service of the node, as `/catalog/service` shows it.
+fn on_node(service: &Value) -> Value {
+    json!({
+        "Node": NODE, "ServiceID": service["ID"], "ServiceName": service["Service"],
+        "ServiceMeta": service["Meta"], "ModifyIndex": service["ModifyIndex"],
+    })
+}
+
 /// The status of the agent and the services of its node, by the number of earlier reads of each.
 type Script = Arc<dyn Fn(usize) -> (u8, Vec<Value>) + Send + Sync>;
 
@@ -33,6 +41,10 @@ async fn before_an_agent(world: &World<'_>, script: Script) -> Environment {
         match seen.uri.split('?').next().unwrap() {
             "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": read(0).0 }]).to_string()),
             uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(&read(1).1)),
+            uri if uri.starts_with("/v1/catalog/service/") => {
+                let services: Vec<Value> = script(0).1.iter().map(on_node).collect();
+                Answer::ok(json!(services).to_string())
+            }
             uri if uri.starts_with("/v1/agent/force-leave") => Answer::ok(""),
             _ => Answer::Forward,
         }
@@ -48,6 +60,25 @@ async fn stopped(world: &World<'_>) -> String {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.stop(&task).await;
     task
+}
+
+#[tokio::test]
+async fn a_stopped_event_waits_until_its_agent_has_failed() {
+    let world = World::without_deployment("agent-event").await;
+    let agent = json!({ "name": "consul-client", "image": "hashicorp/consul:1.8", "essential": false });
+    let task = world.run(&world.definition_with(&world.service(), &[agent]).await).await;
+    world.stop(&task).await;
+    let (service, event) = (registration(&world.service(), &task), world.event(&task).await);
+    // Given a stopped task whose client agent Consul reports as alive, and then as failed
+    let script = move |read| (if read == 0 { 1 } else { 4 }, vec![service.clone()]);
+    let environment = before_an_agent(&world, Arc::new(script)).await;
+    // When its event is handled, then it returns to the queue
+    let report = environment.handle(std::slice::from_ref(&event)).await;
+    let labels: Vec<ErrorLabel> = report.failures.iter().map(|failure| failure.error.label()).collect();
+    assert_eq!((labels, leaves(&environment)), (vec![ErrorLabel::AgentStillAlive], 0));
+    // And when it is handled again, then the agent is removed
+    let report = environment.handle(&[event]).await;
+    assert_eq!((report.failures.len(), leaves(&environment)), (0, 1), "{report:?}");
 }
 
 #[tokio::test]

@@ -123,6 +123,24 @@ async fn an_empty_listing_requires_consul_s_state() {
 }
 
 #[tokio::test]
+async fn a_bad_credential_deletes_nothing() {
+    let world = World::without_deployment("bad-credential").await;
+    stopped_task_with_services(&world).await;
+    // Given a Consul that refuses all reads and accepts writes
+    let consul = |seen: &RecordedRequest, _| {
+        if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
+    };
+    let environment = environment(&world, consul, forward, &[], |edges| edges).await;
+    let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
+    assert_eq!(
+        (report.outcome, report.problems[0].label.clone()),
+        (SweepOutcome::Incomplete, ErrorLabel::ConsulCredentialRejected)
+    );
+    assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", environment.consul.lines());
+    assert_eq!(world.service_ids().await.len(), 2);
+}
+
+#[tokio::test]
 async fn unfinished_work_waits_for_the_next_sweep() {
     let world = World::without_deployment("out-of-time").await;
     let mut fleet = start_tasks(world, 40).await;

@@ -17,10 +17,10 @@ const RUNNING: usize = 105;
 
 type Script = fn(&RecordedRequest, usize) -> Answer;
 
-/// Whether it is the `DescribeTasks` call for the second chunk of tasks.
+/// Whether it is the `DescribeTasks` call for the second chunk of the tasks in cluster `pages`.
 fn is_second_chunk(seen: &RecordedRequest) -> bool {
     let asked = seen.json()["tasks"].as_array().map_or(0, Vec::len);
-    seen.operation().as_deref() == Some("DescribeTasks") && asked < 100
+    seen.operation().as_deref() == Some("DescribeTasks") && seen.body.contains("cluster/pages") && asked < 100
 }
 
 fn without_next_page(seen: &RecordedRequest, _: usize) -> Answer {
@@ -74,6 +74,10 @@ async fn a_missing_page_leaves_the_cluster_unjudged() {
     world.consul_ecs_controller_token("pages-idle").await;
     let before = everything(world).await;
     assert_eq!(before.0.len(), 2 * (RUNNING + 1));
+    // And another cluster, whose pages can all be read
+    let readable = World::without_deployment("readable").await;
+    let both: &'static str = Box::leak([world.cluster(), readable.cluster()].join(",").into_boxed_str());
+    let settings = [("TOKEN_MODE", "auth-method"), ("ECS_CLUSTER_ARNS", both)];
 
     let faults: [(&str, Script); 3] = [
         ("the second page of the list", without_next_page),
@@ -81,25 +85,24 @@ async fn a_missing_page_leaves_the_cluster_unjudged() {
         ("a task of the second chunk", with_short_chunk),
     ];
     for (missing, fault) in faults {
+        stopped_task_with_services(&readable).await;
         let order = SweepOrder { force: true, ..SweepOrder::default() };
-        let mode = [("TOKEN_MODE", "auth-method")];
-        let environment = start(world, forward, fault, &mode, an_hour_later).await;
+        let environment = start(world, forward, fault, &settings, an_hour_later).await;
         let report = swept(&environment, &order).await;
-        assert_eq!(
-            (report.outcome, report.clusters[0].status),
-            (SweepOutcome::Incomplete, ClusterStatus::Unread),
-            "{missing}"
-        );
+        let status: Vec<ClusterStatus> = report.clusters.iter().map(|cluster| cluster.status).collect();
+        assert_eq!(status, [ClusterStatus::Unread, ClusterStatus::Active], "{missing}");
+        assert_eq!(report.outcome, SweepOutcome::Incomplete, "{missing}");
         assert_eq!(report.problems.len(), 1, "{missing}: {:?}", report.problems);
         assert!(report.problems[0].reason.contains("cluster/pages"), "{missing}: {:?}", report.problems);
         assert_eq!(report.problems[0].cluster_arn, Some(world.cluster()));
         assert!(report.clusters[0].deleted.is_empty(), "{missing}: {report:?}");
         assert_eq!(everything(world).await, before, "{missing}");
+        // The other cluster is swept
+        assert_eq!(readable.service_ids().await, [""; 0], "{missing}");
     }
 
     // And with every page, the sweep finds work
-    let mode = [("TOKEN_MODE", "auth-method")];
-    let environment = start(world, forward, forward, &mode, an_hour_later).await;
+    let environment = start(world, forward, forward, &settings, an_hour_later).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert_eq!(world.service_ids().await.len(), 2 * RUNNING);

@@ -275,9 +275,17 @@ fn app_lowers_no_check_of_the_dataplane_where_the_release_is_not_known() {
 }
 
 #[test]
-fn instance_whose_metadata_names_another_task_is_not_missing() {
-    let expected = expected_of(&task(), &definition()).unwrap();
-    let (_, checks) = registered(&expected);
+fn instance_whose_metadata_replaces_the_task_id_is_not_missing_and_is_corrected() {
+    // Given a configuration that sets the ID to a text that is not the ID of a task, and checks that contradict ECS
+    let (task, mut definition) = (task(), definition());
+    let config = CONFIG.replace(r#""port":80"#, r#""port":80,"meta":{"task-id":"blue"}"#);
+    registrar(&mut definition).config_json = Some(config);
+    let member = member(&task, &definition);
+    let expected = member.expected().unwrap();
+    let (_, mut checks) = registered(&expected);
+    for check in &mut checks {
+        check.status = CheckStatus::Critical;
+    }
     let others = expected.iter().map(|it| OtherService {
         id: it.id.clone(),
         name: it.name.clone(),
@@ -288,4 +296,5 @@ fn instance_whose_metadata_names_another_task_is_not_missing() {
     let catalog = Catalog::new(&nodes, &[], &checks);
     assert_eq!(catalog.difference(&expected), Some(Difference::default()));
     assert!(catalog.has_task(&task_id(1)) && !catalog.has_task(&task_id(2)));
+    assert_eq!(member.statuses(&expected, &catalog).wrong.len(), 3);
 }
