@@ -99,6 +99,9 @@ enum First {
 /// Requests in the order in which they wait for each other. Within a step, they do not, or only in part.
 type Steps = &'static [&'static [&'static str]];
 
+/// Requests of one step, each pair in this order: the second needs what the first reads.
+const WAITS: [(&str, &str); 2] = [("ListTasks", "DescribeTasks"), ("DescribeTasks", "GET status/leader")];
+
 /// A row of the table in docs/performance.md.
 struct Row {
     world: &'static str,
@@ -135,11 +138,14 @@ const ROWS: [Row; 7] = [
     Row {
         world: "first-ecs",
         first: First::StopWithServersInEcs,
-        start: &[
-            &["GetSecretValue", "ListClusters", "ListTasks"],
-            &["DescribeTasks"],
-            &["GET status/leader", "GET status/leader"],
-        ],
+        start: &[&[
+            "DescribeTasks",
+            "GET status/leader",
+            "GET status/leader",
+            "GetSecretValue",
+            "ListClusters",
+            "ListTasks",
+        ]],
         connections: [2, 1, 0, 2],
         event: STOP,
         further: [0, 0, 0, 0],
@@ -266,7 +272,13 @@ async fn the_first_event_finds_its_connections_open() {
         let clients = Clients::new(&settings, &sdk, without_time_limits()).await.expect("clients");
         clients.open_connections().await;
         // Then it reads its token, and connects to what the event needs
-        assert_eq!(in_steps(&servers.requests(), row.start), row.start, "{}", row.world);
+        let requests = servers.requests();
+        assert_eq!(in_steps(&requests, row.start), row.start, "{}", row.world);
+        for (first, then) in WAITS {
+            let last_of_first = requests.iter().rposition(|request| request == first);
+            let then = requests.iter().position(|request| request == then);
+            assert!(then.is_none_or(|then| last_of_first < Some(then)), "{}: {requests:?}", row.world);
+        }
         assert_eq!(servers.connections(), row.connections, "{}", row.world);
         // And the event makes no other requests than its own
         let body = event(&world, &method, row.first).await.to_string();

@@ -1,7 +1,7 @@
 //! What waits for a second look or for a person: tasks that ECS does not know, and corrections of a large share of a service.
 
 use controller::SweepOrder;
-use mesh::catalog::CheckStatus;
+use mesh::{catalog::CheckStatus, time::Bounds};
 use report::{PlannedAction, SweepOutcome};
 use serde_json::json;
 use simulation::containers::Containers;
@@ -64,9 +64,11 @@ async fn only_a_look_that_was_to_delete_raises_the_alarm() {
     assert!(waiting.iter().all(|it| is_second_look(it.waits_for.as_deref())), "{waiting:?}");
     assert_eq!((waiting.len(), report.clusters[0].planned.len()), (22, 0), "each task has an instance and a proxy");
     assert_eq!((counters.take(), kinds(&mesh).len(), mesh.calls("Sqs").len()), (counts(&[]), 0, 0));
-    // And a sweep removes nothing, and looks again
-    let report = mesh.sweep().await;
+    // And a sweep removes nothing, and looks again once ECS must have described them
+    let report = mesh.sweep_with(&SweepOrder::default(), |scope| scope.bounds = Bounds::DEFAULT).await;
     assert_eq!((report.outcome, deregistrations(&mesh)), (SweepOutcome::Done, 0), "{report:?}");
+    let sent = mesh.calls("Sqs");
+    assert!(sent.len() == 1 && sent[0].ends_with(" in 330s"), "{sent:?}");
     let message = mesh.message();
     assert_eq!(message["detail"]["tasks"].as_array().unwrap().len(), 11, "{message}");
     assert!(!message.to_string().contains("service-0"), "it names tasks, and not what to delete: {message}");
