@@ -83,7 +83,7 @@ fn asked(consul: &Recorder) -> Vec<(String, Vec<String>)> {
     consul.requests().iter().map(|seen| (seen.line().replace("/v1/internal/acl", ""), resources(seen))).collect()
 }
 
-/// Permissions of the datacenter are asked for once, and these of a partition in each of them.
+/// Permissions of the datacenter are asked for once, and permissions of a partition once in each partition.
 #[tokio::test]
 async fn missing_permissions_name_their_clusters() {
     let row = |line: &str, resources: &[&str]| (line.to_owned(), resources.iter().map(|it| (*it).to_owned()).collect());
@@ -101,7 +101,7 @@ async fn missing_permissions_name_their_clusters() {
         "the controller's Consul token lacks: acl = \"write\" in partition store (for the clusters shop, till); \
          add them to its policy (see docs/deploy.md)"
     );
-    // All permissions in the first cluster's partition, and those of a partition in the other
+    // All permissions in the first cluster's partition, and permissions of a partition in the other
     let in_store = row("POST /authorize?partition=store&ns=default", &["acl", "node", "service", "node", "node"]);
     assert_eq!(asked(&consul)[1..], [in_store]);
 }

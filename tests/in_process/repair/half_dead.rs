@@ -147,7 +147,7 @@ async fn a_task_whose_configuration_is_not_known_is_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn a_container_with_unknown_health_is_reported_also_with_what_is_missing_or_wrong() {
-    // Given a task of which ECS does not know the app, while a check is missing and its proxy has failed
+    // Given a task whose app has an unknown health in ECS, while a check is missing and its proxy has failed
     let mesh = Mesh::running(2);
     let (id, missing) = (mesh.id(0), format!("{}-sidecar-proxy-consul-dataplane", mesh.id(0)));
     mesh.change(|world| {

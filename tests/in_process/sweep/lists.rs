@@ -25,7 +25,7 @@ fn is_list_of(seen: &RecordedRequest, status: &str) -> bool {
     seen.operation().as_deref() == Some("ListTasks") && seen.json()["desiredStatus"] == status
 }
 
-/// An environment whose ECS lists no running tasks before it was asked for those of every cluster.
+/// An environment whose ECS lists no running tasks until it was asked for the running tasks of every cluster.
 async fn environment_with_gate(world: &World<'_>) -> Environment {
     let all: &'static str = Box::leak(CLUSTERS.map(cluster_arn).join(",").into_boxed_str());
     let gate = Gate::of(CLUSTERS.len());
