@@ -74,7 +74,7 @@ impl Entropy for Defect {
 #[tokio::test]
 async fn a_message_that_causes_a_panic_fails_alone() {
     let manifest = include_str!("../../Cargo.toml");
-    assert!(!manifest.contains("\npanic = \""), "what ships unwinds, as this test does");
+    assert!(!manifest.contains("panic = \"abort\""), "what ships unwinds, as this test does");
     let world = World::without_deployment("panic").await;
     // Given a batch of five stopped tasks, and in their midst the start of a task that needs a new token
     let stopping = world.mesh_definition(&world.service()).await;
