@@ -18,3 +18,16 @@ pub fn in_parts<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) 
         parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        for length in 0..9 {
+            let items: Vec<usize> = (0..length).collect();
+            assert_eq!(in_parts(&items, <[usize]>::to_vec).concat(), items);
+        }
+    }
+}
