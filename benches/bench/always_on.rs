@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use local_stack::world::{World, task_id};
+use local_stack::world::{Definition, World};
 use serde_json::{Value, json};
 
 /// The pause between two rounds: `PollingInterval` of consul-ecs' controller.
@@ -125,17 +125,11 @@ pub(crate) async fn compare() -> Value {
 }
 
 /// A task with two logins, a service and a sidecar proxy.
-async fn start(world: &World<'_>, definition: &local_stack::world::Definition) {
+async fn start(world: &World<'_>, definition: &Definition) {
     let task = world.run(definition).await;
     world.register_instance(&world.service(), &task).await;
-    let meta =
-        json!({ "consul.hashicorp.com/cluster": world.cluster(), "consul.hashicorp.com/task-id": task_id(&task) });
-    let token = json!({
-        "Description": format!("token created via login: {meta}"),
-        "ServiceIdentities": [{ "ServiceName": world.service() }],
-    });
     for _ in 0..2 {
-        world.consul.put("/v1/acl/token", &token).await;
+        world.token_as_of_login(&world.service(), &task).await;
     }
 }
 

@@ -9,7 +9,6 @@ mod always_on;
 mod auditor;
 mod first_event;
 mod growth;
-mod memory;
 mod plots;
 mod relay;
 mod throughput;
@@ -26,9 +25,9 @@ use test_harness::jwt::JwtAuthMethod;
 
 use self::{
     first_event::{Event, FirstEvents, Measured, ROWS, Setup, ecs_with_consul},
-    memory::EVENTS,
     relay::Identity,
     throughput::{Rate, Throughput},
+    warm_stop::EVENTS,
 };
 
 /// The distances: at the second, times are measured; the difference between both says how many round trips there are. Where Consul runs
@@ -112,8 +111,10 @@ async fn first_events_in_a_world(binary: &str) -> FirstEvents<'static> {
 async fn first_events(events: &mut FirstEvents<'_>) -> Value {
     println!("{:32}{:>12}{:>10}{:>10}   connections", "first event", "round trips", "ms", "init ms");
     let mut rows = Vec::new();
-    for (name, event, setup) in ROWS {
-        rows.push(first_event(events, name, event, setup).await);
+    for (name, event, setup, before) in ROWS {
+        let mut row = first_event(events, name, event, setup).await;
+        row["roundTripsBefore"] = json!(before);
+        rows.push(row);
     }
     Value::Array(rows)
 }

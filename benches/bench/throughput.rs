@@ -118,21 +118,13 @@ impl Throughput<'_> {
         };
         stream::iter(tasks.iter().map(register)).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
         let logins = tasks.iter().flat_map(|task| vec![task; LOGINS]);
-        self.log_in(logins.map(|(service, event)| (service.clone(), task_id(&arn(event)).to_owned()))).await;
+        self.log_in(logins.map(|(service, event)| (service.clone(), arn(event)))).await;
         tasks.into_iter().map(|(_, event)| event).collect()
     }
 
-    /// Creates tokens like those of logins.
     async fn log_in(&self, tasks: impl Iterator<Item = (String, String)>) {
-        let (world, cluster) = (&self.world, self.world.cluster());
-        let log_in = |(service, task): (String, String)| {
-            let meta = json!({ "consul.hashicorp.com/cluster": cluster, "consul.hashicorp.com/task-id": task });
-            let token = json!({
-                "Description": format!("token created via login: {meta}"),
-                "ServiceIdentities": [{ "ServiceName": service }],
-            });
-            async move { world.consul.put("/v1/acl/token", &token).await }
-        };
+        let world = &self.world;
+        let log_in = |(service, task): (String, String)| async move { world.token_as_of_login(&service, &task).await };
         stream::iter(tasks.map(log_in)).buffer_unordered(AT_ONCE).for_each(async |_| ()).await;
     }
 }

@@ -62,7 +62,7 @@ async fn main() {
     let stolen = demo.the_last_task_stops(&second, Duration::from_secs(GRACE_SECONDS.parse().unwrap())).await;
     demo.the_service_comes_back(&stolen).await;
     demo.the_task_that_logs_in_stops(&logs_in).await;
-    demo.a_forgotten_task_is_swept().await;
+    demo.a_gone_task_is_swept().await;
     if let Some(file) = picture {
         dashboard::picture(&aws, &demo.world.deployed, STACK, Path::new(&file)).await;
     }

@@ -149,12 +149,12 @@ impl<'a> Demo<'a> {
         assert!(!self.world.is_valid(&stolen.token).await, "the stolen token stays invalid");
     }
 
-    pub(crate) async fn a_forgotten_task_is_swept(&mut self) {
+    pub(crate) async fn a_gone_task_is_swept(&mut self) {
         Timeline::chapter(
             "A task that ECS no longer knows is still in the catalog, and no event will report it: a sweep",
         );
-        let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/demo/{}", "0".repeat(32));
-        self.world.register_instance(SERVICE, &forgotten).await;
+        let gone = format!("arn:aws:ecs:us-east-1:000000000000:task/demo/{}", "0".repeat(32));
+        self.world.register_instance(SERVICE, &gone).await;
         self.timeline.say(Actor::Consul, &format!("catalog: {} services", self.world.service_ids().await.len()));
         let start = Instant::now();
         let cluster = self.world.swept().await;
@@ -162,7 +162,7 @@ impl<'a> Demo<'a> {
         let found = format!("sweep: found {}; {waiting} removals wait for a second look at ECS", cluster["found"]);
         self.timeline.say(Actor::Controller, &found);
         self.services_left(SERVICE, 0).await;
-        let what = "sweep on demand and its second look: the forgotten task's services are deregistered";
+        let what = "sweep on demand and its second look: the services of a task that is gone are deregistered";
         self.done(what, start.elapsed()).await;
     }
 

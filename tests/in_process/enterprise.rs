@@ -200,13 +200,13 @@ async fn namespace_of_a_starting_task_is_created_once() {
 /// The accessor ID of a login token whose task did not log out.
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
-/// The ARN of the forgotten task of [`with_forgotten_task`].
-fn forgotten_task(cluster: &str) -> String {
+/// The ARN of the gone task of [`with_gone_task`].
+fn gone_task(cluster: &str) -> String {
     cluster.replace(":cluster/", ":task/") + "/" + &"0".repeat(32)
 }
 
-/// A Consul Enterprise with three partitions, one of which has the services and the login token of a task that ECS has forgotten.
-fn with_forgotten_task(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
+/// A Consul Enterprise with three partitions, one of which has the services and the login token of a task that ECS no longer knows.
+fn with_gone_task(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
     let cluster = cluster.to_owned();
     let (is_cleared, is_deregistered) = (AtomicBool::new(false), AtomicBool::new(false));
     move |seen, _| {
@@ -260,10 +260,10 @@ fn writes(environment: &Environment) -> Vec<String> {
     lines
 }
 
-/// A Consul Enterprise with a forgotten task, and a controller that sweeps the partition of a deployment.
+/// A Consul Enterprise with a task that is gone, and a controller that sweeps the partition of a deployment.
 async fn sweeping(world: &World<'_>) -> Environment {
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    Environment::scripted(world, &settings, with_forgotten_task(&world.cluster())).await
+    Environment::scripted(world, &settings, with_gone_task(&world.cluster())).await
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn sweeps_and_clean_ups_cover_every_partition() {
     let names = [(world.cluster(), "{node}"), (LEFT_BEHIND.to_owned(), "{login}")];
     let names = names.each_ref().map(|(text, name)| (text.as_str(), *name));
     let environment = sweeping(&world).await;
-    let order = second_look([forgotten_task(&world.cluster()).as_str()]);
+    let order = second_look([gone_task(&world.cluster()).as_str()]);
     let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     let reads = ["D", "OTHER", "P"].map(|partition| {
@@ -304,7 +304,7 @@ async fn a_tag_creates_no_partition() {
     let environment =
         Environment::scripted(&world, &[("CONSUL_PARTITION", "team")], |seen, before| match seen.uri.as_str() {
             uri if uri.contains("misspelt") => Answer::status(404, ""),
-            _ => with_forgotten_task("none")(seen, before),
+            _ => with_gone_task("none")(seen, before),
         })
         .await;
     let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
@@ -318,13 +318,13 @@ async fn a_tag_creates_no_partition() {
 async fn unlisted_partitions_are_a_problem() {
     let world = World::without_deployment("unlisted").await;
     let settings = [("CONSUL_PARTITION", "team-b"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let answers = with_forgotten_task(&world.cluster());
+    let answers = with_gone_task(&world.cluster());
     let environment = Environment::scripted(&world, &settings, move |seen, before| match seen.uri.as_str() {
         "/v1/partitions" => Answer::status(403, "Permission denied"),
         _ => answers(seen, before),
     })
     .await;
-    let order = second_look([forgotten_task(&world.cluster()).as_str()]);
+    let order = second_look([gone_task(&world.cluster()).as_str()]);
     let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
     assert_eq!(
         (report.outcome, report.problems[0].label.as_str()),

@@ -1,4 +1,4 @@
-//! The revocation of a token when calls fail, or a person has changed its secret. Its steps are those of the simulation.
+//! The revocation of a token when calls fail, or a person has changed its secret. The simulation tests its steps.
 
 use std::sync::Arc;
 

@@ -118,23 +118,13 @@ const START: Steps = &[&["GET status/leader", "GET status/leader", "GetSecretVal
 const STOP: Steps =
     &[&["DescribeTaskDefinition"], &["GET acl/tokens", "GET catalog/node-services"], &["DELETE acl/token", "PUT txn"]];
 
+/// A stop: each row says what differs.
+const ROW: Row =
+    Row { world: "", first: First::Stop, start: START, connections: [1, 1, 0, 2], event: STOP, further: [0, 0, 0, 0] };
+
 const ROWS: [Row; 7] = [
-    Row {
-        world: "first-stop",
-        first: First::Stop,
-        start: START,
-        connections: [1, 1, 0, 2],
-        event: STOP,
-        further: [0, 0, 0, 0],
-    },
-    Row {
-        world: "first-ca",
-        first: First::StopWithCaSecret,
-        start: &[&["GetSecretValue"], START[0]],
-        connections: [1, 1, 0, 2],
-        event: STOP,
-        further: [0, 0, 0, 0],
-    },
+    Row { world: "first-stop", ..ROW },
+    Row { world: "first-ca", first: First::StopWithCaSecret, start: &[&["GetSecretValue"], START[0]], ..ROW },
     Row {
         world: "first-ecs",
         first: First::StopWithServersInEcs,
@@ -147,46 +137,38 @@ const ROWS: [Row; 7] = [
             "ListTasks",
         ]],
         connections: [2, 1, 0, 2],
-        event: STOP,
-        further: [0, 0, 0, 0],
+        ..ROW
     },
     Row {
         world: "first-legacy-stop",
         first: First::LegacyStop,
-        start: START,
-        connections: [1, 1, 0, 2],
         event: &[
             &["DescribeTaskDefinition"],
             &["GET acl/tokens", "GET catalog/node-services"],
             &["PUT txn", "SendMessageBatch"],
         ],
         further: [0, 0, 1, 0],
+        ..ROW
     },
     Row {
         world: "first-told",
         first: First::ToldToStop,
-        start: START,
-        connections: [1, 1, 0, 2],
         event: &[
             &["DescribeTaskDefinition"],
             &["GET catalog/node-services", "GET health/node"],
             &["PUT catalog/register"],
         ],
-        further: [0, 0, 0, 0],
+        ..ROW
     },
     Row {
         world: "first-start",
         first: First::Start,
-        start: START,
-        connections: [1, 1, 0, 2],
         event: &[&["DescribeTaskDefinition"], &["GET catalog/nodes"]],
-        further: [0, 0, 0, 0],
+        ..ROW
     },
     Row {
         world: "first-legacy-start",
         first: First::LegacyStart,
-        start: START,
-        connections: [1, 1, 0, 2],
         event: &[
             &["DescribeTaskDefinition"],
             // Each of the two tokens is created at its own pace.
@@ -203,6 +185,7 @@ const ROWS: [Row; 7] = [
             &["PutEvents"],
         ],
         further: [0, 1, 1, 1],
+        ..ROW
     },
 ];
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Splits the items into one part for each processor, and works on all parts at once. The results are in the order of the items.
-pub fn in_parts<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+pub fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
     let processors = available_parallelism().map_or(1, NonZeroUsize::get);
     let length = items.len().div_ceil(processors);
     if processors == 1 || length < 2 {
@@ -27,7 +27,7 @@ mod tests {
     fn results_are_in_the_order_of_the_items() {
         for length in 0..9 {
             let items: Vec<usize> = (0..length).collect();
-            assert_eq!(in_parts(&items, <[usize]>::to_vec).concat(), items);
+            assert_eq!(on_all_processors(&items, <[usize]>::to_vec).concat(), items);
         }
     }
 }

@@ -22,7 +22,7 @@ pub mod subject;
 pub mod timeline;
 pub mod versions;
 
-use audit_read::{Material, app_mesh::Resources, parallel::in_parts};
+use audit_read::{Material, app_mesh::Resources, parallel::on_all_processors};
 use mesh::{
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
@@ -64,7 +64,7 @@ pub fn audit(material: &Material) -> Vec<Finding> {
 pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
     let subjects: Vec<Subject<'_>> =
         material.definitions.iter().map(|definition| Subject::new(definition).in_deployment(deployment)).collect();
-    let mut out: Vec<Finding> = in_parts(&subjects, check_each).into_iter().flatten().collect();
+    let mut out: Vec<Finding> = on_all_processors(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {
         check_all(rule, &subjects, &material.resources, &mut out);
     }

@@ -95,9 +95,6 @@ pub fn login_mark(description: &str) -> Option<LoginMark> {
     Some(LoginMark { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
 }
 
-/// The most texts that each token of a list is searched for: parsing it costs as much as more of them.
-const MAX_TEXTS: usize = 40;
-
 /// Which tokens of a list are wanted, so that others need not be sent or parsed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenSearch<'a> {
@@ -203,8 +200,7 @@ impl Acl for HttpConsul {
         let request = request.in_all_namespaces_of(tenancy);
         // An entry that cannot be parsed has no mark of the controller.
         let select = |entry| listed(entry, tenancy).filter(keep);
-        let texts = if search.texts.len() > MAX_TEXTS { &[] } else { search.texts };
-        match self.stream(&request, || ArrayReader::new(select).containing(texts)).await {
+        match self.stream(&request, || ArrayReader::new(select).containing(search.texts)).await {
             Ok(tokens) => Ok(Some(tokens)),
             Err(ConsulError::AclsDisabled { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -22,7 +22,7 @@ pub use self::{
     source::{ecs_definition, read_edited, read_source},
     terraform_source::{literals, mesh_task, parse_native},
 };
-use crate::{Material, parallel::in_parts, source::SourceFile};
+use crate::{Material, parallel::on_all_processors, source::SourceFile};
 
 /// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -57,7 +57,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let (sources, files): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
     // The order of the files is kept, so that reports do not depend on the number of processors.
-    for part in in_parts(&files, read_files) {
+    for part in on_all_processors(&files, read_files) {
         gathered.add(part);
     }
     if !sources.is_empty() {

@@ -86,14 +86,8 @@ impl Inventory for AwsEcs {
 
     async fn running_definitions(&self, cluster: &str) -> Result<BTreeSet<String>, EcsError> {
         let subject = || format!("tasks of cluster {cluster}");
-        let (mut pages, mut tasks) = (self.client.list_tasks().cluster(cluster).into_paginator().send(), Vec::new());
-        self.reads_of_tasks.turn().await;
-        while let Some(page) = pages.try_next().await.map_err(|e| EcsError::failed(subject(), &e))? {
-            tasks.extend_from_slice(page.task_arns());
-            if page.next_token().is_some() {
-                self.reads_of_tasks.turn().await;
-            }
-        }
+        let pages = self.client.list_tasks().cluster(cluster).into_paginator().send();
+        let tasks = self.task_arns(pages).await.map_err(|e| EcsError::failed(subject(), &e))?;
         let mut definitions = BTreeSet::new();
         for chunk in tasks.chunks(DESCRIBE_LIMIT) {
             self.reads_of_tasks.turn().await;

@@ -7,12 +7,14 @@ use std::{
 
 use async_trait::async_trait;
 use aws_sdk_ecs::{
-    operation::list_tasks::{ListTasksError, builders::ListTasksFluentBuilder},
+    error::SdkError,
+    operation::list_tasks::{ListTasksError, ListTasksOutput, builders::ListTasksFluentBuilder},
     types::{
         Attachment, Connectivity, Container, ContainerOverride, DesiredStatus, Failure, HealthStatus, KeyValuePair,
         LaunchType, NetworkInterface, Task, TaskField, TaskOverride,
     },
 };
+use aws_smithy_async::future::pagination_stream::PaginationStream;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     consul_ecs::{CONFIG_VARIABLE, REGION_VARIABLE},
@@ -135,13 +137,22 @@ impl AwsEcs {
     async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
         let subject = format!("tasks of cluster {cluster}");
         let call = self.client.list_tasks().cluster(cluster.as_str()).desired_status(status);
-        let (mut pages, mut arns) = (call.into_paginator().send(), Vec::new());
+        let arns = self
+            .task_arns(call.into_paginator().send())
+            .await
+            .map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
+        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(&subject))).collect()
+    }
+
+    /// All pages of a list of tasks, at the pace that ECS allows.
+    pub(super) async fn task_arns(
+        &self,
+        mut pages: PaginationStream<Result<ListTasksOutput, SdkError<ListTasksError>>>,
+    ) -> Result<Vec<String>, SdkError<ListTasksError>> {
+        let mut arns = Vec::new();
         self.reads_of_tasks.turn().await;
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-            for arn in page.task_arns() {
-                arns.push(arn.parse().map_err(EcsError::malformed(&subject))?);
-            }
+        while let Some(page) = pages.try_next().await? {
+            arns.extend_from_slice(page.task_arns());
             if page.next_token().is_some() {
                 self.reads_of_tasks.turn().await;
             }

@@ -73,8 +73,6 @@ impl Observer {
         survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
         survey.observed.coverage = Coverage::Clusters(every_task.filter(|_| proves_idleness));
-        // Before the largest list of all is read.
-        drop((clusters, definitions));
         self.read_checks(deadline, &mut survey).await;
         survey
     }

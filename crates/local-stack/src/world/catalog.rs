@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{World, tasks::task_id};
+use crate::consul::Token;
 
 impl World<'_> {
     /// Registers a task's service and sidecar proxy with their checks, all passing.
@@ -27,6 +28,19 @@ impl World<'_> {
             let checks: Vec<Value> = containers.iter().map(check).collect();
             self.register_raw(&json!({ "Service": service, "Checks": checks })).await;
         }
+    }
+
+    /// A token as a task's login creates it, without the login: thousands of signatures take too long.
+    pub async fn token_as_of_login(&self, service: &str, task: &str) -> Token {
+        let meta = json!({
+            "consul.hashicorp.com/cluster": self.cluster(),
+            "consul.hashicorp.com/task-id": task_id(task),
+        });
+        let body = json!({
+            "Description": format!("token created via login: {meta}"),
+            "ServiceIdentities": [{ "ServiceName": service }],
+        });
+        Token::from(&self.consul.put("/v1/acl/token", &body).await)
     }
 
     /// Creates the cluster's synthetic node.

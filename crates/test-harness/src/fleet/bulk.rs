@@ -4,7 +4,6 @@ use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use super::{CONCURRENT_CALLS, Fleet};
-use local_stack::{consul::Token, world::task_id};
 
 impl Fleet<'_> {
     /// Starts `count` tasks, spread over all services. Each registers its service and sidecar proxy, and has a login token if
@@ -14,23 +13,10 @@ impl Fleet<'_> {
         let mut tasks = self.registered(&services, count).await;
         let (this, all) = (&*self, stream::iter(&mut tasks).filter(|_| std::future::ready(logged_in)));
         all.for_each_concurrent(CONCURRENT_CALLS, |task| async move {
-            task.login = Some(this.token_as_of_login(&task.service, &task.arn).await);
+            task.login = Some(this.world.token_as_of_login(&task.service, &task.arn).await);
         })
         .await;
         self.add(tasks)
-    }
-
-    /// A token like that of a login, created without one: thousands of signatures take too long.
-    async fn token_as_of_login(&self, service: &str, arn: &str) -> Token {
-        let meta = json!({
-            "consul.hashicorp.com/cluster": self.world.cluster(),
-            "consul.hashicorp.com/task-id": task_id(arn),
-        });
-        let body = json!({
-            "Description": format!("token created via login: {meta}"),
-            "ServiceIdentities": [{ "ServiceName": service }],
-        });
-        Token::from(&self.world.consul.put("/v1/acl/token", &body).await)
     }
 
     /// Stops every task, and returns the events.
