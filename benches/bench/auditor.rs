@@ -75,6 +75,8 @@ fn write(files: &Path, templates: &Path) {
     let definition = |number: usize| -> Value {
         let text = example.replace("\"web\"", &format!("\"web-{number}\""));
         let text = text.replace("\\\"web\\\"", &format!("\\\"web-{number}\\\""));
+        // Each family has its own task role, as the rules want it.
+        let text = text.replace("/web-task", &format!("/web-{number}-task"));
         let mut definition: Value = serde_json::from_str(&text).expect("a definition");
         if number.is_multiple_of(WITH_ERROR) {
             definition["networkMode"] = json!("bridge");

@@ -1,11 +1,13 @@
 //! A container of a task definition. Source:
 //! <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
 
+use std::sync::OnceLock;
+
 use super::{
     field::{Field, List, Maybe, Text},
-    read::record,
+    read::{MapReader, Mismatch, record},
 };
-use crate::document::{Place, Span};
+use crate::document::{Node, ParseError, Place, Span, Value, embedded_json};
 
 /// Seconds between TERM and KILL for a container without `stopTimeout`. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
@@ -143,13 +145,41 @@ impl PortMapping {
     }
 }
 
-record! {
-    /// An environment variable.
-    pub struct Variable {
-        name: text("name"),
-        value: text("value"),
+/// An environment variable.
+#[derive(Debug, Clone)]
+pub struct Variable {
+    pub name: Field<Text>,
+    pub value: Field<Text>,
+    /// Its place in the file.
+    pub place: Place,
+    /// The value as JSON, once it was read.
+    json: OnceLock<Maybe<Result<Node, ParseError>>>,
+}
+
+impl Variable {
+    pub(super) fn read(reader: &MapReader<'_>) -> Result<Self, Mismatch> {
+        let (name, value) = (reader.text("name")?, reader.text("value")?);
+        Ok(Self { name, value, place: reader.place(), json: OnceLock::new() })
     }
 
+    /// The JSON in the value, with its places in `source`, the text of the file. Parts of it may be unknown. It is read once.
+    pub fn json(&self, source: &str) -> &Maybe<Result<Node, ParseError>> {
+        self.json.get_or_init(|| {
+            let Maybe::Known(text) = &self.value.value else {
+                return if self.value.is_absent() { Maybe::Absent } else { Maybe::Unknown };
+            };
+            let host = Node { value: Value::Text(text.0.clone()), place: self.value.place.clone() };
+            match embedded_json(source, &host) {
+                // An unknown part may be outside of JSON's strings.
+                Err(_) if text.whole().is_none() => Maybe::Unknown,
+                Ok(Node { value: Value::Unknown, .. }) => Maybe::Unknown,
+                read => Maybe::Known(read),
+            }
+        })
+    }
+}
+
+record! {
     /// An environment variable with a secret value.
     pub struct Secret {
         /// The name of the variable.

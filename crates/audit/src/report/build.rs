@@ -19,6 +19,7 @@ use audit_read::{
     definition::{Container, TaskDefinition},
     document::Span,
     input::{Gathered, InputProblem},
+    parallel::on_all_processors,
 };
 
 /// The end of App Mesh's support, for help texts.
@@ -28,13 +29,12 @@ impl Report {
     /// The report of an audit of `gathered`.
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
-        let mut files = Files::of(material);
-        let mut findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
-        let mut ignored: Vec<Reported> =
-            sorted.ignored.iter().map(|ignored| files.report(&ignored.finding, Some(&ignored.exception))).collect();
+        let files = Files::of(material);
+        let mut findings = each(&sorted.findings, |finding, paths| files.report(finding, None, paths));
+        let mut ignored =
+            each(&sorted.ignored, |ignored, paths| files.report(&ignored.finding, Some(&ignored.exception), paths));
         fingerprint::number(findings.iter_mut().chain(&mut ignored));
-        let definitions: Vec<Definition> =
-            material.definitions.iter().map(|definition| describe(definition, &files)).collect();
+        let definitions = each(&material.definitions, |definition, _| describe(definition, &files));
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let found: BTreeSet<(&str, &str)> = findings.iter().map(Reported::group).collect();
@@ -70,11 +70,19 @@ impl Report {
     }
 }
 
+/// Reports items with all processors, in their order.
+fn each<T: Sync, R: Send>(items: &[T], report: impl Fn(&T, &mut Paths) -> R + Sync) -> Vec<R> {
+    let parts = on_all_processors(items, |part| {
+        let mut paths = Paths::default();
+        part.iter().map(|item| report(item, &mut paths)).collect::<Vec<R>>()
+    });
+    parts.into_iter().flatten().collect()
+}
+
 /// The secrets and lines of each file, by name.
 struct Files<'m> {
     secrets: BTreeMap<&'m str, Secrets>,
     lines: BTreeMap<String, Lines<'m>>,
-    paths: Paths,
 }
 
 impl<'m> Files<'m> {
@@ -90,10 +98,10 @@ impl<'m> Files<'m> {
             secrets.entry(&definition.file.name).or_default().learn(definition);
         }
         secrets.values_mut().for_each(Secrets::settle);
-        Self { secrets, lines, paths: Paths::default() }
+        Self { secrets, lines }
     }
 
-    fn report(&mut self, finding: &Finding, exception: Option<&Exception>) -> Reported {
+    fn report(&self, finding: &Finding, exception: Option<&Exception>, paths: &mut Paths) -> Reported {
         let none = Secrets::default();
         let secrets = self.secrets.get(finding.file.name.as_str()).unwrap_or(&none);
         let own;
@@ -123,7 +131,7 @@ impl<'m> Files<'m> {
             help: shown(&help(finding)),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
-            path: self.paths.path(&finding.file, finding.span),
+            path: paths.path(&finding.file, finding.span),
             nth: 0,
             fingerprint: String::new(),
             ignored: exception.map(|Exception { by, reason }| Exception { by: *by, reason: clean(reason) }),

@@ -17,17 +17,17 @@ const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_
 /// What names an item of a list. Objects without any of these keys are counted; texts and numbers have no step in a path.
 const NAMES: [&str; 5] = ["name", "key", "containerName", "sourceVolume", "address"];
 
-/// The trees of the files, by name.
+/// The trees of the last file, and its name: findings are in the order of their files.
 #[derive(Debug, Default)]
-pub(super) struct Paths(BTreeMap<String, Vec<Node>>);
+pub(super) struct Paths(Option<(String, Vec<Node>)>);
 
 impl Paths {
     /// The keys that lead to the value around `span`: `containerDefinitions.proxy.ulimits`. Items of lists are named where they
     /// have a name, so that a path stays the same if others are added.
     pub(super) fn path(&mut self, file: &SourceFile, span: Span) -> String {
-        let of_file = self.0.entry(file.name.clone());
+        let last = self.0.take().filter(|(name, _)| *name == file.name);
         // The file was read before. If it could not be read again, its findings would differ in their numbers only.
-        let trees = of_file.or_insert_with(|| trees(file).unwrap_or_default());
+        let (_, trees) = self.0.insert(last.unwrap_or_else(|| (file.name.clone(), trees(file).unwrap_or_default())));
         trees.iter().find_map(|tree| path(tree, &file.text, span)).unwrap_or_default().join(".")
     }
 }

@@ -62,11 +62,11 @@ comma, an unescaped line break or a comment make it invalid. Generate it: `jsone
 fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
     for container in consul_ecs.containers {
-        let Maybe::Known(Err(error)) = Configuration::of(subject.definition, container).content else { continue };
+        let configuration = Configuration::of(subject.definition, container);
+        let Maybe::Known(Err(error)) = configuration.content else { continue };
         let message = format!("the configuration of {} cannot be read: {}", container.label(), error.reason);
         // At the end of the text, there is no byte to point at.
-        let whole = Configuration::of(subject.definition, container).place.span;
-        let span = if error.span.start < error.span.end { error.span } else { whole };
+        let span = if error.span.start < error.span.end { error.span } else { configuration.place.span };
         findings.add(Draft::new(span, message, "fix the JSON, or generate it with a tool").of(container));
     }
 }

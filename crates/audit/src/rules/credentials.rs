@@ -231,7 +231,7 @@ fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
 }
 
 impl Connection {
-    fn needs_a_certificate(&self, configuration: &Configuration) -> bool {
+    fn needs_a_certificate(&self, configuration: &Configuration<'_>) -> bool {
         let at = |key: &str| format!("consulServers.{}.{key}", self.section);
         let is_on = |key: &&str| configuration.flag(&at(key), true) == Some(true);
         let has_tls =

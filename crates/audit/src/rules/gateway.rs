@@ -108,7 +108,7 @@ fn check_gateway_lan_port(subject: &Subject<'_>) -> Option<Draft> {
 const FEDERATION: &str = "gateway.meta.consul-wan-federation";
 
 /// Whether this gateway has it.
-fn federates(configuration: &Configuration) -> bool {
+fn federates(configuration: &Configuration<'_>) -> bool {
     configuration.text(FEDERATION).is_some_and(|mark| mark == "1")
 }
 

@@ -195,7 +195,8 @@ fn difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
 }
 
 fn map_difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
-    let mut keys = wanted.entries().iter().chain(found.entries()).map(|entry| entry.key.as_str());
+    let more = found.entries().iter().filter(|entry| wanted.get(&entry.key).is_none());
+    let mut keys = wanted.entries().iter().chain(more).map(|entry| entry.key.as_str());
     keys.by_ref().filter(|key| *key != "logLevel").find_map(|key| {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         match (wanted.get(key), found.get(key)) {

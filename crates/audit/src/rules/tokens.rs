@@ -1,5 +1,7 @@
 //! Tokens from secrets.
 
+use std::sync::Arc;
+
 use super::prelude::*;
 use crate::{
     Deployment,
@@ -62,7 +64,7 @@ fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
 }
 
 /// Whether mesh-init logs in, if its configuration says so.
-fn logs_in(configuration: &Configuration) -> Option<bool> {
+fn logs_in(configuration: &Configuration<'_>) -> Option<bool> {
     configuration.json()?;
     match configuration.at("consulLogin") {
         Maybe::Absent => Some(false),
@@ -100,7 +102,7 @@ fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
         if !reference.is_current() {
             continue;
         }
-        let identity = MeshIdentity { secrets: vec![reference], ..identity.clone() };
+        let identity = MeshIdentity { secrets: [reference].into(), ..identity.clone() };
         let tokens = deployment.tokens();
         let own = || deployment.names.of(&TokenHolder::Service(identity.service.clone()));
         let (what, help) = if tokens.reads_another_token(&identity) {
@@ -153,7 +155,7 @@ fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &D
             name: name.parse().ok()?,
         },
         gateway: consul.is_gateway.then_some(mesh::consul_ecs::GatewayKind::MeshGateway),
-        secrets: Vec::new(),
+        secrets: Arc::default(),
     })
 }
 

@@ -1,37 +1,37 @@
 //! The value of `CONSUL_ECS_CONFIG_JSON` on a container.
 
 use audit_read::{
-    definition::{Container, Field, Maybe, TaskDefinition, Text},
-    document::{HOLE, Node, ParseError, Place, Step, Value, embedded_json},
+    definition::{Container, Maybe, TaskDefinition},
+    document::{HOLE, Node, ParseError, Place, Step, Value},
 };
 use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
-#[derive(Debug)]
-pub struct Configuration {
+#[derive(Debug, Clone)]
+pub struct Configuration<'d> {
     /// The configuration. Parts of it may be unknown.
-    pub content: Maybe<Result<Node, ParseError>>,
+    pub content: &'d Maybe<Result<Node, ParseError>>,
     /// The place of the variable's value; of the container, if it has no such variable.
     pub place: Place,
 }
 
-impl Configuration {
-    pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
+impl<'d> Configuration<'d> {
+    pub fn of(definition: &TaskDefinition, container: &'d Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
-            Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
+            Maybe::Known(variable) => (variable.json(&definition.file.text), variable.value.place.clone()),
             // The value may come from Secrets Manager or the Parameter Store.
             Maybe::Absent if !matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent) => {
-                (Maybe::Unknown, Place::fixed(container.span()))
+                (&Maybe::Unknown, Place::fixed(container.span()))
             }
-            Maybe::Absent => (Maybe::Absent, Place::fixed(container.span())),
-            Maybe::Unknown => (Maybe::Unknown, Place::fixed(container.span())),
+            Maybe::Absent => (&Maybe::Absent, Place::fixed(container.span())),
+            Maybe::Unknown => (&Maybe::Unknown, Place::fixed(container.span())),
         };
         Self { content, place }
     }
 
     /// The configuration, if it exists and is JSON.
-    pub fn json(&self) -> Option<&Node> {
-        match &self.content {
+    pub fn json(&self) -> Option<&'d Node> {
+        match self.content {
             Maybe::Known(Ok(node)) => Some(node),
             Maybe::Known(Err(_)) | Maybe::Absent | Maybe::Unknown => None,
         }
@@ -39,7 +39,7 @@ impl Configuration {
 
     /// The value at a path such as `proxy.publicListenerPort`. If the configuration is missing or invalid, the value
     /// counts as unknown: other rules report that.
-    pub fn at(&self, path: &str) -> Maybe<&Node> {
+    pub fn at(&self, path: &str) -> Maybe<&'d Node> {
         let Some(mut node) = self.json() else { return Maybe::Unknown };
         for key in path.split('.') {
             match (node.get(key), &node.value) {
@@ -118,18 +118,5 @@ impl Configuration {
             }
         }
         place
-    }
-}
-
-fn read(definition: &TaskDefinition, value: &Field<Text>) -> Maybe<Result<Node, ParseError>> {
-    let Maybe::Known(text) = &value.value else {
-        return if value.is_absent() { Maybe::Absent } else { Maybe::Unknown };
-    };
-    let host = Node { value: Value::Text(text.0.clone()), place: value.place.clone() };
-    match embedded_json(&definition.file.text, &host) {
-        // An unknown part may be outside of JSON's strings.
-        Err(_) if text.whole().is_none() => Maybe::Unknown,
-        Ok(Node { value: Value::Unknown, .. }) => Maybe::Unknown,
-        read => Maybe::Known(read),
     }
 }

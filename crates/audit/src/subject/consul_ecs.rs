@@ -15,7 +15,7 @@ pub struct ConsulEcs<'s, 'd> {
     /// The container with the configuration.
     holder: Option<&'d Container>,
     /// The configuration, if its commands certainly read one.
-    pub configuration: Option<&'s Configuration>,
+    pub configuration: Option<&'s Configuration<'d>>,
     /// The version in the tag of the image.
     pub version: Option<Release>,
     /// The release, if the tag names a single one.
@@ -71,7 +71,7 @@ pub struct Controller<'d> {
     /// Which controller it is, if its command says so.
     pub kind: Option<ControllerKind>,
     /// Its configuration. The ACL controller has flags instead.
-    pub configuration: Configuration,
+    pub configuration: Configuration<'d>,
 }
 
 impl<'d> Controller<'d> {
@@ -93,7 +93,7 @@ fn kind_of(container: &Container) -> Option<ControllerKind> {
 pub(super) struct Part<'d> {
     pub(super) container: &'d Container,
     pub(super) role: Role,
-    pub(super) configuration: Configuration,
+    pub(super) configuration: Configuration<'d>,
 }
 
 impl<'d> Part<'d> {
