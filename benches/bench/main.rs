@@ -11,6 +11,7 @@ mod first_event;
 mod growth;
 mod plots;
 mod relay;
+mod start;
 mod throughput;
 mod warm_stop;
 
@@ -44,8 +45,8 @@ const BATCHES: [usize; 2] = [10, 64];
 /// Where the figures are.
 const FIGURES: &str = "target/bench/figures.json";
 /// The parts of the bench, which `cargo bench --bench bench -- PART…` selects; by default all.
-const PARTS: [&str; 8] =
-    ["first-events", "warm-stops", "memory", "throughput", "always-on", "growth", "auditor", "plots"];
+const PARTS: [&str; 9] =
+    ["first-events", "start", "warm-stops", "memory", "throughput", "always-on", "growth", "auditor", "plots"];
 
 #[tokio::main]
 async fn main() {
@@ -61,6 +62,7 @@ async fn main() {
     for part in wanted {
         let figures = match part.as_str() {
             "first-events" => first_events(&mut events).await,
+            "start" => events.starts(&format!("{folder}/examples/bare")).await,
             "warm-stops" => warm_stops(&mut events).await,
             "memory" => memory(&mut events).await,
             "throughput" => throughput(&binary).await,
