@@ -32,7 +32,7 @@ pub fn run(text: &str) {
         tags: Tags::from_iter([(MESH_TAG, "true")]),
         config_json: Some(text.to_owned()),
         containers: Vec::new(),
-        secrets: Vec::new(),
+        secrets: [].into(),
         programs: Programs::default(),
     };
     let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).expect("a selection");

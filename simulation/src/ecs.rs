@@ -1,6 +1,6 @@
 //! Simulated ECS: tasks with their whole history. Answers may show an older state, by the lag of the scenario.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use aws::ecs::EcsError;
 use fastrand::Rng;
@@ -236,7 +236,7 @@ impl World {
             programs: if agent.is_some() { Programs::default() } else { self.programs(&config_json) },
             config_json: Some(config_json),
             containers: names(agent),
-            secrets: Vec::new(),
+            secrets: Arc::default(),
             task_role: Some(role_of(number)),
             is_in_app_mesh: false,
             registered_at: None,

@@ -204,8 +204,12 @@ impl<T: DeserializeOwned, U: Send, F: FnMut(T) -> Option<U> + Send> BodyReader f
         }
     }
 
-    fn end(self) -> Result<Vec<U>, BodyError> {
-        if self.next == Next::Nothing { Ok(self.selected) } else { Err(BodyError::Incomplete(self.elements)) }
+    fn end(mut self) -> Result<Vec<U>, BodyError> {
+        if self.next != Next::Nothing {
+            return Err(BodyError::Incomplete(self.elements));
+        }
+        self.selected.shrink_to_fit();
+        Ok(self.selected)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{
 pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;
 
 /// The tasks of clusters in ECS.
-pub(crate) type ClusterTasks = BTreeMap<ClusterArn, Vec<DescribedTask>>;
+pub(crate) type ClusterTasks = BTreeMap<ClusterArn, Vec<Arc<DescribedTask>>>;
 
 #[derive(Clone)]
 pub(crate) struct TaskReader {
@@ -122,7 +122,7 @@ impl TaskReader {
     }
 
     /// The tasks of a cluster, which are none if the cluster was deleted.
-    async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, EcsError> {
+    async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
         match self.tasks_of(cluster).await {
             Err(EcsError::UnknownCluster(_) | EcsError::NotDescribed(_)) if self.is_deleted(cluster).await? => {
                 Ok(Vec::new())
@@ -136,7 +136,7 @@ impl TaskReader {
         &self,
         cluster: &ClusterArn,
         tasks: &[TaskArn],
-    ) -> Result<Vec<DescribedTask>, EcsError> {
+    ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
         match self.describe_all(cluster, tasks).await {
             Err(EcsError::UnknownCluster(_)) if self.is_deleted(cluster).await? => Ok(Vec::new()),
             described => described,
@@ -154,7 +154,7 @@ impl TaskReader {
     /// # Errors
     /// [`EcsError::NotDescribed`] if a running task is not described, because answers of ECS lag behind each other: the
     /// task must not be treated as missing.
-    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, EcsError> {
+    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
         let TaskList { running, stopped } = self.ecs.list_tasks(cluster).await?;
         let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
         let tasks = self.describe_all(cluster, &Vec::from_iter(listed)).await?;
@@ -170,11 +170,11 @@ impl TaskReader {
         &self,
         cluster: &ClusterArn,
         tasks: &[TaskArn],
-    ) -> Result<Vec<DescribedTask>, EcsError> {
+    ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
         let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| self.ecs.describe_tasks(cluster, page));
         let described: Vec<Vec<DescribedTask>> =
             stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        Ok(described.into_iter().flatten().collect())
+        Ok(described.into_iter().flatten().map(Arc::new).collect())
     }
 
     /// Every task, with what decides which tokens it may use.
@@ -216,7 +216,7 @@ impl TaskReader {
         MeshTask {
             stopped_at: task.end.stopped_at,
             identity,
-            secrets: definition.map(|it| it.secrets.clone()).unwrap_or_default(),
+            secrets: definition.map(|it| Arc::clone(&it.secrets)).unwrap_or_default(),
             runs_client_agent: definition.is_some_and(|it| it.runs_client_agent()),
             losses: definition.map(|it| self.scope.losses(task, it)).unwrap_or_default(),
             ..MeshTask::unidentified(task.arn.clone(), cluster.clone(), task.phase, tenancy)

@@ -72,7 +72,7 @@ pub(crate) fn definition() -> Arc<TaskDefinition> {
         tags: Tags::default(),
         config_json: Some(CONFIG.to_owned()),
         containers: images.map(container).into(),
-        secrets: Vec::new(),
+        secrets: Arc::default(),
         programs: Programs { registrar: Some(registrar), ..Programs::default() },
         is_in_app_mesh: false,
         registered_at: None,
@@ -84,11 +84,16 @@ pub(crate) fn revision(member: &mut MemberTask) -> &mut TaskDefinition {
     Arc::make_mut(&mut member.definition)
 }
 
+/// What ECS says of a task, to be changed.
+pub(crate) fn described(member: &mut MemberTask) -> &mut DescribedTask {
+    Arc::make_mut(&mut member.task)
+}
+
 /// The task reads its token from the secret `consul-ecs-web`.
 pub(crate) fn read_token(member: &mut MemberTask) {
     let secret = SecretReference::parse("consul-ecs-web").unwrap();
-    revision(member).secrets.push(secret.clone());
-    member.identity.secrets.push(secret);
+    member.identity.secrets = [secret].into();
+    revision(member).secrets = Arc::clone(&member.identity.secrets);
 }
 
 pub(crate) fn container(name: &str, health: ContainerHealth) -> TaskContainer {
@@ -119,9 +124,9 @@ pub(crate) fn task(number: u8) -> MemberTask {
     };
     MemberTask {
         cluster: cluster(),
-        task,
+        task: Arc::new(task),
         definition: definition(),
-        identity: MeshIdentity { service: web(), gateway: None, secrets: Vec::new() },
+        identity: MeshIdentity { service: web(), gateway: None, secrets: Arc::default() },
         is_enterprise: false,
     }
 }

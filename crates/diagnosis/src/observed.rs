@@ -57,7 +57,7 @@ pub struct ObservedCluster {
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
     pub services: Vec<ServiceState>,
-    pub tasks: Vec<DescribedTask>,
+    pub tasks: Vec<Arc<DescribedTask>>,
 }
 
 /// A controller of consul-ecs, that runs as an ECS service or as a task.
@@ -157,7 +157,7 @@ impl ObservedCluster {
             match definition.as_ref().map(|it| it.classify(Some(&task.tags), default_tenancy, self.token_settings())) {
                 Some(Classification::Member(identity)) => self.tasks.extend(definition.map(|definition| MemberTask {
                     cluster: self.arn.clone(),
-                    task,
+                    task: Arc::new(task),
                     definition,
                     identity,
                     is_enterprise: default_tenancy.partition().is_some(),
@@ -171,7 +171,7 @@ impl ObservedCluster {
                         add_invalid(&task.definition, &invalid, problems);
                     }
                     self.others.insert(id);
-                    self.outside.tasks.push(task);
+                    self.outside.tasks.push(Arc::new(task));
                 }
             }
         }

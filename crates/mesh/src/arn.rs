@@ -2,7 +2,7 @@
 //!
 //! Shapes: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html>
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 use crate::names::{InvalidField, text};
 
@@ -12,14 +12,14 @@ text!(Family.0, ClusterArn.arn, TaskId.0, TaskArn.arn, TaskDefinitionArn.arn);
 ///
 /// Source: <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Family(String);
+pub struct Family(Arc<str>);
 
 impl FromStr for Family {
     type Err = InvalidField;
 
     fn from_str(name: &str) -> Result<Self, InvalidField> {
         if is_name(name) {
-            Ok(Self(name.to_owned()))
+            Ok(Self(name.into()))
         } else {
             Err(InvalidField::new("family", name, "1 to 255 letters, digits, hyphens and underscores"))
         }
@@ -37,7 +37,8 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Whether the partition, region and account are those of `cluster`.
     fn is_beside(&self, cluster: &ClusterArn) -> bool {
-        (self.aws_partition, self.region, self.account) == (&cluster.aws_partition, &cluster.region, &cluster.account)
+        (self.aws_partition, self.region, self.account)
+            == (cluster.aws_partition(), cluster.region(), cluster.account())
     }
 }
 
@@ -75,32 +76,32 @@ fn is_name(text: &str) -> bool {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterArn {
-    arn: String,
-    aws_partition: String,
-    region: String,
-    account: String,
-    name: String,
+    arn: Arc<str>,
 }
 
 impl ClusterArn {
     const EXPECTED: &'static str = "a cluster ARN such as arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
     pub fn name(&self) -> &str {
-        &self.name
+        self.arn.rsplit('/').next().unwrap_or_default()
     }
 
     /// The AWS partition: `aws`, `aws-cn`, `aws-us-gov`, …
     pub fn aws_partition(&self) -> &str {
-        &self.aws_partition
+        self.field(1)
     }
 
     pub fn region(&self) -> &str {
-        &self.region
+        self.field(3)
     }
 
     /// The AWS account: 12 digits.
     pub fn account(&self) -> &str {
-        &self.account
+        self.field(4)
+    }
+
+    fn field(&self, number: usize) -> &str {
+        self.arn.split(':').nth(number).unwrap_or_default()
     }
 
     /// The ARN of the cluster `name` in the same account and region.
@@ -112,7 +113,7 @@ impl ClusterArn {
     /// Whether `mark` is the ARN or the name of this cluster. The task metadata endpoint prints either, and consul-ecs
     /// copied it into descriptions of tokens.
     pub fn is_named_by(&self, mark: &str) -> bool {
-        mark == self.arn || mark == self.name
+        mark == self.as_str() || mark == self.name()
     }
 }
 
@@ -125,19 +126,13 @@ impl FromStr for ClusterArn {
         if !is_name(parts.resource) {
             return Err(invalid());
         }
-        Ok(Self {
-            arn: arn.to_owned(),
-            aws_partition: parts.aws_partition.to_owned(),
-            region: parts.region.to_owned(),
-            account: parts.account.to_owned(),
-            name: parts.resource.to_owned(),
-        })
+        Ok(Self { arn: arn.into() })
     }
 }
 
 /// The ID of an ECS task: 32 hexadecimal digits, or the older form with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskId(String);
+pub struct TaskId(Arc<str>);
 
 impl FromStr for TaskId {
     type Err = InvalidField;
@@ -146,7 +141,7 @@ impl FromStr for TaskId {
         let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
         let hyphens = id.bytes().filter(|b| *b == b'-').count();
         if digits == 32 && digits + hyphens == id.len() && (hyphens == 0 || hyphens == 4) {
-            Ok(Self(id.to_owned()))
+            Ok(Self(id.into()))
         } else {
             Err(InvalidField::new("task ID", id, "32 hexadecimal digits"))
         }
@@ -156,7 +151,7 @@ impl FromStr for TaskId {
 /// The ARN of an ECS task, in the long format (`task/<cluster>/<id>`) or the short one (`task/<id>`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskArn {
-    arn: String,
+    arn: Arc<str>,
     id: TaskId,
 }
 
@@ -188,14 +183,14 @@ impl TaskArn {
     pub fn in_cluster(cluster: &ClusterArn, id: &TaskId) -> Self {
         // The first five fields are the cluster's own.
         let stem = cluster.arn.rsplit_once(':').map_or("", |(stem, _)| stem);
-        Self { arn: format!("{stem}:task/{}/{id}", cluster.name), id: id.clone() }
+        Self { arn: format!("{stem}:task/{}/{id}", cluster.name()).into(), id: id.clone() }
     }
 
     /// Whether the ARN has the partition, region and account of `cluster`, and its name if the ARN contains a cluster
     /// name.
     pub fn is_in(&self, cluster: &ClusterArn) -> bool {
         let is_beside = split(&self.arn, "task").is_some_and(|parts| parts.is_beside(cluster));
-        is_beside && self.cluster_name().is_none_or(|name| name == cluster.name)
+        is_beside && self.cluster_name().is_none_or(|name| name == cluster.name())
     }
 }
 
@@ -210,14 +205,14 @@ impl FromStr for TaskArn {
             Some(_) => return Err(invalid()),
             None => parts.resource,
         };
-        Ok(Self { arn: arn.to_owned(), id: id.parse().map_err(|_| invalid())? })
+        Ok(Self { arn: arn.into(), id: id.parse().map_err(|_| invalid())? })
     }
 }
 
 /// The ARN of one revision of a task definition. The content of a revision is immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskDefinitionArn {
-    arn: String,
+    arn: Arc<str>,
     family: Family,
 }
 
@@ -257,7 +252,7 @@ impl FromStr for TaskDefinitionArn {
         if !is_number {
             return Err(invalid());
         }
-        Ok(Self { arn: arn.to_owned(), family: family.parse().map_err(|_| invalid())? })
+        Ok(Self { arn: arn.into(), family: family.parse().map_err(|_| invalid())? })
     }
 }
 

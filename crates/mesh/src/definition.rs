@@ -1,6 +1,6 @@
 //! Task definitions, and the identity of their tasks.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -13,28 +13,28 @@ use crate::{
     tenancy::Tenancy,
 };
 
-/// The tags of a task or of a task definition.
+/// The tags of a task or of a task definition, by key. A list, because a sweep holds thousands of them with few tags each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tags(BTreeMap<String, String>);
+pub struct Tags(Box<[(String, String)]>);
 
 impl Tags {
     /// The value of one tag.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
     /// These tags, and `fallback`'s for other keys.
     #[must_use]
     pub fn or(&self, fallback: &Self) -> Self {
-        let mut merged = fallback.0.clone();
-        merged.extend(self.0.clone());
-        Self(merged)
+        fallback.0.iter().chain(&self.0).cloned().collect()
     }
 }
 
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(tags: I) -> Self {
-        Self(tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+        let by_key: BTreeMap<String, String> =
+            tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        Self(by_key.into_iter().collect())
     }
 }
 
@@ -61,7 +61,7 @@ pub struct MeshIdentity {
     /// The kind of gateway, if it is one.
     pub gateway: Option<GatewayKind>,
     /// The secrets that its containers read.
-    pub secrets: Vec<SecretReference>,
+    pub secrets: Arc<[SecretReference]>,
 }
 
 /// The parts of a task definition revision that determine the identity of its tasks.
@@ -73,7 +73,7 @@ pub struct TaskDefinition {
     pub config_json: Option<String>,
     pub containers: Vec<ContainerDefinition>,
     /// The secrets in Secrets Manager that they read.
-    pub secrets: Vec<SecretReference>,
+    pub secrets: Arc<[SecretReference]>,
     /// The programs of consul-ecs that they run.
     pub programs: Programs,
     /// The IAM role of the tasks.
@@ -231,7 +231,7 @@ impl TaskDefinition {
         Ok(MeshIdentity {
             service: MeshService { tenancy, name },
             gateway: config.and_then(Result::ok).and_then(|config| config.gateway_kind()),
-            secrets: self.secrets.clone(),
+            secrets: Arc::clone(&self.secrets),
         })
     }
 }
@@ -254,7 +254,7 @@ mod tests {
             tags: tags.iter().copied().collect(),
             config_json: config_json.map(str::to_owned),
             containers: Vec::new(),
-            secrets: Vec::new(),
+            secrets: Arc::default(),
             programs: Programs::default(),
             task_role: None,
             is_in_app_mesh: false,
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn untagged_definition_is_in_the_mesh_if_it_reads_a_token() {
         let reads = |secret: &str, tags: &[(&str, &str)]| TaskDefinition {
-            secrets: vec![SecretReference::parse(secret).unwrap()],
+            secrets: [SecretReference::parse(secret).unwrap()].into(),
             ..definition(tags, None)
         };
         let configured = TaskDefinition {

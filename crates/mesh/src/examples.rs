@@ -45,7 +45,7 @@ pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> Task
         tags: Tags::default(),
         config_json: Some(config.to_owned()),
         containers: Vec::new(),
-        secrets: Vec::new(),
+        secrets: Arc::default(),
         programs: Programs { registrar: Some(registrar), ..Programs::default() },
         task_role: None,
         is_in_app_mesh: false,
@@ -72,9 +72,9 @@ pub(crate) fn running_task(containers: Vec<TaskContainer>) -> DescribedTask {
 pub(crate) fn member(task: &DescribedTask, definition: &TaskDefinition) -> MemberTask {
     MemberTask {
         cluster: cluster("prod"),
-        task: task.clone(),
+        task: Arc::new(task.clone()),
         definition: Arc::new(definition.clone()),
-        identity: MeshIdentity { service: service("web"), gateway: None, secrets: Vec::new() },
+        identity: MeshIdentity { service: service("web"), gateway: None, secrets: Arc::default() },
         is_enterprise: false,
     }
 }

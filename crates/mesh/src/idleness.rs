@@ -68,7 +68,7 @@ impl MeshTask {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{sync::Arc, time::Duration};
 
     use proptest::prelude::*;
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn identity(service: MeshService) -> MeshIdentity {
-        MeshIdentity { service, gateway: None, secrets: Vec::new() }
+        MeshIdentity { service, gateway: None, secrets: Arc::default() }
     }
 
     fn judged_at(now: Timestamp, grace: GracePeriod, tasks: &[MeshTask]) -> Idleness {

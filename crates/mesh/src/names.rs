@@ -1,6 +1,6 @@
 //! Names, parsed once and then trusted, and the error of all parsers.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 /// Gives types that hold a checked text `as_str` and `Display`.
 macro_rules! text {
@@ -115,7 +115,7 @@ impl std::error::Error for InvalidField {}
 /// Lower-case alphanumerics, `-` and `_`, at most 256 characters, starting and ending with an alphanumeric, as for a
 /// service identity: <https://developer.hashicorp.com/consul/api-docs/acl/tokens#serviceidentities>.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ServiceName(String);
+pub struct ServiceName(Arc<str>);
 
 impl ServiceName {
     /// The longest name that Consul accepts, in characters.
@@ -143,7 +143,7 @@ impl FromStr for ServiceName {
             bytes.first().is_some_and(|b| alphanumeric(*b)) && bytes.last().is_some_and(|b| alphanumeric(*b));
         let legal = bytes.iter().all(|b| alphanumeric(*b) || *b == b'-' || *b == b'_');
         if ends_well && legal && name.len() <= Self::MAX_LENGTH {
-            Ok(Self(name.to_owned()))
+            Ok(Self(name.into()))
         } else {
             Err(InvalidField::new("service name", name, Self::EXPECTED))
         }

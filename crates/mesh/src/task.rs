@@ -182,7 +182,7 @@ words! {
 #[derive(Debug, Clone)]
 pub struct MemberTask {
     pub cluster: ClusterArn,
-    pub task: DescribedTask,
+    pub task: Arc<DescribedTask>,
     pub definition: Arc<TaskDefinition>,
     pub identity: MeshIdentity,
     /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
@@ -205,7 +205,7 @@ pub struct MeshTask {
     /// before ECS described the task. It differs only if a user overrides tags.
     pub identity_by_definition: Option<MeshIdentity>,
     /// The secrets that its containers read, in any version.
-    pub secrets: Vec<SecretReference>,
+    pub secrets: Arc<[SecretReference]>,
     pub runs_client_agent: bool,
     pub losses: Losses,
 }
@@ -221,7 +221,7 @@ impl MeshTask {
             tenancy,
             identity: None,
             identity_by_definition: None,
-            secrets: Vec::new(),
+            secrets: Arc::default(),
             runs_client_agent: false,
             losses: Losses::default(),
         }

@@ -1,6 +1,6 @@
 //! Consul's admin partitions and namespaces (Consul Enterprise).
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 use crate::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
@@ -10,7 +10,7 @@ use crate::{
 
 /// The name of an admin partition or a namespace: a DNS label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TenancyName(String);
+pub struct TenancyName(Arc<str>);
 
 text!(TenancyName.0);
 
@@ -22,7 +22,7 @@ impl FromStr for TenancyName {
         let edged = name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.ends_with(|c: char| c.is_ascii_alphanumeric());
         if label && edged && name.len() <= 64 {
-            Ok(Self(name.to_owned()))
+            Ok(Self(name.into()))
         } else {
             Err(InvalidField::new("partition or namespace", name, "at most 64 letters, digits, '-' and '_'"))
         }
@@ -46,12 +46,12 @@ impl Tenancy {
     /// The default namespace of `partition`: the tenancy of tasks without Enterprise tags if the deployment has a
     /// partition.
     pub fn default_namespace_of(partition: TenancyName) -> Self {
-        Self::Enterprise { partition, namespace: TenancyName("default".to_owned()) }
+        Self::Enterprise { partition, namespace: TenancyName("default".into()) }
     }
 
     /// The default namespace of the default partition, for objects that all partitions share.
     pub fn of_default_partition() -> Self {
-        Self::default_namespace_of(TenancyName("default".to_owned()))
+        Self::default_namespace_of(TenancyName("default".into()))
     }
 
     /// The default namespace of its partition, for objects that all namespaces share.

@@ -50,7 +50,7 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
         tags: tags.iter().copied().chain([(MESH_TAG, "true")]).collect(),
         config_json: config,
         containers: Vec::new(),
-        secrets: Vec::new(),
+        secrets: [].into(),
         programs: Programs::default(),
     };
     let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();

@@ -174,7 +174,7 @@ fn read_log(container: &EcsContainer) -> Option<ContainerLog> {
 }
 
 /// The secrets in Secrets Manager that the containers read, each once.
-fn secrets_of(containers: &[EcsContainer]) -> Vec<SecretReference> {
+fn secrets_of(containers: &[EcsContainer]) -> Arc<[SecretReference]> {
     let secrets = containers.iter().flat_map(EcsContainer::secrets);
     let secrets: BTreeSet<_> = secrets.filter_map(|secret| SecretReference::parse(secret.value_from())).collect();
     secrets.into_iter().collect()

@@ -45,7 +45,7 @@ use crate::{
 #[derive(Default)]
 struct Described {
     /// Tasks that ECS does not know are not among them.
-    tasks: BTreeMap<TaskArn, DescribedTask>,
+    tasks: BTreeMap<TaskArn, Arc<DescribedTask>>,
     /// The clusters whose tasks could not be read.
     unread: BTreeSet<ClusterArn>,
 }

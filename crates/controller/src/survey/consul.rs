@@ -187,14 +187,13 @@ type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
 fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
     for (cluster, node) in nodes {
         match node {
-            Ok(Some(node)) => {
+            Ok(Some(mut node)) => {
                 survey.nodes.push(NodeReading {
                     cluster: cluster.clone(),
                     tenancy: tenancy.clone(),
                     exists: true,
                     others: node.others.clone(),
                 });
-                survey.observed.instances.extend(node.instances.iter().cloned());
                 let foreign = node.others.iter().map(|service| Skipped {
                     cluster: cluster.clone(),
                     what: format!("service {}", service.id),
@@ -202,8 +201,11 @@ fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
                 });
                 survey.skipped.extend(foreign);
                 if survey.is_deleted(&cluster) {
+                    survey.observed.instances.extend(node.instances.iter().cloned());
                     let tenancy = tenancy.clone();
                     survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
+                } else {
+                    survey.observed.instances.append(&mut node.instances);
                 }
             }
             Ok(None) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),

@@ -131,7 +131,7 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    pub(crate) fn tasks(&self, cluster: &ClusterArn) -> &[DescribedTask] {
+    pub(crate) fn tasks(&self, cluster: &ClusterArn) -> &[Arc<DescribedTask>] {
         self.read.get(cluster).map_or(&[], Vec::as_slice)
     }
 

@@ -178,7 +178,7 @@ impl Observer {
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
             let clocks = self.tasks.scope.bounds.clocks;
             let is_older = |at: Timestamp| later(at, clocks) < survey.began;
-            let is_listed = |task: &&DescribedTask| task.is_counted() && task.end.created_at.is_some_and(is_older);
+            let is_listed = |task: &&Arc<DescribedTask>| task.is_counted() && task.end.created_at.is_some_and(is_older);
             let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
             survey.observed.counts.insert(cluster.clone(), counts);
         }
@@ -206,7 +206,7 @@ impl Observer {
             {
                 survey.running.push(MemberTask {
                     cluster: cluster.clone(),
-                    task: task.clone(),
+                    task: Arc::clone(task),
                     definition: Arc::clone(definition),
                     identity: identity.clone(),
                     is_enterprise: self.tasks.scope.is_enterprise(),

@@ -9,7 +9,7 @@ use mesh::{
 
 use super::*;
 use crate::{
-    examples::{self, INIT, empty_cluster, healthy, now, web},
+    examples::{self, INIT, described, empty_cluster, healthy, now, web},
     observed::{MemberService, Outside},
     tokens::TokenSource,
 };
@@ -36,9 +36,10 @@ fn dataplane(revision: &str, release: &str) -> Arc<TaskDefinition> {
 
 fn member(number: u8, definition: &Arc<TaskDefinition>, service: Option<&str>, phase: TaskPhase) -> MemberTask {
     let mut member = MemberTask { definition: Arc::clone(definition), ..examples::task(number) };
-    (member.task.definition, member.task.phase) = (definition.arn.clone(), phase);
-    member.task.placement.service = service.map(str::to_owned);
-    member.task.placement.runs_on = Some("FARGATE_SPOT".to_owned());
+    let task = described(&mut member);
+    (task.definition, task.phase) = (definition.arn.clone(), phase);
+    task.placement.service = service.map(str::to_owned);
+    task.placement.runs_on = Some("FARGATE_SPOT".to_owned());
     member
 }
 

@@ -11,7 +11,9 @@ use mesh::{
 use super::*;
 use crate::{
     CatalogReading,
-    examples::{INIT, container, healthy, id, login_token, minutes_ago, now, register, revision, task, tokens},
+    examples::{
+        INIT, container, described, healthy, id, login_token, minutes_ago, now, register, revision, task, tokens,
+    },
 };
 
 /// The only row.
@@ -100,10 +102,10 @@ fn a_registered_task_cannot_take_itself_off_that_list() {
     let listed = Some("its login token is that of team-a".to_owned());
     // When nothing of it is to be repaired, because its own tag says so, or ECS does not see it
     let off = |cluster: &mut ObservedCluster| {
-        cluster.tasks[1].task.tags = [(REPAIR_TAG, "off")].into_iter().collect();
+        described(&mut cluster.tasks[1]).tags = [(REPAIR_TAG, "off")].into_iter().collect();
     };
     assert_eq!(unproven_after(off), listed);
-    assert_eq!(unproven_after(|cluster| cluster.tasks[1].task.placement.is_disconnected = true), listed);
+    assert_eq!(unproven_after(|cluster| described(&mut cluster.tasks[1]).placement.is_disconnected = true), listed);
     // Or the metadata of its instances does not name it
     let unmarked = |cluster: &mut ObservedCluster| {
         let catalog = catalog(cluster);
@@ -161,7 +163,7 @@ fn task_whose_registration_failed_is_named_with_its_container() {
     let verdict = verdict_after(|cluster| {
         for number in [1, 2] {
             forget(cluster, number);
-            cluster.tasks[usize::from(number) - 1].task.containers[0].exit_code = Some(1);
+            described(&mut cluster.tasks[usize::from(number) - 1]).containers[0].exit_code = Some(1);
         }
     });
     assert_eq!(
@@ -174,7 +176,7 @@ fn task_whose_registration_failed_is_named_with_its_container() {
 fn task_that_has_just_started_is_starting() {
     let mut cluster = healthy();
     forget(&mut cluster, 1);
-    let task = &mut cluster.tasks[0].task;
+    let task = described(&mut cluster.tasks[0]);
     (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
     task.containers[0] = container(INIT, ContainerHealth::Unknown);
     let row = row(cluster);
@@ -186,7 +188,7 @@ fn task_that_has_just_started_is_starting() {
 fn check_that_does_not_pass_is_explained_by_the_container_in_ecs() {
     let unhealthy = |health, is_stopped| {
         verdict_after(|cluster| {
-            cluster.tasks[0].task.containers[1] = TaskContainer { is_stopped, ..container("app", health) };
+            described(&mut cluster.tasks[0]).containers[1] = TaskContainer { is_stopped, ..container("app", health) };
             let of_it = catalog(cluster).checks.iter_mut().filter(|check| check.service_id.contains(id(1).as_str()));
             of_it.for_each(|check| check.status = CheckStatus::Critical);
         })
@@ -216,7 +218,7 @@ fn drained_service_says_why() {
 #[test]
 fn task_that_why_says_to_replace_is_not_healthy() {
     let mut cluster = healthy();
-    let task = &mut cluster.tasks[0].task;
+    let task = described(&mut cluster.tasks[0]);
     let proxy = task.containers.iter_mut().find(|it| it.name == "consul-dataplane").unwrap();
     (proxy.is_stopped, proxy.exit_code) = (true, Some(137));
     let row = row(cluster);
@@ -228,7 +230,7 @@ fn task_that_why_says_to_replace_is_not_healthy() {
 fn stopping_task_is_no_fault() {
     let mut cluster = healthy();
     cluster.services[0].state.desired = 1;
-    cluster.tasks[1].task.phase = TaskPhase::Stopping;
+    described(&mut cluster.tasks[1]).phase = TaskPhase::Stopping;
     let instance = catalog(&mut cluster).instances[2].clone();
     catalog(&mut cluster).checks.push(HealthCheck::maintenance(&instance, DrainReason::Stopping));
     let row = row(cluster);
@@ -250,11 +252,12 @@ fn instance_whose_task_ecs_does_not_run_is_a_leftover() {
 /// A task that failed some minutes ago.
 fn failed_task(minutes: i64) -> MemberTask {
     let mut failed = task(3);
-    failed.task.phase = TaskPhase::Stopped;
-    failed.task.end.code = Some("EssentialContainerExited".to_owned());
-    failed.task.end.reason = Some("Essential container in task exited".to_owned());
-    failed.task.end.containers = vec![ContainerEnd { name: "app".to_owned(), exit_code: Some(1), reason: None }];
-    failed.task.end.stopped_at = Some(minutes_ago(minutes));
+    let task = described(&mut failed);
+    task.phase = TaskPhase::Stopped;
+    task.end.code = Some("EssentialContainerExited".to_owned());
+    task.end.reason = Some("Essential container in task exited".to_owned());
+    task.end.containers = vec![ContainerEnd { name: "app".to_owned(), exit_code: Some(1), reason: None }];
+    task.end.stopped_at = Some(minutes_ago(minutes));
     failed
 }
 

@@ -62,7 +62,7 @@ pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<Event> {
 }
 
 pub(super) fn task_in_ecs(timeline: &mut Timeline, member: &MemberTask) {
-    let DescribedTask { pull_started_at, stopping_at, end, .. } = &member.task;
+    let DescribedTask { pull_started_at, stopping_at, end, .. } = member.task.as_ref();
     timeline.add(end.created_at, Who::Ecs, created(member));
     timeline.add(*pull_started_at, Who::Ecs, "pulls its images");
     timeline.add(end.started_at, Who::Ecs, "all of its containers have started");

@@ -3,7 +3,7 @@
 use mesh::{arn::TaskId, task::ContainerHealth};
 
 use super::*;
-use crate::examples::{INIT, register};
+use crate::examples::{INIT, described, register};
 
 #[test]
 fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
@@ -69,7 +69,7 @@ fn task_without_a_service_that_has_finished_has_ended_in_order() {
     };
     let report = asked(|cluster, _| {
         finish(cluster);
-        cluster.tasks[0].task.placement.service = None;
+        described(&mut cluster.tasks[0]).placement.service = None;
     });
     assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended), "{}", report.conclusion);
     // That of a service was to go on
@@ -80,7 +80,7 @@ fn task_without_a_service_that_has_finished_has_ended_in_order() {
 fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
     let (cause, sentence) = because(|cluster, _| {
         stop(cluster, "ServiceSchedulerInitiated", "Task failed container health checks", Vec::new());
-        cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
+        described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy;
     });
     assert_eq!(cause, Cause::HealthCheckFailed);
     assert!(

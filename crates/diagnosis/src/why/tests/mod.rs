@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     History, ObservedCluster,
-    examples::{cluster, healthy, id, login_token, minutes_ago, now, tokens},
+    examples::{cluster, described, healthy, id, login_token, minutes_ago, now, tokens},
 };
 
 /// A line of the log, some minutes ago.
@@ -77,7 +77,7 @@ fn exited(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> Container
 
 /// The first task has stopped two minutes ago, and Consul has deregistered it.
 fn stop(cluster: &mut ObservedCluster, code: &str, reason: &str, containers: Vec<ContainerEnd>) {
-    let task = &mut cluster.tasks[0].task;
+    let task = described(&mut cluster.tasks[0]);
     (task.phase, task.last_status) = (TaskPhase::Stopped, "STOPPED".to_owned());
     task.end = TaskEnd {
         code: Some(code.to_owned()),

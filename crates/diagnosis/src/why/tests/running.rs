@@ -8,7 +8,7 @@ use mesh::{
 };
 
 use super::*;
-use crate::examples::{INIT, container, read_token, revision};
+use crate::examples::{INIT, container, described, read_token, revision};
 
 #[test]
 fn task_that_is_as_it_should_be_is_healthy() {
@@ -51,7 +51,7 @@ fn task_with_another_tasks_id_is_found() {
 
 /// A container of the first task stops.
 fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
-    let task = &mut cluster.tasks[0].task;
+    let task = described(&mut cluster.tasks[0]);
     let container = task.containers.iter_mut().find(|container| container.name == name).expect("a container");
     (container.is_stopped, container.exit_code) = (true, Some(code));
 }
@@ -165,9 +165,9 @@ fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
     let expected = "check the auth method iam-ecs, its binding rules";
     assert_because(Cause::LoginRefused, expected, |cluster, background| {
         deregister(cluster);
-        cluster.tasks[0].task.containers[0] = container(INIT, ContainerHealth::Unknown);
+        described(&mut cluster.tasks[0]).containers[0] = container(INIT, ContainerHealth::Unknown);
         background.tokens = Some(tokens(vec![login_token(2)]));
-        cluster.tasks[0].task.containers[2].health = ContainerHealth::Unknown;
+        described(&mut cluster.tasks[0]).containers[2].health = ContainerHealth::Unknown;
         let config = r#"{"consulLogin":{"enabled":true,"method":"iam-ecs"}}"#;
         revision(&mut cluster.tasks[0]).config_json = Some(config.to_owned());
     });
@@ -244,7 +244,7 @@ fn fail_checks(cluster: &mut ObservedCluster) {
 fn container_that_is_not_healthy_is_named_with_its_log() {
     let (cause, sentence) = because(|cluster, _| {
         fail_checks(cluster);
-        cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
+        described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy;
         let log = ContainerLog { group: "/ecs/web".to_owned(), stream_prefix: Some("ecs".to_owned()) };
         revision(&mut cluster.tasks[0]).containers[0].log = Some(log);
     });
@@ -262,7 +262,7 @@ fn health_sync_that_has_stopped_says_who_reports_the_health() {
     assert_because(Cause::HealthSyncStopped, "only sweeps write its health", |cluster, _| {
         revision(&mut cluster.tasks[0]).programs.health_sync = Some(HEALTH_SYNC.to_owned());
         let container = container(HEALTH_SYNC, ContainerHealth::Unknown);
-        cluster.tasks[0].task.containers.push(TaskContainer { is_stopped: true, ..container });
+        described(&mut cluster.tasks[0]).containers.push(TaskContainer { is_stopped: true, ..container });
     });
 }
 
@@ -270,10 +270,12 @@ fn health_sync_that_has_stopped_says_who_reports_the_health() {
 fn everything_else_is_said_as_status_says_it() {
     let critical = "is HEALTHY in ECS, and its check in Consul is critical";
     assert_because(Cause::NotPassing, critical, |cluster, _| fail_checks(cluster));
-    assert_because(Cause::Disconnected, "", |cluster, _| cluster.tasks[0].task.placement.is_disconnected = true);
+    assert_because(Cause::Disconnected, "", |cluster, _| {
+        described(&mut cluster.tasks[0]).placement.is_disconnected = true;
+    });
     let report = asked(|cluster, _| {
         deregister(cluster);
-        let task = &mut cluster.tasks[0].task;
+        let task = described(&mut cluster.tasks[0]);
         (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
         task.containers = vec![container(INIT, ContainerHealth::Unknown)];
     });
@@ -281,7 +283,7 @@ fn everything_else_is_said_as_status_says_it() {
     let report = asked(|cluster, _| cluster.catalog = None);
     assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
     assert_because(Cause::NotRegistered, "", |cluster, _| {
-        cluster.tasks[0].task.placement.address = None;
+        described(&mut cluster.tasks[0]).placement.address = None;
         deregister(cluster);
     });
 }
@@ -294,7 +296,7 @@ fn status_and_why_have_one_verdict() {
         |cluster, _| stop_container(cluster, DATAPLANE, 137),
         |_, background| background.tokens = Some(tokens(vec![login_token(2)])),
         |cluster, _| stop_container(cluster, INIT, 1),
-        |cluster, _| cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy,
+        |cluster, _| described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy,
         |cluster, _| deregister(cluster),
         |cluster, _| read_token(&mut cluster.tasks[0]),
     ];

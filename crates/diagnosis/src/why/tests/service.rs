@@ -4,7 +4,7 @@ use aws::ecs::ServiceMessage;
 use mesh::{task::ContainerHealth, tenancy::Tenancy};
 
 use super::*;
-use crate::examples::{INIT, container};
+use crate::examples::{INIT, container, described};
 
 /// The answer for the service, after a change.
 fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> WhyReport {
@@ -50,7 +50,7 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
 #[test]
 fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
     let starting = |cluster: &mut ObservedCluster| {
-        let task = &mut cluster.tasks[1].task;
+        let task = described(&mut cluster.tasks[1]);
         (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
         task.containers[0] = container(INIT, ContainerHealth::Unknown);
         cluster.catalog.as_mut().unwrap().instances.clear();
@@ -161,7 +161,7 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
     let report = asked(|cluster, background| {
         let said = |minutes, message: &str| ServiceMessage { at: minutes_ago(minutes), message: message.to_owned() };
         cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
-        cluster.tasks[0].task.containers[1].health = ContainerHealth::Unhealthy;
+        described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy;
         for (holder, accessor) in [("service web", "a"), ("service other", "b")] {
             let created =
                 json!({ "action": "create_token", "outcome": "done", "holder": holder, "accessor_id": accessor });

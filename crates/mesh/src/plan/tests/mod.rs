@@ -1,6 +1,6 @@
 //! Examples of plans for events, and builders for all tests of the plan.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
@@ -45,7 +45,7 @@ fn login_token(cluster_name: &str, number: u8) -> ListedToken {
 
 /// The identity of a task that reads no secret.
 fn identity(service: MeshService) -> MeshIdentity {
-    MeshIdentity { service, gateway: None, secrets: Vec::new() }
+    MeshIdentity { service, gateway: None, secrets: Arc::default() }
 }
 
 /// The login token of a task, which named its cluster by `cluster_mark`.

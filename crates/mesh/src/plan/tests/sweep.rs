@@ -24,7 +24,7 @@ fn pre_provisioned(name: &str, hours_ago: i64) -> ListedToken {
 fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> MeshTask {
     MeshTask {
         stopped_at: stopped.map(seconds_ago),
-        secrets: vec![SecretReference::named(&format!("consul-ecs-{name}"))],
+        secrets: [SecretReference::named(&format!("consul-ecs-{name}"))].into(),
         ..task("test", 9, phase, &name.to_ascii_lowercase())
     }
 }

@@ -192,12 +192,12 @@ fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, M
     let stopped_at = |phase, age| (phase == TaskPhase::Stopped).then(|| seconds_ago(age));
     let swept = tasks.iter().zip(ages).map(|(task, age)| MeshTask {
         stopped_at: stopped_at(task.phase, *age),
-        secrets: task.identity.iter().flat_map(|identity| identity.secrets.clone()).collect(),
+        secrets: task.identity.iter().flat_map(|identity| identity.secrets.iter().cloned()).collect(),
         ..task.clone()
     });
     let others = elsewhere.into_iter().zip(20..).map(|((phase, age, service), number)| MeshTask {
         stopped_at: stopped_at(phase, age),
-        secrets: vec![Naming::Service.secret_of(&service)],
+        secrets: [Naming::Service.secret_of(&service)].into(),
         identity: Some(identity(service)),
         ..task("test", number, phase, "web")
     });
