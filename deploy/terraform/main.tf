@@ -46,7 +46,7 @@ locals {
     AuditConfiguration        = var.audit_configuration
     VpcSubnetIds              = join(",", var.subnets)
     VpcSecurityGroupIds       = join(",", local.security_groups)
-    Architecture              = var.architecture
+    Architecture              = local.architecture
     MaximumConcurrency        = var.maximum_concurrency
     LogLevel                  = var.log_level
     LogRetentionDays          = var.log_retention_days
@@ -108,6 +108,11 @@ resource "aws_cloudformation_stack" "controller" {
     precondition {
       condition     = (var.ecs_cluster_arn == null) != (length(var.ecs_cluster_arns) == 0)
       error_message = "Set either ecs_cluster_arns or ecs_cluster_arn."
+    }
+
+    precondition {
+      condition     = var.architecture == null || var.architecture == local.architecture
+      error_message = "The zips in ${local.package} are for ${local.architecture}. Set package to a folder with zips for ${coalesce(var.architecture, "null")}, or remove architecture."
     }
 
     precondition {

@@ -1,7 +1,7 @@
 # The template is larger than the 51,200 bytes that CloudFormation takes inline, and functions need their code in a bucket.
 
 locals {
-  package   = coalesce(var.package, "${path.module}/package")
+  package   = coalesce(var.package, "${path.module}/..")
   functions = ["task-events", "reconcile", "audit"]
   zips      = [for function in local.functions : "${function}.zip"]
   files     = concat(["template.yaml"], local.zips)
@@ -10,6 +10,9 @@ locals {
   content_hash = sha256(join("", [for file in local.files : filesha256("${local.package}/${file}")]))
   key_prefix   = "${data.aws_caller_identity.current.account_id}/${local.stack_name}/${substr(local.content_hash, 0, 16)}"
   bucket       = var.bucket == null ? one(aws_s3_bucket.package[*].bucket) : var.bucket
+
+  # make dist writes the architecture of the zips into the template.
+  architecture = regex("\n  Architecture:\n    Type: String\n    Default: (\\w+)", local.source)[0]
 
   relative_code = "CodeUri: (?:\\./)?([a-z-]+\\.zip)"
   source        = file("${local.package}/template.yaml")

@@ -19,7 +19,7 @@ variable "region" {
 }
 
 variable "package" {
-  description = "Folder with template.yaml and the functions' zips, which make dist writes; null for the folder package of this module."
+  description = "Folder with template.yaml and the functions' zips, which make dist writes; null for the folder above this module, as in a release's archive."
   type        = string
   default     = null
 }
@@ -454,13 +454,12 @@ variable "assign_public_ip" {
 # ---- Function
 
 variable "architecture" {
-  description = "Processor architecture of the functions."
+  description = "Processor architecture of the functions; null for the architecture of the zips in package."
   type        = string
-  default     = "arm64"
-  nullable    = false
+  default     = null
 
   validation {
-    condition     = contains(["arm64", "x86_64"], var.architecture)
+    condition     = var.architecture == null ? true : contains(["arm64", "x86_64"], var.architecture)
     error_message = "architecture must be one of arm64, x86_64."
   }
 }
