@@ -26,7 +26,7 @@ variable "log_configuration" {
 }
 
 variable "additional_execution_role_policies" {
-  description = "Ignored."
+  description = "Ignored. If they permit to decrypt the secrets, set secret_kms_key_id to the key."
   type        = any
   default     = null
 }

@@ -74,7 +74,7 @@ resource "aws_cloudformation_stack" "controller" {
   name         = local.stack_name
   template_url = "https://s3.${local.region}.${data.aws_partition.current.dns_suffix}/${local.bucket}/${aws_s3_object.template.key}"
   capabilities = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
-  parameters   = local.parameters
+  parameters   = merge(local.parameters, { Package = local.content_hash })
   tags         = var.tags
 
   # Lambda takes up to 40 minutes to detach a deleted function from a VPC.
@@ -98,6 +98,16 @@ resource "aws_cloudformation_stack" "controller" {
     precondition {
       condition     = var.consul_http_addr == null || !var.tls && length(setsubtract(keys(var.http_config), ["tlsServerName"])) == 0
       error_message = "consul_http_addr contains scheme and port. Remove tls and http_config."
+    }
+
+    precondition {
+      condition     = !startswith(local.http_addr, "ecs://") || local.ca_cert_arn != "" && local.server_name != "" && length(var.subnets) > 0
+      error_message = "consul_http_addr = ecs://… needs consul_ca_cert_arn, tls_server_name and subnets."
+    }
+
+    precondition {
+      condition     = length(regexall("http://", local.http_addr)) == 0 || !local.tls_applies || local.ca_cert_arn == "" && local.server_name == ""
+      error_message = "With consul_ca_cert_arn or tls_server_name, every address in consul_http_addr must begin with https://."
     }
 
     precondition {

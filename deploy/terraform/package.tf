@@ -7,16 +7,21 @@ locals {
   files     = concat(["template.yaml"], local.zips)
 
   # The keys change with the content: that is how CloudFormation learns of new code.
-  content_hash = sha256(join("", [for file in local.files : filesha256("${local.package}/${file}")]))
+  content_hash = sha256(join("", [for file in local.files : try(filesha256("${local.package}/${file}"), "")]))
   key_prefix   = "${data.aws_caller_identity.current.account_id}/${local.stack_name}/${substr(local.content_hash, 0, 16)}"
   bucket       = var.bucket == null ? one(aws_s3_bucket.package[*].bucket) : var.bucket
 
   # make dist writes the architecture of the zips into the template.
-  architecture = regex("\n  Architecture:\n    Type: String\n    Default: (\\w+)", local.source)[0]
+  architecture = try(regex("\n  Architecture:\n    Type: String\n    Default: (\\w+)", local.source)[0], "an unknown architecture")
 
   relative_code = "CodeUri: (?:\\./)?([a-z-]+\\.zip)"
-  source        = file("${local.package}/template.yaml")
-  template      = replace(local.source, "/${local.relative_code}/", "CodeUri: s3://${local.bucket}/${local.key_prefix}/$1")
+  source        = try(file("${local.package}/template.yaml"), "")
+  with_code     = replace(local.source, "/${local.relative_code}/", "CodeUri: s3://${local.bucket}/${local.key_prefix}/$1")
+
+  # After an update that CloudFormation rolled back, the state of Terraform has the new template_url. The provider reads parameters back: this
+  # one shows that the stack has the old package, so that the next apply updates it again.
+  package_parameter = "\nParameters:\n  Package:\n    Type: String\n    Description: Version of the template and the code\n"
+  template          = replace(local.with_code, "\nParameters:\n", local.package_parameter)
 }
 
 resource "aws_s3_bucket" "package" {
@@ -77,8 +82,13 @@ resource "aws_s3_object" "template" {
     create_before_destroy = true
 
     precondition {
-      condition     = sort([for match in regexall(local.relative_code, local.source) : match[0]]) == sort(local.zips)
-      error_message = "${local.package}/template.yaml does not name the zips of the three functions once each. Set package to the folder that make dist wrote."
+      condition     = alltrue([for file in local.files : fileexists("${local.package}/${file}")])
+      error_message = "The folder ${local.package} does not contain ${join(", ", local.files)}. Set package to the folder that make dist wrote, or to an unpacked archive of a release."
+    }
+
+    precondition {
+      condition     = local.source == "" || sort([for match in regexall(local.relative_code, local.source) : match[0]]) == sort(local.zips)
+      error_message = "${local.package}/template.yaml does not name the zips of the three functions once each, so make dist did not write it."
     }
   }
 }
