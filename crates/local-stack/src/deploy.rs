@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::aws::{Aws, REGION};
+use super::functions::{ARCHITECTURE, built_template};
 use super::http::Answer;
 use super::wait::eventually;
 use super::world::TIME_BOUNDS;
-use super::{functions::built_template, in_repository, scratch, tool};
+use super::{in_repository, scratch, tool};
 
 const BUCKET: &str = "artifacts";
 /// How long one run of the SAM CLI may take on a busy machine.
@@ -109,8 +110,7 @@ pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Depl
 /// Creates or updates a stack. `Err` is the output of the SAM CLI.
 pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
     let template = aws.packaged.get_or_init(|| package(aws)).await;
-    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
-    let defaults = [("Architecture", architecture), ("TimeBounds", TIME_BOUNDS)];
+    let defaults = [("Architecture", ARCHITECTURE), ("TimeBounds", TIME_BOUNDS)];
     let defaults = defaults.iter().filter(|(key, _)| parameters.iter().all(|(given, _)| given != key));
     let parameters = defaults.chain(parameters).map(|(key, value)| {
         // The SAM CLI splits at whitespace, and removes quotes.

@@ -3,11 +3,12 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    process::Command,
     sync::OnceLock,
     time::Duration,
 };
 
-use super::{in_repository, scratch};
+use super::{in_repository, scratch, tool};
 
 /// The binary of a function by its name in the template, for example `TaskEventsFunction`.
 pub fn binary(function: &str) -> PathBuf {
@@ -41,26 +42,62 @@ pub(crate) fn built_template() -> &'static Path {
     static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
     TEMPLATE.get_or_init(|| {
         let folder = scratch::directory().join("template");
-        let mut template = fs::read_to_string(in_repository("template.yaml")).unwrap();
-        for (function, binary) in functions(&template) {
-            let bootstrap = folder.join(&function).join("bootstrap");
-            fs::create_dir_all(bootstrap.parent().unwrap()).unwrap();
-            fs::copy(built_binary(&binary), &bootstrap).unwrap();
-            let head = format!("\n  {function}:\n    Type: AWS::Serverless::Function\n");
-            let (before, after) =
-                template.split_once(&head).unwrap_or_else(|| panic!("{function} is not declared as expected"));
-            let (between, after) = after.split_once("    Properties:\n").expect("properties");
-            // `CodeUri` is replaced: the binary was copied.
-            let after = match after.split_once('\n') {
-                Some((first, rest)) if first.trim_start().starts_with("CodeUri: ") => rest,
-                _ => after,
-            };
-            template = format!("{before}{head}{between}    Properties:\n      CodeUri: {function}\n{after}");
-        }
         let path = folder.join("template.yaml");
+        let template = with_code(|function, binary| {
+            copy_bootstrap(binary, &folder.join(function));
+            function.to_owned()
+        });
         fs::write(&path, template).unwrap();
         path
     })
+}
+
+/// The folder with the template and the functions' zips, as `make dist` writes them. Written once per process.
+pub fn packaged() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = scratch::directory().join("package");
+        let template = with_code(|_, binary| {
+            let zip = format!("{binary}.zip");
+            let code = folder.join("code").join(binary);
+            copy_bootstrap(binary, &code);
+            let mut command = Command::new(tool("venv/bin/python"));
+            let command = command.args(["-m", "zipfile", "-c"]).arg(folder.join(&zip)).arg("bootstrap");
+            assert!(command.current_dir(&code).status().unwrap().success(), "{zip}");
+            zip
+        });
+        let architecture = "  Architecture:\n    Type: String\n    Default: ";
+        let own = format!("{architecture}{ARCHITECTURE}");
+        fs::write(folder.join("template.yaml"), template.replace(&format!("{architecture}arm64"), &own)).unwrap();
+        folder
+    })
+}
+
+/// The template's name of this machine's architecture.
+pub const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
+
+fn copy_bootstrap(binary: &str, folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    fs::copy(built_binary(binary), folder.join("bootstrap")).unwrap();
+}
+
+/// The template with the `CodeUri` of each function, made from the names of the function and its binary.
+fn with_code(code_uri: impl Fn(&str, &str) -> String) -> String {
+    let mut template = fs::read_to_string(in_repository("template.yaml")).unwrap();
+    for (function, binary) in functions(&template) {
+        let code_uri = code_uri(&function, &binary);
+        let head = format!("\n  {function}:\n    Type: AWS::Serverless::Function\n");
+        let (before, after) =
+            template.split_once(&head).unwrap_or_else(|| panic!("{function} is not declared as expected"));
+        let (between, after) = after.split_once("    Properties:\n").expect("properties");
+        // `CodeUri` is replaced: the binary was copied.
+        let after = match after.split_once('\n') {
+            Some((first, rest)) if first.trim_start().starts_with("CodeUri: ") => rest,
+            _ => after,
+        };
+        template = format!("{before}{head}{between}    Properties:\n      CodeUri: {code_uri}\n{after}");
+    }
+    template
 }
 
 /// The functions of a template, each with the name of its binary.

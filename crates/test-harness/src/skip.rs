@@ -10,6 +10,11 @@ use std::{env, io::Write, thread};
 pub fn skip(missing: &str) {
     let is_ci = env::var("CI").is_ok_and(|value| value == "true");
     assert!(!is_ci, "make setup should have installed it: {missing}");
+    skip_optional(missing);
+}
+
+/// The same for what `make setup` does not install.
+pub fn skip_optional(missing: &str) {
     let thread = thread::current();
     // Written to standard error directly: the captured output of a test that passes is not shown.
     let _ = writeln!(std::io::stderr(), "\nskipped: {}: {missing}", thread.name().unwrap_or("a test"));
