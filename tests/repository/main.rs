@@ -15,4 +15,5 @@ mod sample_events;
 mod shipped;
 mod sizes;
 mod template;
+mod terraform;
 mod why_causes;
