@@ -5,7 +5,6 @@ use std::{
     fmt::Display,
     fs,
     io::{self, ErrorKind, Read, Write},
-    os::unix::fs::PermissionsExt,
     path::Path,
 };
 
@@ -13,8 +12,17 @@ use console::Term;
 
 use crate::sheet::Medium;
 
-/// The mode of new files, before the umask.
-const NEW_FILE: u32 = 0o666;
+/// Gives a file the permissions of a new one; a temporary file has narrower ones.
+#[cfg(unix)]
+fn permit_as_new(file: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt;
+    // Before the umask.
+    file.permissions(fs::Permissions::from_mode(0o666));
+}
+
+/// Windows gives every file the permissions of its directory.
+#[cfg(not(unix))]
+fn permit_as_new(_file: &mut tempfile::Builder<'_, '_>) {}
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -119,28 +127,20 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
                 _ => failed(error),
             })?;
             let target = fs::canonicalize(file).map_err(failed)?;
-            replace(file, &target, text, found.permissions(), true)
+            replace(file, &target, text, Some(found.permissions()))
         }
         Ok(_) => fs::OpenOptions::new()
             .write(true)
             .open(file)
             .and_then(|mut opened| opened.write_all(text.as_bytes()))
             .map_err(failed),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            replace(file, file, text, fs::Permissions::from_mode(NEW_FILE), false)
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => replace(file, file, text, None),
         Err(error) => Err(failed(error)),
     }
 }
 
-/// Writes `target`, which messages call `file`, in one step. `is_exact`: the umask does not apply.
-fn replace(
-    file: &Path,
-    target: &Path,
-    text: &str,
-    permissions: fs::Permissions,
-    is_exact: bool,
-) -> Result<(), Failure> {
+/// Writes `target`, which messages call `file`, in one step. Without `permissions`, it is a new file.
+fn replace(file: &Path, target: &Path, text: &str, permissions: Option<fs::Permissions>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::of(file, error);
     let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The error itself would name the temporary file.
@@ -148,10 +148,17 @@ fn replace(
         ErrorKind::NotFound => Failure::of(file, format!("there is no directory {}", directory.display())),
         kind => Failure::of(file, kind),
     };
-    let mut beside =
-        tempfile::Builder::new().permissions(permissions.clone()).tempfile_in(directory).map_err(of_directory)?;
+    let mut builder = tempfile::Builder::new();
+    match &permissions {
+        Some(permissions) => {
+            builder.permissions(permissions.clone());
+        }
+        None => permit_as_new(&mut builder),
+    }
+    let mut beside = builder.tempfile_in(directory).map_err(of_directory)?;
     beside.write_all(text.as_bytes()).map_err(failed)?;
-    if is_exact {
+    // Exactly: the umask has narrowed them.
+    if let Some(permissions) = permissions {
         beside.as_file().set_permissions(permissions).map_err(failed)?;
     }
     beside.persist(target).map_err(|error| failed(error.error))?;
