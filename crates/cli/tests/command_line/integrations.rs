@@ -133,21 +133,74 @@ fn the_action_installs_only_what_is_missing() {
     assert!(out(&output).trim_end().ends_with("/ecs-mesh"), "it names the one that is installed: {}", out(&output));
 }
 
-/// The address of the rules' pages with which the action builds `ecs-mesh`.
-fn address_of_the_pages(step: &[(&str, &str)]) -> String {
-    // Given a job without ecs-mesh, in which the step has these variables.
-    let workspace = Workspace::new("action-build", &[("cargo", "#!/bin/sh\nprintenv ECS_MESH_DOCS\n")]);
+/// Runs the action's installation in a job without ecs-mesh, with a `cargo` that only prints where the rules' pages are.
+fn install(workspace: &Workspace, step: &[(&str, &str)]) -> Output {
     let temporary = workspace.0.display().to_string();
     let cargo = workspace.0.join("cargo");
+    fs::write(&cargo, "#!/bin/sh\nprintenv ECS_MESH_DOCS\n").unwrap();
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = Command::new(Path::new(REPOSITORY).join("integrations/github/install.sh"))
+    Command::new(Path::new(REPOSITORY).join("integrations/github/install.sh"))
         .env_remove("ECS_MESH_DOCS")
         .env("PATH", format!("{temporary}:/usr/bin:/bin"))
         .envs([("RUNNER_TEMP", temporary.as_str()), ("GITHUB_PATH", &format!("{temporary}/path"))])
         .envs([("GITHUB_SERVER_URL", "https://github.com"), ("GITHUB_REPOSITORY", "team/shop"), ("GITHUB_SHA", "0a1b")])
+        .envs([("ACTION_REPOSITORY", ""), ("ACTION_REF", "")])
         .envs(step.iter().copied())
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// A mirror of the releases whose checksum of the wheel is `checksum`, or the right one.
+fn mirror(workspace: &Workspace, checksum: Option<&str>) -> String {
+    let release = workspace.0.join(format!("mirror/v{VERSION}"));
+    fs::create_dir_all(&release).unwrap();
+    let wheel = format!("ecs_mesh-{VERSION}-py3-none-manylinux_2_17_{arch}.whl", arch = env::consts::ARCH);
+    let script = "import sys, zipfile\n\
+                  with zipfile.ZipFile(sys.argv[1], 'w') as wheel: wheel.writestr(sys.argv[2], '#!/bin/sh\\necho released')";
+    let inside = format!("ecs_mesh-{VERSION}.data/scripts/ecs-mesh");
+    let made = run(workspace, "python3", &["-c", script, release.join(&wheel).to_str().unwrap(), &inside], &[]);
+    assert!(made.status.success(), "{}", errors(&made));
+    let sum = run(workspace, "sha256sum", &[release.join(&wheel).to_str().unwrap()], &[]);
+    let sum = out(&sum).split(' ').next().unwrap().to_owned();
+    let others = format!("{sum}  ecs_mesh-{VERSION}-py3-none-win_amd64.whl\n{sum}  ecs-mesh-{VERSION}.tar.gz\n");
+    fs::write(release.join("SHA256SUMS"), format!("{others}{}  {wheel}\n", checksum.unwrap_or(&sum))).unwrap();
+    format!("file://{}", workspace.0.join("mirror").display())
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const TAG: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+#[test]
+fn the_action_takes_the_command_of_its_release() {
+    // Given a release with the wheel of this machine, and the action at its tag.
+    let workspace = Workspace::new("action-released", &[]);
+    let mirror = mirror(&workspace, None);
+    let step = [("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", TAG), ("ECS_MESH_RELEASES", &mirror)];
+    let output = install(&workspace, &step);
+    // Then nothing is compiled, and the later steps have the command.
+    assert_eq!((output.status.code(), out(&output)), (Some(0), String::new()), "{}", errors(&output));
+    let path = fs::read_to_string(workspace.0.join("path")).unwrap();
+    let command = Command::new(Path::new(path.trim_end()).join("ecs-mesh")).output().unwrap();
+    assert_eq!(out(&command), "released\n");
+}
+
+#[test]
+fn the_action_refuses_a_wheel_with_another_checksum() {
+    let workspace = Workspace::new("action-checksum", &[]);
+    let mirror = mirror(&workspace, Some("0a1b"));
+    let step = [("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", TAG), ("ECS_MESH_RELEASES", &mirror)];
+    let output = install(&workspace, &step);
+    assert!(errors(&output).contains("expected 0a1b"), "{}", errors(&output));
+    assert_eq!((output.status.success(), out(&output)), (false, String::new()), "it does not compile instead");
+    assert!(!workspace.0.join("ecs-mesh/bin/ecs-mesh").exists());
+}
+
+/// The address of the rules' pages with which the action builds `ecs-mesh`.
+fn address_of_the_pages(step: &[(&str, &str)]) -> String {
+    let workspace = Workspace::new("action-build", &[]);
+    // No release at this address.
+    let mirror = format!("file://{}", workspace.0.display());
+    let output = install(&workspace, &[&[("ECS_MESH_RELEASES", mirror.as_str())], step].concat());
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
     out(&output)
 }
@@ -156,8 +209,8 @@ fn address_of_the_pages(step: &[(&str, &str)]) -> String {
 fn the_action_builds_links_to_its_own_version() {
     for (step, address) in [
         (
-            &[("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", "v1")][..],
-            "https://github.com/owner/mesh/blob/v1/docs/rules\n",
+            &[("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", TAG)][..],
+            concat!("https://github.com/owner/mesh/blob/v", env!("CARGO_PKG_VERSION"), "/docs/rules\n"),
         ),
         // A workflow of the action's own repository uses it as `./`.
         (&[("ACTION_REPOSITORY", ""), ("ACTION_REF", "")], "https://github.com/team/shop/blob/0a1b/docs/rules\n"),
@@ -239,9 +292,6 @@ fn the_documented_job_of_gitlab_leaves_its_report() {
     let report: Value = serde_json::from_str(&report.unwrap()).unwrap();
     assert_eq!(report[0]["location"]["path"], "web.json");
     assert_eq!(job["artifacts"]["when"], "always", "a job with findings fails");
-    let tag = job["script"][0].as_str().unwrap().split_once("--tag ").unwrap().1.split(' ').next().unwrap();
-    let pages = job["variables"]["ECS_MESH_DOCS"].as_str().unwrap();
-    assert!(pages.ends_with(&format!("/-/blob/{tag}/docs/rules")), "{pages}");
 }
 
 #[test]
