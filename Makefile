@@ -39,6 +39,10 @@ setup: tools browser ## Get what the demo and the tests need from the network: t
 tools:
 	@scripts/setup.sh
 
+.PHONY: consul
+consul: ## Get another Consul for CONSUL_BIN (CONSUL=1.22.6; from HashiCorp, into target/tools)
+	@scripts/fetch-consul.sh $(tools) $(CONSUL)
+
 .PHONY: browser
 browser:
 	@scripts/setup-browser.sh
@@ -65,6 +69,45 @@ build: tools validate ## Build the optimised functions and the template, ready t
 	cargo lambda build --release --locked --package audit-function --bin audit $(lambda_flags)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
+# Records the dependencies in the binaries it builds. A minute on two cores; cargo fetches it, so that its version is pinned here.
+auditable := cargo-auditable@0.7.7
+# The target of the wheel. zig links against an old glibc or musl, and for Windows; macOS has its own linker.
+TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+linker := $(if $(findstring apple,$(TARGET)),,--zig)
+libc := $(if $(findstring musl,$(TARGET)),--compatibility musllinux_1_2,$(if $(findstring linux-gnu,$(TARGET)),--compatibility manylinux2014))
+
+.PHONY: dist
+dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+dist: tools wheel ## Build and package the artefacts of a release for this machine's architecture (into target/dist)
+	cargo auditable lambda build --release --locked --bin task-events --bin reconcile $(lambda_flags)
+	cargo auditable lambda build --release --locked --package audit-function --bin audit $(lambda_flags)
+	@python3 scripts/dist.py package $(architecture)
+	@python3 scripts/dist.py sums
+	cfn-lint --regions us-east-1 -- target/dist/stackset.yaml
+	@cd target/dist && ls -l --human-readable --reverse -S
+
+.PHONY: wheel
+wheel: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+wheel: ## Build the wheel of ecs-mesh (TARGET=x86_64-unknown-linux-musl for another platform)
+	@scripts/setup.sh wheel
+	cargo install --quiet --locked --root $(tools) $(auditable)
+	@rm -f target/dist/*.whl
+	@python3 scripts/dist.py licences
+	CARGO=$(CURDIR)/scripts/cargo-auditable.sh maturin build --release --target $(TARGET) $(linker) $(libc) --out target/dist
+
+.PHONY: checksums
+checksums: ## Write SHA256SUMS of the artefacts that are in target/dist
+	@python3 scripts/dist.py sums
+
+.PHONY: tag
+tag: ## Check that a tag is the version, and that the changelog has its section (TAG=v0.1.0)
+	@python3 scripts/dist.py tag $(TAG)
+
+.PHONY: release
+release: tag ## Publish target/dist as the release of a tag on GitHub (TAG=v0.1.0; needs gh)
+	gh release create $(TAG) --verify-tag --title $(TAG) --notes-file target/dist/release-notes.md \
+		target/dist/SHA256SUMS target/dist/ecs?mesh*
+
 .PHONY: validate
 validate: tools ## Check the template
 	sam validate --lint --region us-east-1
@@ -84,6 +127,11 @@ lint: ## Check format and lints
 	cargo fmt --all --check
 	cargo clippy $(all) --all-targets -- -D warnings
 
+.PHONY: workflows
+workflows: tools ## Lint the workflows and the action
+	zizmor --quiet --offline --no-progress .github/workflows action.yml
+	@if command -v actionlint >/dev/null; then actionlint; else echo 'actionlint: skipped, because it is not on PATH'; fi
+
 .PHONY: check
 check: lint ## Check format and lints, and run the tests that need no server
 	cargo test $(all) --lib --test audit --test command_line --test repository -- --skip conformance
@@ -93,7 +141,7 @@ pages: ## Write the pages of the rules, the tables of permissions and the snapsh
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 
 .PHONY: test
-test: setup lint validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack
+test: setup lint workflows validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack
 	cargo-deny --locked --workspace check licenses bans sources
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build

