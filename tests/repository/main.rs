@@ -17,3 +17,4 @@ mod sizes;
 mod template;
 mod terraform;
 mod why_causes;
+mod workflows;

@@ -1,0 +1,69 @@
+//! The workflows of GitHub run what the Makefile has, and what they package is made of the template.
+
+use std::{fs, path::PathBuf, process::Command};
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+const MAKEFILE: &str = include_str!("../../Makefile");
+/// What prepares a runner for `make`.
+const PREPARATIONS: [&str; 2] = ["mkdir -p target", "rustup target add \"$TARGET\""];
+
+/// The lines of all workflows, without indentation and hyphens, with the name of their file.
+fn lines() -> Vec<(PathBuf, String)> {
+    let files = fs::read_dir(format!("{REPOSITORY}/.github/workflows")).unwrap();
+    let lines = files.flat_map(|file| {
+        let path = file.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        text.lines().map(|line| (path.clone(), line.trim_start_matches([' ', '-']).to_owned())).collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+#[test]
+fn each_command_of_a_workflow_is_a_target_of_make() {
+    let lines = lines();
+    let commands: Vec<&str> = lines.iter().filter_map(|(_, line)| line.strip_prefix("run: ")).collect();
+    assert!(commands.len() > 8, "{commands:?}");
+    for command in commands.into_iter().filter(|command| !PREPARATIONS.contains(command)) {
+        let target = command.strip_prefix("make ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        assert!(MAKEFILE.contains(&format!("\n.PHONY: {target}\n")), "{command}");
+    }
+}
+
+#[test]
+fn each_action_is_pinned_to_a_commit() {
+    let lines = lines();
+    let actions: Vec<_> = lines.iter().filter_map(|(file, line)| Some((file, line.strip_prefix("uses: ")?))).collect();
+    assert!(actions.len() > 8, "{actions:?}");
+    for (file, action) in actions {
+        let pinned = action.split_once('@').and_then(|(_, version)| version.split_once(" # v"));
+        let commit = pinned.map(|(commit, _)| commit).unwrap_or_default();
+        assert!(commit.len() == 40 && commit.chars().all(|c| c.is_ascii_hexdigit()), "{}: {action}", file.display());
+    }
+}
+
+/// What Python prints that imports `scripts/dist.py`.
+fn dist(expression: &str) -> String {
+    let script = format!("import sys; sys.path.insert(0, 'scripts'); import dist; print({expression})");
+    let output = Command::new("python3").args(["-B", "-c", &script]).current_dir(REPOSITORY).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_packaged_template_takes_the_zips_beside_it() {
+    let template = dist("dist.packaged(open('template.yaml').read(), 'x86_64')");
+    let code: Vec<&str> = template.lines().filter_map(|line| line.trim_start().strip_prefix("CodeUri: ")).collect();
+    assert_eq!(code, ["task-events.zip", "reconcile.zip", "audit.zip"]);
+    assert!(template.contains("  Architecture:\n    Type: String\n    Default: x86_64\n"));
+    assert!(!template.contains("BuildMethod"));
+}
+
+#[test]
+fn the_release_notes_are_the_section_of_the_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let changelog = format!(
+        "'# Changelog\\n\\n## Unreleased\\n\\nnext\\n\\n## {version} - 2026-12-01\\n\\nthis\\n\\n## 0.0.9\\n\\nlast\\n'"
+    );
+    assert_eq!(dist(&format!("dist.release_notes({changelog})")), "this\n\n");
+    assert_eq!(dist("dist.release_notes('## Unreleased\\n\\nnext\\n')"), "next\n\n");
+}
