@@ -114,7 +114,8 @@ validate: tools ## Check the template
 
 .PHONY: bench
 bench: tools ## Measure the speed (needs valgrind; PARTS="first-events plots" for some of it)
-	cargo build --release --locked --bin task-events --bin reconcile --example bare
+	cargo build --release --locked --bin task-events --bin reconcile
+	cargo build --release --locked --package lambda --example bare
 	cargo build --release --locked --package cli --bin ecs-mesh
 	BENCH_BINARIES=$(CURDIR)/target/release cargo bench $(all) --profile dev --bench bench -- $(PARTS)
 

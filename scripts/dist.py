@@ -162,8 +162,8 @@ def write_sbom(binary: Path, name: str, target: str) -> None:
     for package, reference in zip(packages, references):
         key = package["name"], package["version"]
         component = {"type": "library", "bom-ref": reference, "name": key[0], "version": key[1]}
-        # The workspace's own packages have no address: crates.io has others of these names.
-        if package["source"] == "crates.io":
+        # The workspace's own packages have no address: others have published packages with these names.
+        if package["source"] != "local":
             component["purl"] = f"pkg:cargo/{reference}"
         component["licenses"] = [{"expression": licence[key].replace("/", " OR ")}]
         component["scope"] = "excluded" if package.get("kind") == "build" else "required"
@@ -230,6 +230,8 @@ def controller(architecture: str) -> None:
     shutil.copy(TOP / "scripts/publish.sh", DIST)
     names = [f"{name}.zip" for name in FUNCTIONS] + ["template.yaml", "stackset.yaml", "publish.sh", LICENCES.name]
     files: dict[str, bytes | Path] = {name: DIST / name for name in names}
+    terraform = TOP / "deploy/terraform"
+    files |= {f"terraform/{path.relative_to(terraform)}": path for path in terraform.rglob("[!.]*.*") if path.suffix in (".tf", ".tfvars", ".hcl")}
     archive(f"ecs-mesh-controller-{VERSION}-{architecture}", files | {"LICENSE": TOP / "LICENSE"})
 
 

@@ -62,7 +62,7 @@ async fn main() {
     for part in wanted {
         let figures = match part.as_str() {
             "first-events" => first_events(&mut events).await,
-            "start" => events.starts(&format!("{folder}/examples/bare")).await,
+            "start" => start::compare(&binary, &format!("{folder}/examples/bare")).await,
             "warm-stops" => warm_stops(&mut events).await,
             "memory" => memory(&mut events).await,
             "throughput" => throughput(&binary).await,

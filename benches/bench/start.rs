@@ -1,34 +1,33 @@
-//! The start of `task-events`, next to that of a function that does nothing.
+//! The start of `task-events`, next to the start of a function that does nothing.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use test_harness::function::{Function, RuntimeApi, wait_for_requests};
+use test_harness::{
+    function::{Function, RuntimeApi, wait_for_requests},
+    installation::{Installation, RateLimit, settings},
+};
 
-use crate::{first_event::FirstEvents, median, relay::Relay};
+use crate::median;
 
 /// How often each function is started.
 const STARTS: usize = 20;
 
-impl FirstEvents<'_> {
-    /// Starts both functions in turn, and prints how long it takes until they ask for an event.
-    pub(crate) async fn starts(&self, bare: &str) -> Value {
-        let consul = Relay::before(&self.world.consul.address, &self.identity, Duration::ZERO).await;
-        let aws = Relay::before(&self.world.aws.endpoint, &self.identity, Duration::ZERO).await;
-        let (cluster, roots) = (self.world.cluster(), self.roots());
-        let mut variables = self.variables(&consul.url, &cluster, &roots);
-        variables.push(("AWS_ENDPOINT_URL", aws.url.as_str()));
-        let mut times = [Vec::new(), Vec::new()];
-        for _ in 0..STARTS {
-            for (binary, times) in [self.binary.as_str(), bare].into_iter().zip(&mut times) {
-                times.push(start(binary, &variables).await);
-            }
+/// Starts both functions in turn, next to stand-ins that answer at once, and prints how long it takes until they ask for an event.
+pub(crate) async fn compare(binary: &str, bare: &str) -> Value {
+    let installation = Installation::of(100);
+    let (consul, aws) = tokio::join!(installation.consul(Duration::ZERO), installation.aws(RateLimit::Documented));
+    let variables = settings(&consul, &aws);
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..STARTS {
+        for (binary, times) in [binary, bare].into_iter().zip(&mut times) {
+            times.push(start(binary, &variables).await);
         }
-        let [own, bare] = times.map(|times| median(&times, |time| time.as_secs_f64() * 1e3));
-        println!("\n{:32}{own:>12.1}", "ms until a start asks for an event");
-        println!("{:32}{bare:>12.1}   ratio {:.1}", "the same of a bare function", own / bare);
-        json!({ "milliseconds": own, "bareMilliseconds": bare })
     }
+    let [own, bare] = times.map(|times| median(&times, |time| time.as_secs_f64() * 1e3));
+    println!("\n{:32}{own:>12.1}", "ms until a start asks for an event");
+    println!("{:32}{bare:>12.1}   ratio {:.1}", "the same of a bare function", own / bare);
+    json!({ "milliseconds": own, "bareMilliseconds": bare })
 }
 
 async fn start(binary: &str, variables: &[(&str, &str)]) -> Duration {
