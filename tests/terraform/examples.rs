@@ -145,13 +145,13 @@ async fn the_move_from_hashicorps_module_and_back() {
 
     assert_eq!(step("1-before").await, (true, Value::Null));
     assert_eq!(step("2-observe").await, (true, json!("observe")));
+    assert_eq!(step("3-remove-old").await, (false, json!("observe")));
     assert!(!has_node("move").await, "Mode=observe writes nothing");
-    assert_eq!(step("3-act").await, (true, json!("act")));
+    assert_eq!(step("4-act").await, (false, json!("act")));
     assert!(has_node("move").await);
-    assert_eq!(step("4-after").await, (false, json!("act")));
-    terraform.apply(&["-var-file=4-after.tfvars"]).await;
+    terraform.apply(&["-var-file=4-act.tfvars"]).await;
     // Back
-    assert_eq!(step("3-act").await, (true, json!("act")));
+    assert_eq!(step("3-remove-old").await, (false, json!("observe")));
     assert_eq!(step("2-observe").await, (true, json!("observe")));
     assert_eq!(step("1-before").await, (true, Value::Null));
     assert!(!has_stack("move-ecs-mesh-controller").await);

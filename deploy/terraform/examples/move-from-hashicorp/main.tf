@@ -1,4 +1,5 @@
-# From HashiCorp's controller to this one, step by step: terraform apply -var-file 1-before.tfvars, then 2, 3 and 4. Back: in the reverse order.
+# From HashiCorp's controller to this one, step by step: terraform apply -var-file 1-before.tfvars, then 2, 3 and 4. The old
+# controller stops before this one acts. Back: in the reverse order.
 
 terraform {
   required_providers {

@@ -1,2 +1,0 @@
-has_old_call = true
-mode         = "act"

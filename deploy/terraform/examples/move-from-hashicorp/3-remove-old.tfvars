@@ -1,0 +1,2 @@
+has_old_call = false
+mode         = "observe"
