@@ -19,7 +19,7 @@ const PAGE: &str = include_str!("../../docs/parameters.md");
 
 /// The variables that are lists, where the template has texts with commas.
 const LISTS: [&str; 4] = ["cluster_partitions", "ecs_cluster_arns", "security_groups", "subnets"];
-/// The variables with the name and default of HashiCorp's module, or without a default of their own, and so another description.
+/// Variables whose default differs, so their description does too.
 const OTHERS: [&str; 2] = ["consul_partition", "architecture"];
 
 fn body(text: &str) -> Body {
@@ -74,6 +74,7 @@ fn snake_case(name: &str) -> String {
 /// The table of docs/parameters.md: parameter → variable and its default, where they differ.
 fn differences() -> BTreeMap<&'static str, (&'static str, &'static str)> {
     let (_, section) = PAGE.split_once("\n## In Terraform\n").expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
     let cells = rows.map(|row| row.split(" | ").map(|cell| cell.trim_matches('`')).collect::<Vec<_>>());
     cells.map(|cells| (cells[0], (cells[1], cells[2]))).collect()
@@ -240,7 +241,7 @@ fn the_module_has_the_outputs_of_the_template() {
 }
 
 /// The variables of HashiCorp's module `controller`, versions 0.7 to 0.10:
-/// <https://registry.terraform.io/modules/hashicorp/consul-ecs/aws/latest/submodules/controller>
+/// <https://github.com/hashicorp/terraform-aws-consul-ecs/tree/main/modules/controller>
 const OF_HASHICORP: [&str; 24] = [
     "additional_execution_role_policies",
     "assign_public_ip",

@@ -8,7 +8,7 @@ use std::{
 };
 
 use local_stack::{
-    Stack,
+    Stack, consul,
     functions::packaged,
     http::{self, Answer},
     in_repository, scratch,
@@ -45,7 +45,7 @@ impl Terraform {
         Self::prepare(name, |_| ()).await
     }
 
-    /// A root module beside the examples.
+    /// A root module next to the examples.
     pub(crate) async fn root(name: &str, main: &str) -> Option<Self> {
         Self::prepare(name, |directory| {
             fs::create_dir_all(directory).unwrap();
@@ -99,6 +99,9 @@ impl Terraform {
 
     /// Lets calls of the module work with a Consul before 1.12, which has no auth methods of type `aws-iam`.
     pub(crate) fn permit_old_consul(&self, calls: &[&str]) {
+        if consul::version() >= (1, 12) {
+            return;
+        }
         let call = |name: &&str| format!("module \"{name}\" {{\n  token_mode = \"auto\"\n}}\n");
         self.change("token_mode", &calls.iter().map(call).collect::<String>());
     }
@@ -174,8 +177,14 @@ fn requirements() -> Result<(PathBuf, String), String> {
     let program = env::split_paths(&path).map(|folder| folder.join("terraform")).find(|program| program.is_file());
     let program = program.ok_or("terraform is not on PATH")?;
     let mirror = env::var(MIRROR).map_err(|_| format!("{MIRROR} names no folder with Terraform's AWS provider"))?;
-    let provider = Path::new(&mirror).join("registry.terraform.io/hashicorp/aws");
-    if provider.is_dir() { Ok((program, mirror)) } else { Err(format!("{MIRROR}: {} is missing", provider.display())) }
+    // Terraform runs in other directories.
+    let mirror = fs::canonicalize(&mirror).map_err(|error| format!("{MIRROR}: {mirror}: {error}"))?;
+    let mut registries = fs::read_dir(&mirror).map_err(|error| format!("{MIRROR}: {error}"))?.flatten();
+    if registries.any(|registry| registry.path().join("hashicorp/aws").is_dir()) {
+        Ok((program, mirror.display().to_string()))
+    } else {
+        Err(format!("{MIRROR}: {} does not contain Terraform's AWS provider", mirror.display()))
+    }
 }
 
 /// Copies a folder, without what Terraform has written there.

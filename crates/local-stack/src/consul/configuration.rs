@@ -9,7 +9,7 @@ use super::{MANAGEMENT_TOKEN, ServerCertificate, program};
 use crate::ports;
 
 /// The major and minor version of Consul.
-fn version() -> (u32, u32) {
+pub fn version() -> (u32, u32) {
     let output = Command::new(program()).arg("version").output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
     let version = output.split_whitespace().nth(1).unwrap().trim_start_matches('v').to_owned();

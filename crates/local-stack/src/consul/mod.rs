@@ -9,6 +9,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder, Url};
 use serde_json::{Value, json};
 
+pub use self::configuration::version;
 use self::configuration::{Ports, write_configuration};
 use super::http::{self, Answer};
 use super::process::Process;
