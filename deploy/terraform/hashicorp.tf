@@ -1,5 +1,6 @@
-# Variables of HashiCorp's module consul-ecs/aws//modules/controller (0.7 to 0.10) that mean nothing here: a function has no launch type, image or
-# execution role, and the controller does not use gRPC. They are accepted so that a call of that module needs a new source only.
+# Variables of HashiCorp's module consul-ecs/aws//modules/controller (0.7 to 0.10) that mean nothing here: a function has no
+# launch type, image or execution role, and the controller does not use gRPC. They are accepted so that a call of that module
+# needs a new source only.
 
 variable "launch_type" {
   description = "Ignored."

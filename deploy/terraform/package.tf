@@ -18,8 +18,8 @@ locals {
   source        = try(file("${local.package}/template.yaml"), "")
   with_code     = replace(local.source, "/${local.relative_code}/", "CodeUri: s3://${local.bucket}/${local.key_prefix}/$1")
 
-  # After an update that CloudFormation rolled back, the state of Terraform has the new template_url. The provider reads parameters back: this
-  # one shows that the stack has the old package, so that the next apply updates it again.
+  # After an update that CloudFormation rolled back, the state of Terraform has the new template_url. The provider reads
+  # parameters back: this one shows that the stack has the old package, so that the next apply updates it again.
   package_parameter = "\nParameters:\n  Package:\n    Type: String\n    Description: Version of the template and the code\n"
   template          = replace(local.with_code, "\nParameters:\n", local.package_parameter)
 }

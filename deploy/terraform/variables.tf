@@ -1,4 +1,4 @@
-# The groups and defaults are those of template.yaml. docs/terraform.md says where a name or default differs.
+# Groups and defaults are as in template.yaml. docs/parameters.md says where a name or default differs.
 
 # ---- Module
 

@@ -7,5 +7,4 @@
 mod examples;
 mod hashicorp;
 mod plans;
-
 mod terraform;

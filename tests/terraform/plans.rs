@@ -9,7 +9,7 @@ use crate::terraform::Terraform;
 
 const SECRET: &str = "\"arn:aws:secretsmanager:us-east-1:000000000000:secret:consul-AbCdEf\"";
 
-/// Calls of the module with these arguments, which replace those of a call that works; `null` removes one.
+/// Calls of the module that work, except that these arguments replace theirs; `null` removes one.
 fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let call = |(name, changed): (&str, &str)| {
         let working = [

@@ -150,7 +150,6 @@ impl PortMapping {
 pub struct Variable {
     pub name: Field<Text>,
     pub value: Field<Text>,
-    /// Its place in the file.
     pub place: Place,
     /// The value as JSON, once it was read.
     json: OnceLock<Maybe<Result<Node, ParseError>>>,

@@ -1,4 +1,5 @@
-# One stack for each account and region. They share Consul, and nothing in AWS: clusters, secrets and buckets belong to one account and region.
+# One stack for each account and region. They share Consul, and nothing in AWS: clusters, secrets and buckets belong to one
+# account and region.
 
 terraform {
   required_providers {

@@ -1,4 +1,5 @@
-# A stand-in for hashicorp/consul-ecs/aws//modules/controller 0.7 to 0.10, for the test of this example: the same variables, and one ECS service.
+# A stand-in for hashicorp/consul-ecs/aws//modules/controller 0.7 to 0.10, for the test of this example: the same variables, and
+# one ECS service.
 
 resource "aws_ecs_task_definition" "controller" {
   family                   = "${var.name_prefix}-consul-ecs-controller"
