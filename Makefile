@@ -99,14 +99,17 @@ wheel: ## Build the wheel of ecs-mesh (TARGET=x86_64-unknown-linux-musl for anot
 checksums: ## Write SHA256SUMS of the artefacts that are in target/dist
 	@python3 scripts/dist.py sums
 
+# The shell reads TAG from its environment: a tag's name may have characters that a recipe's text would run.
+export TAG
+
 .PHONY: tag
 tag: ## Check that a tag is the version, and that the changelog has its section (TAG=v0.1.0)
-	@python3 scripts/dist.py tag $(TAG)
+	@python3 scripts/dist.py tag "$$TAG"
 
 .PHONY: release
 release: tag ## Publish target/dist as the release of a tag on GitHub (TAG=v0.1.0; needs gh)
-	gh release create $(TAG) --verify-tag --title $(TAG) --notes-file target/dist/release-notes.md \
-		target/dist/SHA256SUMS target/dist/ecs?mesh*
+	cd target/dist && gh release create "$$TAG" --verify-tag --title "$$TAG" --notes-file release-notes.md \
+		SHA256SUMS $$(cut -d ' ' -f 3 SHA256SUMS)
 
 .PHONY: validate
 validate: tools ## Check the template

@@ -56,8 +56,10 @@ def replace(text: str, pattern: str, replacement: str, count: int) -> str:
     return text
 
 
-def without_build(template: str, code_uri: str) -> str:
-    """The template for built functions. `code_uri` has {} for the function's name."""
+def without_build(template: str, code_uri: str, architecture: str) -> str:
+    """The template for functions that are built for an architecture, its default. `code_uri` has {} for the function's name."""
+    default = r"(?m)^(  Architecture:\n    Type: String\n    Default: ).*$"
+    template = replace(template, default, rf"\g<1>{architecture}", 1)
     template = replace(template, r"(?m)^    CodeUri: \.\n", "", 1)
     template = replace(template, r"(?m)^      CodeUri: crates/.*\n", "", 1)
     build = r"(?m)^    Metadata:\n      BuildMethod: .*\n      BuildProperties:\n        Binary: (.*)\n    Properties:\n"
@@ -66,27 +68,32 @@ def without_build(template: str, code_uri: str) -> str:
 
 
 def packaged(template: str, architecture: str) -> str:
-    """The template beside the zips; its default is their architecture."""
-    default = r"(?m)^(  Architecture:\n    Type: String\n    Default: ).*$"
-    return replace(without_build(template, "{}.zip"), default, rf"\g<1>{architecture}", 1)
+    """The template next to the zips."""
+    return without_build(template, "{}.zip", architecture)
 
 
-def stackset(template: str) -> str:
+def stackset(template: str, architecture: str) -> str:
     """Plain CloudFormation for StackSets. The functions' code is in a bucket of each region."""
     # The translator asks botocore for a region, to know the partition.
     os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
-    import yaml
-    from samtranslator.translator.transform import transform
-    from samtranslator.yaml_helper import yaml_parse
+    try:
+        import yaml
+        from samtranslator.translator.transform import transform
+        from samtranslator.yaml_helper import yaml_parse
+    except ImportError as error:
+        sys.exit(f"stackset.yaml needs aws-sam-translator ({error}): run make tools, and put target/tools/venv/bin on PATH")
 
     class NoManagedPolicies:
         def load(self) -> dict:
             return {}
 
-    sam = yaml_parse(without_build(template, "{}"))
+    sam = yaml_parse(without_build(template, "{}", architecture))
     sam["Parameters"]["CodeBucketPrefix"] = {
         "Type": "String",
-        "Description": "The functions' code is in the bucket PREFIX-REGION of each region. This is PREFIX.",
+        "Description": (
+            "The functions' code is in the bucket PREFIX-REGION of each region. This is PREFIX; have your account ID in it. "
+            "Create the buckets before the stacks: the owner of a bucket decides what the functions run."
+        ),
         "AllowedPattern": "^[a-z0-9][a-z0-9.-]{1,47}$",
         "ConstraintDescription": "must be the name of a bucket without -REGION, at most 48 characters.",
     }
@@ -154,7 +161,8 @@ def recorded(binary: Path) -> list[dict]:
 
 def write_sbom(binary: Path, name: str, target: str) -> None:
     """What is recorded in the binary as CycloneDX, with the licences and checksums that cargo knows."""
-    checksums = {(one["name"], one["version"]): one.get("checksum") for one in tomllib.loads((TOP / "Cargo.lock").read_text())["package"]}
+    locked = tomllib.loads((TOP / "Cargo.lock").read_text())["package"]
+    checksums = {(one["name"], one["version"]): one.get("checksum") for one in locked}
     licence = {(one["name"], one["version"]): one["license"] for one in metadata()["packages"]}
     packages = recorded(binary)
     references = [f"{package['name']}@{package['version']}" for package in packages]
@@ -176,7 +184,9 @@ def write_sbom(binary: Path, name: str, target: str) -> None:
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": {"component": {"type": "application", "bom-ref": references[root], "name": f"ecs-mesh-{name}", "version": VERSION}},
+        "metadata": {
+            "component": {"type": "application", "bom-ref": references[root], "name": f"ecs-mesh-{name}", "version": VERSION}
+        },
         "components": components[:root] + components[root + 1 :],
         "dependencies": [
             {"ref": reference, "dependsOn": sorted({references[index] for index in package.get("dependencies", [])})}
@@ -226,12 +236,13 @@ def controller(architecture: str) -> None:
         zip_function(name)
         write_sbom(TOP / "target/lambda" / name / "bootstrap", name, architecture)
     (DIST / "template.yaml").write_text(packaged(template, architecture))
-    (DIST / "stackset.yaml").write_text(stackset(template))
+    (DIST / "stackset.yaml").write_text(stackset(template, architecture))
     shutil.copy(TOP / "scripts/publish.sh", DIST)
     names = [f"{name}.zip" for name in FUNCTIONS] + ["template.yaml", "stackset.yaml", "publish.sh", LICENCES.name]
     files: dict[str, bytes | Path] = {name: DIST / name for name in names}
     terraform = TOP / "deploy/terraform"
-    files |= {f"terraform/{path.relative_to(terraform)}": path for path in terraform.rglob("[!.]*.*") if path.suffix in (".tf", ".tfvars", ".hcl")}
+    sources = [path for path in terraform.rglob("[!.]*.*") if path.suffix in (".tf", ".tfvars", ".hcl")]
+    files |= {f"terraform/{path.relative_to(terraform)}": path for path in sources}
     archive(f"ecs-mesh-controller-{VERSION}-{architecture}", files | {"LICENSE": TOP / "LICENSE"})
 
 
@@ -271,7 +282,9 @@ def schema_store() -> None:
 
 
 def sums() -> str:
-    files = [file for file in sorted(DIST.iterdir()) if re.match(r"ecs[-_]mesh", file.name)]
+    # Without the artefacts of an earlier version that are still there.
+    name = re.compile(rf"ecs[-_]mesh.*-{re.escape(VERSION)}[-.]")
+    files = [file for file in sorted(DIST.iterdir()) if name.match(file.name)]
     return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks a release of Consul into TOOLS/consul-VERSION, verified by the checksums that HashiCorp publishes beside it:
+# Unpacks a release of Consul into TOOLS/consul-VERSION, verified by the checksums that HashiCorp publishes with it:
 # fetch-consul.sh TOOLS VERSION
 set -euo pipefail
 

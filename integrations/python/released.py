@@ -4,15 +4,17 @@ As build backend of pyproject.toml: pip, pipx, uv and pre-commit get the wheel o
 As a program (`released.py DIRECTORY`, of the GitHub Action): writes the command to DIRECTORY; ends with 3 if there is no release.
 
 A commit is released if the tag v0.1.0 of its version names it. ECS_MESH_RELEASES is the address of a mirror, which has
-v0.1.0/SHA256SUMS and the wheels beside it; without it, they come from the repository's releases.
+v0.1.0/SHA256SUMS and the wheels next to it; without it, they come from the repository's releases.
 """
 
 import hashlib
+import http.client
 import os
 import platform
 import re
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -36,6 +38,9 @@ def here():
     # Not the repository around an unpacked archive of the sources.
     if not (TOP / ".git").exists():
         return None
+    # The release does not have these edits.
+    if git("status", "--porcelain", "--untracked-files=no"):
+        return None
     return git("remote", "get-url", "origin"), git("rev-parse", "HEAD")
 
 
@@ -46,9 +51,17 @@ def commit_of_tag(repository):
 
 
 def releases(repository):
-    # git@github.com:OWNER/NAME.git and ssh://git@github.com/OWNER/NAME.git have their releases at https://github.com/OWNER/NAME.
-    host_and_path = re.match(r"(?:\w+://)?(?:[^@/]+@)?([^:/]+)[:/](.+?)(?:\.git)?/?$", repository)
-    return os.environ.get("ECS_MESH_RELEASES") or "https://{}/{}/releases/download".format(*host_and_path.groups())
+    """The address of a repository's releases; None for a path, which has none."""
+    if os.environ.get("ECS_MESH_RELEASES"):
+        return os.environ["ECS_MESH_RELEASES"]
+    # git@github.com:OWNER/NAME.git is ssh://git@github.com/OWNER/NAME.git. One letter is a drive of Windows.
+    address = urllib.parse.urlsplit(re.sub(r"^([^:/]{2,}):/?(?!/)", r"ssh://\1/", repository))
+    if address.scheme not in ("https", "http", "ssh", "git") or not address.hostname:
+        return None
+    # A port of SSH is not the port of the releases.
+    host = address.netloc.rpartition("@")[2] if address.scheme.startswith("http") else address.hostname
+    path = re.sub(r"(\.git)?/?$", "", address.path)
+    return f"https://{host}{path}/releases/download"
 
 
 def read(address):
@@ -86,9 +99,12 @@ def find():
         repository, ref = place
         if ref != TAG and ref != commit_of_tag(repository):
             return None
-        base = f"{releases(repository)}/{TAG}"
+        address = releases(repository)
+        if not address:
+            return None
+        base = f"{address}/{TAG}"
         chosen = choose(read(f"{base}/SHA256SUMS").decode())
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, ValueError, http.client.HTTPException, subprocess.CalledProcessError) as error:
         print(f"ecs-mesh {VERSION}: no release to install ({error})", file=sys.stderr)
         return None
     return chosen and (f"{base}/{chosen[0]}", chosen[1])
@@ -112,8 +128,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     released = find()
     if released:
         return download(*released, wheel_directory).name
-    import maturin
-
+    try:
+        import maturin
+    except ImportError:
+        # get_requires_for_build_wheel found the release, and so did not require maturin.
+        sys.exit(f"ecs-mesh {VERSION}: the release cannot be reached any more. Install again, which compiles if it still cannot.")
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 

@@ -50,12 +50,22 @@ fn dist(expression: &str) -> String {
 }
 
 #[test]
-fn the_packaged_template_takes_the_zips_beside_it() {
+fn the_packaged_template_takes_the_zips_next_to_it() {
     let template = dist("dist.packaged(open('template.yaml').read(), 'x86_64')");
     let code: Vec<&str> = template.lines().filter_map(|line| line.trim_start().strip_prefix("CodeUri: ")).collect();
     assert_eq!(code, ["task-events.zip", "reconcile.zip", "audit.zip"]);
     assert!(template.contains("  Architecture:\n    Type: String\n    Default: x86_64\n"));
     assert!(!template.contains("BuildMethod"));
+}
+
+#[test]
+fn the_plain_template_has_the_architecture_of_its_archive() {
+    for architecture in ["arm64", "x86_64"] {
+        let template = dist(&format!("dist.stackset(open('template.yaml').read(), '{architecture}')"));
+        assert!(template.contains(&format!("  Architecture:\n    Type: String\n    Default: {architecture}\n")));
+        assert_eq!(template.matches("${CodeBucketPrefix}-${AWS::Region}").count(), 3);
+        assert_eq!(template.matches("/${Architecture}/").count(), 3);
+    }
 }
 
 #[test]

@@ -84,9 +84,9 @@ fn the_action_passes_its_inputs_on() {
 #[test]
 fn the_action_refuses_arguments_that_cannot_work() {
     let workspace = Workspace::new("action-arguments", &[("web.json", CLEAN)]);
-    let beside_fail_on = ["--fail-on=info", "--exit-zero"];
+    let with_fail_on = ["--fail-on=info", "--exit-zero"];
     let others = ["--output json", "-ojson", "--output-file r.txt", "--statistics", "--add-ignore=why"];
-    for arguments in others.iter().chain(&["--help", "-h", "-- web.json"]).chain(&beside_fail_on) {
+    for arguments in others.iter().chain(&["--help", "-h", "-- web.json"]).chain(&with_fail_on) {
         let (output, outputs, summary) =
             action(&workspace, &[("ECS_MESH_ARGUMENTS", arguments), ("ECS_MESH_FAIL_ON", "error")]);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
@@ -95,7 +95,7 @@ fn the_action_refuses_arguments_that_cannot_work() {
         assert!(out(&output).starts_with(&refused), "{arguments}: {}", out(&output));
         assert_eq!((outputs.as_str(), summary.as_str()), ("exit-code=2\n", ""), "{arguments}");
     }
-    for arguments in beside_fail_on {
+    for arguments in with_fail_on {
         let (output, ..) = action(&workspace, &[("ECS_MESH_ARGUMENTS", arguments)]);
         assert_eq!(output.status.code(), Some(0), "{arguments}: {}", out(&output));
     }
@@ -136,12 +136,14 @@ fn the_action_installs_only_what_is_missing() {
 /// Runs the action's installation in a job without ecs-mesh, with a `cargo` that only prints where the rules' pages are.
 fn install(workspace: &Workspace, step: &[(&str, &str)]) -> Output {
     let temporary = workspace.0.display().to_string();
+    let python = env::split_paths(&env::var_os("PATH").unwrap()).find(|directory| directory.join("python3").is_file());
+    let path = [workspace.0.clone(), python.unwrap(), "/usr/bin".into(), "/bin".into()];
     let cargo = workspace.0.join("cargo");
     fs::write(&cargo, "#!/bin/sh\nprintenv ECS_MESH_DOCS\n").unwrap();
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
     Command::new(Path::new(REPOSITORY).join("integrations/github/install.sh"))
         .env_remove("ECS_MESH_DOCS")
-        .env("PATH", format!("{temporary}:/usr/bin:/bin"))
+        .env("PATH", env::join_paths(path).unwrap())
         .envs([("RUNNER_TEMP", temporary.as_str()), ("GITHUB_PATH", &format!("{temporary}/path"))])
         .envs([("GITHUB_SERVER_URL", "https://github.com"), ("GITHUB_REPOSITORY", "team/shop"), ("GITHUB_SHA", "0a1b")])
         .envs([("ACTION_REPOSITORY", ""), ("ACTION_REF", "")])
@@ -154,7 +156,9 @@ fn install(workspace: &Workspace, step: &[(&str, &str)]) -> Output {
 fn mirror(workspace: &Workspace, checksum: Option<&str>) -> String {
     let release = workspace.0.join(format!("mirror/v{VERSION}"));
     fs::create_dir_all(&release).unwrap();
-    let wheel = format!("ecs_mesh-{VERSION}-py3-none-manylinux_2_17_{arch}.whl", arch = env::consts::ARCH);
+    // Of glibc and of musl.
+    let arch = env::consts::ARCH;
+    let wheel = format!("ecs_mesh-{VERSION}-py3-none-manylinux_2_17_{arch}.musllinux_1_2_{arch}.whl");
     let script = "import sys, zipfile\n\
                   with zipfile.ZipFile(sys.argv[1], 'w') as wheel: wheel.writestr(sys.argv[2], '#!/bin/sh\\necho released')";
     let inside = format!("ecs_mesh-{VERSION}.data/scripts/ecs-mesh");
@@ -193,6 +197,30 @@ fn the_action_refuses_a_wheel_with_another_checksum() {
     assert!(errors(&output).contains("expected 0a1b"), "{}", errors(&output));
     assert_eq!((output.status.success(), out(&output)), (false, String::new()), "it does not compile instead");
     assert!(!workspace.0.join("ecs-mesh/bin/ecs-mesh").exists());
+}
+
+#[test]
+fn a_repository_has_its_releases_at_its_host() {
+    let cases = [
+        ("https://github.com/owner/mesh", "https://github.com/owner/mesh/releases/download"),
+        ("https://github.com/owner/mesh.git/", "https://github.com/owner/mesh/releases/download"),
+        ("https://me@example.com:8443/owner/mesh.git", "https://example.com:8443/owner/mesh/releases/download"),
+        ("git@github.com:owner/mesh.git", "https://github.com/owner/mesh/releases/download"),
+        ("ssh://git@example.com:2222/owner/mesh.git", "https://example.com/owner/mesh/releases/download"),
+        ("/srv/git/mesh.git", "None"),
+        ("../mesh", "None"),
+        ("C:\\git\\mesh", "None"),
+        ("file:///srv/git/mesh.git", "None"),
+    ];
+    let script = "import sys; sys.path.insert(0, sys.argv[1]); import released\n\
+                  for repository in sys.argv[2:]: print(released.releases(repository))";
+    let backend = format!("{REPOSITORY}/integrations/python");
+    let program = ["-B", "-c", script, backend.as_str()];
+    let workspace = Workspace::new("releases", &[]);
+    let arguments = [&program[..], &cases.map(|(remote, _)| remote)].concat();
+    let output = run(&workspace, "python3", &arguments, &[("ECS_MESH_RELEASES", "")]);
+    let found = out(&output);
+    assert_eq!(found.lines().collect::<Vec<_>>(), cases.map(|(_, address)| address), "{}", errors(&output));
 }
 
 /// The address of the rules' pages with which the action builds `ecs-mesh`.
