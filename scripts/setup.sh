@@ -21,7 +21,8 @@ find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python3.14; do
         if command -v "$candidate" >/dev/null && python_is_fit "$candidate"; then
-            echo "$candidate"
+            # Not the environment that is about to be replaced, which is on PATH where make runs this.
+            "$candidate" -c 'import sys; print(sys._base_executable)'
             return
         fi
     done
