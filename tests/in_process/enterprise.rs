@@ -205,7 +205,7 @@ fn gone_task(cluster: &str) -> String {
     cluster.replace(":cluster/", ":task/") + "/" + &"0".repeat(32)
 }
 
-/// A Consul Enterprise with three partitions, one of which has the services and the login token of a task that ECS no longer knows.
+/// A Consul Enterprise with three partitions. One has the services and the login token of a task that ECS no longer knows.
 fn with_gone_task(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
     let cluster = cluster.to_owned();
     let (is_cleared, is_deregistered) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
+    process::Output,
     time::Duration,
 };
 
@@ -112,11 +113,15 @@ impl Terraform {
         self.change(alias, &format!("provider \"aws\" {{\n  alias = \"{alias}\"\n  {keys}\n  {LOCAL}\n}}\n"));
     }
 
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Said {
+    async fn terraform(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(&self.program);
-        let command = command.args(arguments).arg("-no-color").current_dir(&self.directory);
-        let output = command.env_clear().envs(&self.env).kill_on_drop(true).output();
-        let output = tokio::time::timeout(LONGEST_RUN, output).await.expect("terraform ends").unwrap();
+        let command = command.args(arguments).current_dir(&self.directory).env_clear().envs(&self.env);
+        let output = command.kill_on_drop(true).output();
+        tokio::time::timeout(LONGEST_RUN, output).await.expect("terraform ends").unwrap()
+    }
+
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Said {
+        let output = self.terraform(&[arguments, &["-no-color"]].concat()).await;
         let said = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&said).replace(['│', '╷', '╵'], "");
         Said { code: output.status.code(), text: text.split_whitespace().collect::<Vec<_>>().join(" ") }
@@ -159,9 +164,7 @@ impl Terraform {
     }
 
     async fn json(&self, arguments: &[&str]) -> Value {
-        let mut command = Command::new(&self.program);
-        let command = command.args(arguments).current_dir(&self.directory).env_clear().envs(&self.env);
-        let output = command.output().await.unwrap();
+        let output = self.terraform(arguments).await;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {said}"))
     }

@@ -155,13 +155,13 @@ fn replace(file: &Path, target: &Path, text: &str, permissions: Option<fs::Permi
         }
         None => permit_as_new(&mut builder),
     }
-    let mut beside = builder.tempfile_in(directory).map_err(of_directory)?;
-    beside.write_all(text.as_bytes()).map_err(failed)?;
+    let mut temporary = builder.tempfile_in(directory).map_err(of_directory)?;
+    temporary.write_all(text.as_bytes()).map_err(failed)?;
     // Exactly: the umask has narrowed them.
     if let Some(permissions) = permissions {
-        beside.as_file().set_permissions(permissions).map_err(failed)?;
+        temporary.as_file().set_permissions(permissions).map_err(failed)?;
     }
-    beside.persist(target).map_err(|error| failed(error.error))?;
+    temporary.persist(target).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
