@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use lambda::logging::OWN;
 use test_harness::sources::sources;
 
-/// The crates of the command line, which does not log.
-const WITHOUT_LOG: [&str; 2] = ["cli", "diagnosis"];
+/// The crates of the command line, which does not log, and the clients' common ground: the client that sends a request logs it.
+const WITHOUT_LOG: [&str; 3] = ["cli", "diagnosis", "http-client"];
 
 #[test]
 fn every_crate_of_the_functions_follows_the_level() {

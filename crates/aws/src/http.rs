@@ -20,8 +20,6 @@ use tracing::debug;
 
 /// The time-out of connecting.
 pub(crate) const CONNECT: Duration = Duration::from_secs(2);
-/// How long an unused connection is kept: so that events a few minutes apart need no new one.
-const IDLE: Duration = Duration::from_secs(300);
 
 /// The client for all services. It is made at the first call, because that reads the root certificates.
 #[derive(Debug, Clone, Default)]
@@ -40,16 +38,7 @@ impl Http {
         if let Some(client) = self.0.get() {
             return Ok(client.clone());
         }
-        // The only error is that the process has selected a provider before.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .pool_idle_timeout(IDLE)
-            .no_proxy()
-            // A redirect would carry the session token, and the body, to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(user)?;
+        let client = http_client::trusting_the_system().connect_timeout(CONNECT).build().map_err(user)?;
         Ok(self.0.get_or_init(|| client).clone())
     }
 }

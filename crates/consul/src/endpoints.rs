@@ -1,6 +1,5 @@
 //! The servers that requests are sent to: discovered at the first request, and cached until none of them accepts a
-//! connection. Each has an HTTP client with one TLS backend (rustls on ring), which trusts the system's root certificates or the
-//! deployment's own CA.
+//! connection. Each has an HTTP client, which trusts the system's root certificates or the deployment's own CA.
 
 use std::{
     iter,
@@ -27,10 +26,6 @@ use crate::{
 
 /// The longest delay before the next discovery.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-
-/// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul keeps it for longer; after a
-/// load balancer has closed it, the request is repeated.
-const IDLE: Duration = Duration::from_secs(300);
 
 /// The servers as last discovered.
 pub(super) struct Endpoints {
@@ -160,12 +155,6 @@ pub enum ConnectorError {
     Client { url: Url, source: reqwest::Error },
 }
 
-/// Selects ring as the cryptography provider of all TLS clients of the process. Further calls change nothing.
-pub fn choose_tls_backend() {
-    // The only error is that a provider was selected before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
 /// Creates clients for the TLS settings.
 struct Connector {
     certificates: Option<Vec<Certificate>>,
@@ -175,7 +164,6 @@ struct Connector {
 
 impl Connector {
     fn new(tls: &TlsSettings, retry_policy: RetryPolicy) -> Result<Self, ConnectorError> {
-        choose_tls_backend();
         let certificates = tls.ca_certificates.as_deref().map(read_certificates).transpose()?;
         let connector = Self { certificates, server_name: tls.server_name.clone(), retry_policy };
         // No server is known yet; invalid settings are reported at the start.
@@ -195,16 +183,15 @@ impl Connector {
     }
 
     fn client_for(&self, server: &Server) -> Result<Client, ConnectorError> {
-        let mut builder = Client::builder()
+        let builder = match &self.certificates {
+            Some(certificates) => http_client::trusting_only(certificates.clone()),
+            None if server.url.scheme() == "http" => http_client::trusting_only([]),
+            None => http_client::trusting_the_system(),
+        };
+        let builder = builder
             .connect_timeout(self.retry_policy.connect)
             .read_timeout(self.retry_policy.silence)
-            .pool_idle_timeout(IDLE)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(Pinned(server.address)));
-        if let Some(certificates) = &self.certificates {
-            builder = builder.tls_certs_only(certificates.clone());
-        }
         builder.build().map_err(|source| ConnectorError::Client { url: server.url.clone(), source })
     }
 

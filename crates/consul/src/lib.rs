@@ -32,7 +32,7 @@ pub use self::{
     bootstrap::{ConsulBootstrap, Fields, Kind, Object, fields},
     catalog::{Catalog, MAX_TRANSACTION_OPERATIONS},
     credential::{CredentialError, CredentialSource},
-    endpoints::{ConnectorError, TlsSettings, choose_tls_backend},
+    endpoints::{ConnectorError, TlsSettings},
     error::{ConsulError, Refusal, classify},
     http::HttpConsul,
     request::RetryPolicy,
