@@ -7,6 +7,7 @@
 
 mod always_on;
 mod auditor;
+mod callgrind;
 mod first_event;
 mod growth;
 mod plots;

@@ -8,32 +8,57 @@ use test_harness::{
     installation::{Installation, RateLimit, settings},
 };
 
-use crate::median;
+use crate::{callgrind::Counted, median};
 
 /// How often each function is started.
 const STARTS: usize = 20;
 
-/// Starts both functions in turn, next to stand-ins that answer at once, and prints how long it takes until they ask for an event.
+/// Like the image of Lambda, which has all root certificates in one file. A Debian system has each in a file of its own too.
+const ROOTS: (&str, &str) = ("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt");
+
+/// Starts both functions in turn, next to stand-ins that answer at once, and prints how long it takes until they ask for an event,
+/// and how many instructions.
 pub(crate) async fn compare(binary: &str, bare: &str) -> Value {
     let installation = Installation::of(100);
     let (consul, aws) = tokio::join!(installation.consul(Duration::ZERO), installation.aws(RateLimit::Documented));
-    let variables = settings(&consul, &aws);
+    let mut variables = settings(&consul, &aws);
+    variables.push(ROOTS);
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..STARTS {
         for (binary, times) in [binary, bare].into_iter().zip(&mut times) {
             times.push(start(binary, &variables).await);
         }
     }
-    let [own, bare] = times.map(|times| median(&times, |time| time.as_secs_f64() * 1e3));
-    println!("\n{:32}{own:>12.1}", "ms until a start asks for an event");
-    println!("{:32}{bare:>12.1}   ratio {:.1}", "the same of a bare function", own / bare);
-    json!({ "milliseconds": own, "bareMilliseconds": bare })
+    let [own, bare_time] = times.map(|times| median(&times, |time| time.as_secs_f64() * 1e3));
+    let million = [million(binary, &variables).await, million(bare, &variables).await];
+    println!("\n{:32}{:>12}{:>12}", "a start", "ms", "million instructions");
+    println!("{:32}{own:>12.1}{:>12.1}", "task-events", million[0]);
+    println!("{:32}{bare_time:>12.1}{:>12.1}   ratio {:.1}", "a bare function", million[1], own / bare_time);
+    json!({
+        "milliseconds": own,
+        "bareMilliseconds": bare_time,
+        "millionInstructions": million[0],
+        "bareMillionInstructions": million[1],
+    })
 }
 
 async fn start(binary: &str, variables: &[(&str, &str)]) -> Duration {
     let runtime = RuntimeApi::start(vec![]).await;
     let started = Instant::now();
     let _function = Function::start(binary, &runtime, variables);
-    wait_for_requests(&runtime.0, 1, |seen| seen.uri.ends_with("/invocation/next")).await;
+    asks_for_an_event(&runtime).await;
     runtime.0.requests().remove(0).at - started
+}
+
+async fn million(binary: &str, variables: &[(&str, &str)]) -> f64 {
+    let runtime = RuntimeApi::start(vec![]).await;
+    let function = Counted::start(binary, &runtime, variables);
+    asks_for_an_event(&runtime).await;
+    #[expect(clippy::cast_precision_loss, reason = "a count of instructions is shown in millions")]
+    let instructions = function.instructions() as f64;
+    instructions / 1e6
+}
+
+async fn asks_for_an_event(runtime: &RuntimeApi) {
+    wait_for_requests(&runtime.0, 1, |seen| seen.uri.ends_with("/invocation/next")).await;
 }

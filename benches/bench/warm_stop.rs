@@ -1,19 +1,17 @@
 //! What stops cost in an environment that has handled some before: instructions, which grow with the number of tokens in Consul, and
 //! resident memory.
 
-use std::{
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
 use local_stack::{pids, world::task_id};
 use serde_json::{Value, json};
 use test_harness::{
-    function::{Function, RuntimeApi, command, wait_for_requests},
+    function::{Function, RuntimeApi, wait_for_requests},
     recorder::{Answer, Recorder},
 };
 
 use crate::{
+    callgrind::Counted,
     first_event::{Event, FirstEvents, batch_of},
     relay::Relay,
 };
@@ -52,22 +50,12 @@ impl FirstEvents<'_> {
         let roots = self.roots();
         let mut variables = self.variables(&consul.url, &cluster, &roots);
         variables.push(("AWS_ENDPOINT_URL", aws.url.as_str()));
-        let function = command("valgrind", &runtime, &variables)
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &self.binary])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("valgrind is installed");
+        let function = Counted::start(&self.binary, &runtime, &variables);
         for answer in runtime.answers(stops).await {
             assert_eq!(answer.json()["batchItemFailures"], json!([]), "{}", answer.body);
         }
         wait_for_requests(&runtime.0, stops + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
-        let ended = Command::new("kill").arg(function.id().to_string()).status().expect("kill");
-        assert!(ended.success());
-        let printed = function.wait_with_output().expect("its output").stderr;
-        let printed = String::from_utf8_lossy(&printed).into_owned();
-        let collected = printed.lines().find_map(|line| line.split_once("Collected : "));
-        collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{printed}"))
+        function.instructions()
     }
 
     /// The most megabytes that were resident until the function asked for its first event, and until it had handled
