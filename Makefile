@@ -112,8 +112,9 @@ release: tag ## Publish target/dist as the release of a tag on GitHub (TAG=v0.1.
 		SHA256SUMS $$(cut -d ' ' -f 3 SHA256SUMS)
 
 .PHONY: validate
-validate: tools ## Check the template
+validate: tools ## Check the template and the examples in CloudFormation
 	sam validate --lint --region us-east-1
+	cfn-lint --regions us-east-1 -- examples/cloudformation/*.yaml examples/cdk/*.template.json
 
 .PHONY: bench
 bench: tools ## Measure the speed (needs valgrind; PARTS="first-events plots" for some of it)

@@ -1,4 +1,5 @@
-//! Each example of the module: valid, applied, and destroyed.
+//! Each example of the module: valid, applied, and destroyed. The examples of services are formatted, and valid if they need
+//! no module of a registry.
 
 use local_stack::{
     Stack,
@@ -65,6 +66,15 @@ async fn the_module_and_its_examples_are_formatted_and_valid() {
         terraform.done(&[&folder, "init", "-input=false"]).await;
         terraform.done(&[&folder, "validate"]).await;
     }
+}
+
+#[tokio::test]
+async fn the_examples_of_services_are_formatted_and_valid() {
+    let examples = in_repository("examples/terraform");
+    let legacy = fs::read_to_string(examples.join("legacy-service/main.tf")).unwrap();
+    let Some(terraform) = Terraform::root("legacy-service", &legacy).await else { return };
+    terraform.done(&["fmt", "-check", "-recursive", "-diff", examples.to_str().unwrap()]).await;
+    terraform.done(&["validate"]).await;
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod cdk;
 mod configuration_fields;
 mod controllers;
 mod documents;
+mod examples;
 mod folder;
 mod inputs;
 mod mesh_templates;
