@@ -103,7 +103,7 @@ checksums: ## Write SHA256SUMS of the artefacts that are in target/dist
 export TAG
 
 .PHONY: tag
-tag: ## Check that a tag is the version, and that the changelog has its section (TAG=v0.1.0)
+tag: ## Check that a tag is the version, and that changelog and README name it (TAG=v0.1.0)
 	@python3 scripts/dist.py tag "$$TAG"
 
 .PHONY: release

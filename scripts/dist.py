@@ -3,7 +3,7 @@
 dist.py licences              The licences of all dependencies, which the wheel has as well
 dist.py package ARCHITECTURE  Zips, templates, archives, SBOMs, release notes and the schema, from target/lambda and the wheel
 dist.py sums                  SHA256SUMS of the files of a release
-dist.py tag TAG               Fails unless TAG is the version and the changelog has its section
+dist.py tag TAG               Fails unless TAG is the version, the changelog has its section, and the README installs it
 """
 
 import gzip
@@ -260,6 +260,8 @@ def check_tag(tag: str) -> None:
         sys.exit(f"{tag} is not the version of Cargo.toml: v{VERSION}")
     if not re.search(rf"(?m)^## {re.escape(VERSION)}\b", (TOP / "CHANGELOG.md").read_text()):
         sys.exit(f"CHANGELOG.md has no section {VERSION}: rename Unreleased")
+    if not re.search(rf"(?m)^pip install git\+https://\S+@{re.escape(tag)}$", (TOP / "README.md").read_text()):
+        sys.exit(f"README.md installs another version: it needs a line `pip install git+https://github.com/…@{tag}`")
 
 
 def schema_store() -> None:
