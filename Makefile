@@ -29,7 +29,7 @@ export __SAM_CLI_APP_DIR := $(tools)/sam
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: tools browser ## Get what the demo and the tests need from the network: tools (into target/), crates, a browser
@@ -154,6 +154,18 @@ test: setup lint workflows validate ## Run everything: format, lints, dependenci
 	cargo build $(all) --bin demo
 	@target/debug/demo > target/test/demo.log 2>&1 || { tail -n 50 target/test/demo.log; exit 1; }
 	@python3 scripts/mutants.py $(some_mutants)
+
+.PHONY: test-release
+test-release: build ## Run the end-to-end tests with the optimised functions of `make build`
+	FUNCTIONS_DIR=$(CURDIR)/target/lambda python3 scripts/suites.py run end_to_end
+
+# The version that test-upgrade starts from: a commit or a tag.
+FROM ?= 34de29d
+
+.PHONY: test-upgrade
+test-upgrade: tools ## Update a stack from an earlier version and go back, while tasks run (FROM=v0.1.0; by default 34de29d)
+	cargo build $(all) $(addprefix --bin ,$(functions))
+	@version=$$(scripts/upgrade.sh $(FROM)) && UPGRADE_FROM=$$version cargo test $(all) --test end_to_end -- upgrade --nocapture
 
 # `make build` unoptimised and without zig: tests that the SAM CLI finds each function's binary. The other tests deploy target/debug/*,
 # not these files. cargo-lambda sets a target, so that cargo builds the dependencies again, in target/<target>.

@@ -2,6 +2,7 @@
 
 use local_stack::{
     Stack,
+    functions::binary,
     wait::{SOON, eventually},
     world::World,
 };
@@ -30,8 +31,8 @@ async fn the_next_event_repairs_a_crash() {
     )
     .await;
     let consul_address = stack.consul.address.as_str();
-    let task_events =
-        |aws_endpoint| FunctionSetup { binary: env!("CARGO_BIN_EXE_task-events"), consul_address, aws_endpoint };
+    let binaries = ["TaskEventsFunction", "ReconcileFunction"].map(binary);
+    let task_events = |aws_endpoint| FunctionSetup { binary: &binaries[0], consul_address, aws_endpoint };
     let function = Invocation::start(&world, &task_events(&aws.url), &event).await;
     eventually("the write of the secret", SOON, || async {
         if aws.requests().iter().any(shows_token) { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
@@ -47,8 +48,7 @@ async fn the_next_event_repairs_a_crash() {
     // Then the task has a token, and sweeps delete both when the service is idle
     world.provisioned("crash-crash-web").await;
     world.stop(&task).await;
-    let reconcile =
-        FunctionSetup { binary: env!("CARGO_BIN_EXE_reconcile"), consul_address, aws_endpoint: &stack.aws.endpoint };
+    let reconcile = FunctionSetup { binary: &binaries[1], consul_address, aws_endpoint: &stack.aws.endpoint };
     let settings = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none")];
     eventually("no token of the service to be left", SOON, || async {
         let sweep = Invocation::start_with(&world, &reconcile, &settings, &json!({ "force": true })).await;

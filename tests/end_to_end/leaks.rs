@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use local_stack::world::{TIME_BOUNDS, World, idle_check, task_id};
+use local_stack::{
+    functions::binary,
+    world::{TIME_BOUNDS, World, idle_check, task_id},
+};
 use test_harness::{
     function::{Function, RuntimeApi, wait_for_requests},
     jwt::JwtAuthMethod,
@@ -152,11 +155,11 @@ async fn trace_logs_and_answers_show_no_secret() {
         (runtime.answers(count).await, function.end())
     };
     // When a service starts and stops, with all other kinds of events
-    let (mut answers, mut printed) = say(env!("CARGO_BIN_EXE_task-events"), service_events.beginning).await;
+    let (mut answers, mut printed) = say(&binary("TaskEventsFunction"), service_events.beginning).await;
     world.stop(&service_events.task).await;
     let mut events = service_events.end;
     events.push(json!({ "Records": "none" }));
-    let (further, log) = say(env!("CARGO_BIN_EXE_task-events"), events).await;
+    let (further, log) = say(&binary("TaskEventsFunction"), events).await;
     answers.extend(further);
     printed += &log;
     // And sweeps, and the requests of the deployment
@@ -169,7 +172,7 @@ async fn trace_logs_and_answers_show_no_secret() {
         })
     };
     let orders = vec![json!({}), json!({ "dryRun": true }), request("Update"), request("Delete"), json!({ "bad": 1 })];
-    let (further, log) = say(env!("CARGO_BIN_EXE_reconcile"), orders).await;
+    let (further, log) = say(&binary("ReconcileFunction"), orders).await;
     answers.extend(further);
     printed += &log;
 
@@ -225,7 +228,7 @@ async fn echoed_requests_show_no_secret() {
             ("AWS_ENDPOINT_URL", aws.url.as_str()),
         ];
         let runtime = RuntimeApi::start(vec![batch(&[event.to_string()]), event.clone()]).await;
-        let function = Function::start(env!("CARGO_BIN_EXE_task-events"), &runtime, &variables);
+        let function = Function::start(&binary("TaskEventsFunction"), &runtime, &variables);
         let answers = runtime.answers(2).await;
         let printed = function.end();
         let mut secrets = secrets_in(&consul.requests());
@@ -269,8 +272,7 @@ async fn audits_show_no_secret_of_a_definition() {
     let formats = ["json", "text", "sarif", "junit", "github", "markdown", "html"];
     let orders = formats.map(|format| json!({ "taskDefinition": definition.0, "format": format }));
     let runtime = RuntimeApi::start(orders.to_vec()).await;
-    let audit = local_stack::functions::binary("AuditFunction");
-    let function = Function::start(audit.to_str().unwrap(), &runtime, &variables);
+    let function = Function::start(&binary("AuditFunction"), &runtime, &variables);
     let answers = runtime.answers(formats.len()).await;
     let announced = wait_for_requests(&aws, 1, |seen| seen.body.contains("Publish")).await;
     let printed = function.end();

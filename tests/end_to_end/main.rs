@@ -18,3 +18,4 @@ mod observe;
 mod reconcile;
 mod startup;
 mod task_events;
+mod upgrade;

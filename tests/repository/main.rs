@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod dashboard;
+mod earlier_versions;
 mod iam;
 mod logging;
 mod metrics;

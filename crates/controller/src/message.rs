@@ -281,6 +281,13 @@ mod tests {
     }
 
     #[test]
+    fn idle_check_is_read_as_version_34de29d_wrote_it() {
+        let body = r#"{"source":"ecs-mesh-controller","detail-type":"Service Idle Check","detail":{"service":"shop","family":null,"hops":2,"partition":null,"namespace":null}}"#;
+        let holder = TokenHolder::Service(MeshService { tenancy: Tenancy::Community, name: "shop".parse().unwrap() });
+        assert_eq!(Message::parse(body), Ok(Message::IdleCheck(IdleCheck { holder, hops: 2 })));
+    }
+
+    #[test]
     fn order_of_an_earlier_version_to_sync_health_is_not_an_error() {
         let body = r#"{"detail":{"cluster":"arn:aws:ecs:us-east-1:123456789012:cluster/prod","tasks":["0123456789abcdef0123456789abcdef"]},"detail-type":"Health Sync Takeover","source":"ecs-mesh-controller"}"#;
         assert_eq!(Message::parse(body), Ok(Message::Other("ecs-mesh-controller: Health Sync Takeover".to_owned())));

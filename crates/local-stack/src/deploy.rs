@@ -1,7 +1,7 @@
 //! Deployments of the template by the SAM CLI. Several stacks of one build can exist at once.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::aws::{Aws, REGION};
-use super::functions::{ARCHITECTURE, built_template};
+use super::functions::{ARCHITECTURE, built_template, earlier_template};
 use super::http::Answer;
 use super::wait::eventually;
 use super::world::TIME_BOUNDS;
@@ -24,7 +24,7 @@ const LONGEST_RUN: Duration = Duration::from_mins(10);
 const LAST_LINES: usize = 40;
 
 /// The template's outputs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deployed {
     /// URL of the SQS queue that task events arrive in.
     pub queue_url: String,
@@ -49,7 +49,7 @@ pub struct Deployed {
 }
 
 /// The template's outputs for the audit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeployedAudit {
     /// Name of the Lambda function that audits.
     pub function: String,
@@ -109,7 +109,23 @@ pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Depl
 
 /// Creates or updates a stack. `Err` is the output of the SAM CLI.
 pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
-    let template = aws.packaged.get_or_init(|| package(aws)).await;
+    let template = aws.packaged.get_or_init(|| package(aws, built_template(), "packaged")).await;
+    deploy_packaged(aws, template, stack, parameters).await
+}
+
+/// Uploads the functions of an earlier version to S3, and returns its packaged template. `version` is a folder with its
+/// `template.yaml`, and its functions as cargo-lambda writes them.
+pub async fn package_earlier(aws: &Aws, version: &Path) -> PathBuf {
+    package(aws, &earlier_template(version), "packaged-earlier").await
+}
+
+/// Creates or updates a stack from a packaged template. `Err` is the output of the SAM CLI.
+pub async fn deploy_packaged(
+    aws: &Aws,
+    template: &Path,
+    stack: &str,
+    parameters: &[(&str, &str)],
+) -> Result<Deployed, String> {
     let defaults = [("Architecture", ARCHITECTURE), ("TimeBounds", TIME_BOUNDS)];
     let defaults = defaults.iter().filter(|(key, _)| parameters.iter().all(|(given, _)| given != key));
     let parameters = defaults.chain(parameters).map(|(key, value)| {
@@ -139,16 +155,16 @@ pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> 
     Ok(deployed)
 }
 
-/// Uploads the functions to S3, once for all stacks, and returns the packaged template.
-async fn package(aws: &Aws) -> PathBuf {
+/// Uploads the functions of a template to S3, and returns the packaged template.
+async fn package(aws: &Aws, template: &Path, name: &str) -> PathBuf {
     let bucket = Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.and_then(Answer::success);
     bucket.unwrap_or_else(|error| panic!("CreateBucket of {BUCKET}: {error}"));
     let port = aws.endpoint.rsplit(':').next().unwrap_or_default();
-    let packaged = scratch::directory().join(format!("packaged-{port}.yaml"));
+    let packaged = scratch::directory().join(format!("{name}-{port}.yaml"));
     let mut command = sam(aws, "package");
-    command.arg("--no-progressbar").arg("--template-file").arg(built_template());
+    command.arg("--no-progressbar").arg("--template-file").arg(template);
     command.arg("--output-template-file").arg(&packaged);
-    run(&mut command, &format!("package-{port}")).await.unwrap_or_else(|said| panic!("sam package: {said}"));
+    run(&mut command, &format!("{name}-{port}")).await.unwrap_or_else(|said| panic!("sam package: {said}"));
     packaged
 }
 
@@ -239,16 +255,29 @@ impl Outputs {
 /// Sets `MaximumConcurrency` to a number: `MiniStack` reads the template's value as a string (AWS as a number), and then does
 /// not poll the queue.
 async fn repair_concurrency(aws: &Aws, function: &str) {
-    let mappings = "/2015-03-31/event-source-mappings/";
-    let list = aws.request(Method::GET, mappings, "lambda").query(&[("FunctionName", function)]);
-    let list = Answer::to(list).await.and_then(Answer::success).unwrap();
-    let mapping = &list["EventSourceMappings"][0];
+    let mapping = event_source_mapping(aws, function).await;
     let maximum = &mapping["ScalingConfig"]["MaximumConcurrency"];
     let maximum: u32 = maximum.as_str().map_or_else(|| maximum.to_string(), str::to_owned).parse().unwrap();
+    change_mapping(aws, &mapping, &json!({ "ScalingConfig": { "MaximumConcurrency": maximum } })).await;
+}
 
-    let path = format!("{mappings}{}", mapping["UUID"].as_str().unwrap());
-    let body = json!({ "ScalingConfig": { "MaximumConcurrency": maximum } });
-    let update = aws.request(Method::PUT, &path, "lambda").json(&body);
+/// Whether the function reads its queue. Otherwise, messages wait there.
+pub async fn set_reading(aws: &Aws, function: &str, is_on: bool) {
+    let mapping = event_source_mapping(aws, function).await;
+    change_mapping(aws, &mapping, &json!({ "Enabled": is_on })).await;
+}
+
+const MAPPINGS: &str = "/2015-03-31/event-source-mappings/";
+
+async fn event_source_mapping(aws: &Aws, function: &str) -> Value {
+    let list = aws.request(Method::GET, MAPPINGS, "lambda").query(&[("FunctionName", function)]);
+    let mut list = Answer::to(list).await.and_then(Answer::success).unwrap();
+    list["EventSourceMappings"][0].take()
+}
+
+async fn change_mapping(aws: &Aws, mapping: &Value, change: &Value) {
+    let path = format!("{MAPPINGS}{}", mapping["UUID"].as_str().unwrap());
+    let update = aws.request(Method::PUT, &path, "lambda").json(change);
     Answer::to(update).await.and_then(Answer::success).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The functions' binaries, as cargo has built them next to the running program, and the template with them.
+//! The functions' binaries, and the template with them: the checkout's, or an earlier version's.
 
 use std::{
     env, fs,
@@ -10,11 +10,26 @@ use std::{
 
 use super::{in_repository, scratch, tool};
 
-/// The binary of a function by its name in the template, for example `TaskEventsFunction`.
-pub fn binary(function: &str) -> PathBuf {
+/// The environment variable with a folder of functions as cargo-lambda writes them: `task-events/bootstrap` and its like.
+/// `make test-release` tests the optimised functions with it. Without it, they are the binaries next to the running program.
+const FUNCTIONS: &str = "FUNCTIONS_DIR";
+
+/// The path of a function's binary by its name in the template, for example `TaskEventsFunction`.
+pub fn binary(function: &str) -> String {
     let template = fs::read_to_string(in_repository("template.yaml")).unwrap();
     let (_, binary) = functions(&template).into_iter().find(|(name, _)| name == function).expect("a function's name");
-    built_binary(&binary)
+    function_binary(&binary).to_str().expect("a path in UTF-8").to_owned()
+}
+
+fn function_binary(binary: &str) -> PathBuf {
+    match env::var_os(FUNCTIONS) {
+        Some(folder) => bootstrap_in(Path::new(&folder), binary),
+        None => built_binary(binary),
+    }
+}
+
+fn bootstrap_in(folder: &Path, binary: &str) -> PathBuf {
+    folder.join(binary).join("bootstrap")
 }
 
 /// The limits of a function in the template.
@@ -40,16 +55,23 @@ pub fn limits(function: &str) -> Limits {
 /// The template with the built binaries as its functions, as `sam build` writes it. Written once per process.
 pub(crate) fn built_template() -> &'static Path {
     static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
-    TEMPLATE.get_or_init(|| {
-        let folder = scratch::directory().join("template");
-        let path = folder.join("template.yaml");
-        let template = with_code(|function, binary| {
-            copy_bootstrap(binary, &folder.join(function));
-            function.to_owned()
-        });
-        fs::write(&path, template).unwrap();
-        path
-    })
+    TEMPLATE.get_or_init(|| write_template("template", &in_repository("template.yaml"), function_binary))
+}
+
+/// The same of an earlier version: a folder with its `template.yaml`, and its functions as cargo-lambda writes them.
+pub(crate) fn earlier_template(version: &Path) -> PathBuf {
+    write_template("earlier-template", &version.join("template.yaml"), |binary| bootstrap_in(version, binary))
+}
+
+fn write_template(name: &str, template: &Path, path_of: impl Fn(&str) -> PathBuf) -> PathBuf {
+    let folder = scratch::directory().join(name);
+    let path = folder.join("template.yaml");
+    let template = with_code(template, |function, binary| {
+        copy_bootstrap(&path_of(binary), &folder.join(function));
+        function.to_owned()
+    });
+    fs::write(&path, template).unwrap();
+    path
 }
 
 /// The folder with the template and the functions' zips, as `make dist` writes them. Written once per process.
@@ -57,10 +79,10 @@ pub fn packaged() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = scratch::directory().join("package");
-        let template = with_code(|_, binary| {
+        let template = with_code(&in_repository("template.yaml"), |_, binary| {
             let zip = format!("{binary}.zip");
             let code = folder.join("code").join(binary);
-            copy_bootstrap(binary, &code);
+            copy_bootstrap(&function_binary(binary), &code);
             let mut command = Command::new(tool("venv/bin/python"));
             let command = command.args(["-m", "zipfile", "-c"]).arg(folder.join(&zip)).arg("bootstrap");
             assert!(command.current_dir(&code).status().unwrap().success(), "{zip}");
@@ -76,14 +98,14 @@ pub fn packaged() -> &'static Path {
 /// The template's name of this machine's architecture.
 pub const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
 
-fn copy_bootstrap(binary: &str, folder: &Path) {
+fn copy_bootstrap(binary: &Path, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    fs::copy(built_binary(binary), folder.join("bootstrap")).unwrap();
+    fs::copy(binary, folder.join("bootstrap")).unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
 }
 
 /// The template with the `CodeUri` of each function, made from the names of the function and its binary.
-fn with_code(code_uri: impl Fn(&str, &str) -> String) -> String {
-    let mut template = fs::read_to_string(in_repository("template.yaml")).unwrap();
+fn with_code(template: &Path, code_uri: impl Fn(&str, &str) -> String) -> String {
+    let mut template = fs::read_to_string(template).unwrap();
     for (function, binary) in functions(&template) {
         let code_uri = code_uri(&function, &binary);
         let head = format!("\n  {function}:\n    Type: AWS::Serverless::Function\n");

@@ -229,6 +229,43 @@ mod tests {
         assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));
     }
 
+    /// As commit 34de29d wrote them. The same bytes are written now, so that this version can be replaced by that one.
+    #[test]
+    fn marks_of_34de29d_are_read_and_written() {
+        let team = Tenancy::Enterprise { partition: "team".parse().unwrap(), namespace: "shop".parse().unwrap() };
+        let in_team = MeshService { tenancy: team, ..service() };
+        let in_cluster = "consul.hashicorp.com/cluster: arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+        let tenancy = "consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: shop";
+        let secret = "ecs-mesh-controller/secret: 123456789012/us-east-1/consul-ecs";
+        let unused = "ecs-mesh-controller/unused-since: 1970-01-01T00:16:40Z";
+        let written = [
+            (
+                TokenHolder::Service(service()),
+                "web",
+                format!("Token for web service\n{in_cluster}\n{secret}-web\n{unused}"),
+            ),
+            (
+                TokenHolder::Service(in_team),
+                "web-shop-team",
+                format!("Token for web service\n{in_cluster}\n{tenancy}\n{secret}-web-shop-team\n{unused}"),
+            ),
+            (
+                TokenHolder::Client { tenancy: Tenancy::Community },
+                "consul-client-token",
+                format!("Token for consul-client\n{in_cluster}\n{secret}-consul-client-token\n{unused}"),
+            ),
+        ];
+        for (holder, name, text) in written {
+            let place = format!("123456789012/us-east-1/consul-ecs-{name}");
+            let since = Timestamp::from_second(1_000).unwrap();
+            let marked = marked_for_secret(&holder.token_description(&cluster()), &place);
+            assert_eq!(marked_unused(&marked, since), text);
+            let mark = HolderMark::parse(&text).unwrap();
+            assert!(mark.is_for(&holder) && mark.has_arn_of(&clusters("prod")) && mark.may_be_for(&place), "{text}");
+            assert_eq!(mark.unused_since, Some(since));
+        }
+    }
+
     #[test]
     fn wait_restarts_after_a_tenth_of_it() {
         let description = TokenHolder::Service(service()).token_description(&cluster());

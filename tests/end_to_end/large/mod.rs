@@ -61,7 +61,7 @@ async fn handled_with(
     let mut variables = installation::settings(consul, aws);
     variables.extend(settings);
     let start = Instant::now();
-    let function = Function::start(binary.to_str().expect("a path"), &runtime, &variables);
+    let function = Function::start(&binary, &runtime, &variables);
     let answers = runtime.answers(1).await;
     let took = start.elapsed();
     let peak_mib = pids::peak_resident_kib(function.pid()).expect("the function runs") / 1024;

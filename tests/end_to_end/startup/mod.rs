@@ -4,6 +4,8 @@ mod reconcile;
 
 use std::process::{Command, Output};
 
+use local_stack::functions::binary;
+
 const GOOD: [(&str, &str); 4] = [
     ("CONSUL_HTTP_ADDR", "http://127.0.0.1:1"),
     ("CONSUL_HTTP_TOKEN", "canary-token"),
@@ -12,7 +14,7 @@ const GOOD: [(&str, &str); 4] = [
 ];
 
 fn start_with(changes: &[(&str, &str)]) -> Output {
-    start(env!("CARGO_BIN_EXE_task-events"), changes)
+    start(&binary("TaskEventsFunction"), changes)
 }
 
 fn start(binary: &str, changes: &[(&str, &str)]) -> Output {

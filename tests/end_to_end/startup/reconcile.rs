@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use local_stack::functions::binary;
 use serde_json::{Value, json};
 
 use crate::startup::GOOD;
@@ -18,7 +19,7 @@ const CA_SECRET: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ca
 fn start(runtime: &RuntimeApi, aws: &Recorder, changes: &[(&str, &str)]) -> Function {
     let variables: Vec<(&str, &str)> =
         GOOD.into_iter().chain(changes.iter().copied()).chain([("AWS_ENDPOINT_URL", aws.url.as_str())]).collect();
-    Function::start(env!("CARGO_BIN_EXE_reconcile"), runtime, &variables)
+    Function::start(&binary("ReconcileFunction"), runtime, &variables)
 }
 
 /// Waits for a request that matches, and returns the bodies of all that match.

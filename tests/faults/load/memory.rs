@@ -60,7 +60,7 @@ pub(crate) async fn after_equal_rounds(fleet: &Fleet<'_>, events: &[Value], roun
     let batches: Vec<Value> = (0..rounds).flat_map(|_| batches.clone()).collect();
     let (count, binary) = (batches.len(), functions::binary("TaskEventsFunction"));
     let setup = FunctionSetup {
-        binary: binary.to_str().unwrap(),
+        binary: &binary,
         consul_address: &fleet.world.consul.address,
         aws_endpoint: &fleet.world.aws.endpoint,
     };

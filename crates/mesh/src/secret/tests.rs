@@ -45,6 +45,27 @@ fn formats_of_the_previous_release_are_parsed() {
     assert!(matches!(with(r#""reserved":"t","claim":"c""#), Ok((SecretState::Retiring(..), true))));
 }
 
+/// As commit 34de29d wrote them. The same bytes are written now, so that this version can be replaced by that one.
+#[test]
+fn values_of_34de29d_are_read_and_written() {
+    let start = r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69""#;
+    let nonce = "5f0c3b0e-9d5e-4a55-8a3b-0f5f7a3f1b11";
+    let end = format!(r#""nonce":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69/{nonce}"}}"#);
+    let why = format!(r#""trigger":"sweep","idle_since":"1970-01-01T00:16:40Z","last_task":"{TASK}""#);
+    let written = [
+        (SecretState::Active(pair()), format!(r#"{start},"token":"{CANARY}",{end}"#)),
+        (retiring(), format!(r#"{start},"retiring":"{CANARY}",{why},{end}"#)),
+        (SecretState::Retiring(pair(), Retirement::default()), format!(r#"{start},"retiring":"{CANARY}",{end}"#)),
+        (SecretState::Empty, format!(r#"{{"nonce":"empty/{nonce}"}}"#)),
+    ];
+    for (state, text) in written {
+        assert_eq!(state.render(nonce.parse().unwrap()).expose_secret(), text);
+        let (read, is_ours) = parse(&text).unwrap();
+        assert!(is_ours, "{text}");
+        assert_eq!(read.render(nonce.parse().unwrap()).expose_secret(), text);
+    }
+}
+
 #[test]
 fn unknown_fields_are_ignored() {
     let value = r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t","rotated_at":{"by":1}}"#;

@@ -28,9 +28,13 @@ const LAUNCH_TYPE: &str = "EC2";
 impl DataplaneService {
     /// The world's service, as recorded.
     pub fn of(world: &World<'_>, release: Release) -> Self {
-        let name = world.service();
-        let (config, tags) = (release.config(&name), mesh_tags(&name));
-        Self { release, name, config, task_role: None, network_mode: "awsvpc", tags }
+        Self::named(&world.service(), release)
+    }
+
+    /// Another service, as recorded.
+    pub fn named(name: &str, release: Release) -> Self {
+        let (config, tags) = (release.config(name), mesh_tags(name));
+        Self { release, name: name.to_owned(), config, task_role: None, network_mode: "awsvpc", tags }
     }
 
     /// Adds a tag to the task definition.

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds the functions of an earlier version, in a worktree that is removed afterwards, and prints the folder with its template
+# and its functions: NAME/bootstrap, as cargo-lambda writes them. Builds each commit once.
+set -euo pipefail
+commit=$(git rev-parse --verify "$1^{commit}")
+upgrade=$PWD/target/upgrade
+version=$upgrade/$commit
+if [ ! -d "$version" ]; then
+	source=$upgrade/source
+	git worktree remove --force "$source" 2>/dev/null || true
+	git worktree add --quiet --detach "$source" "$commit" >&2
+	trap 'git worktree remove --force "$source"' EXIT
+	export CARGO_TARGET_DIR=$upgrade/target
+	(cd "$source" && cargo build --locked --package ecs-mesh-controller --package audit-function \
+		--bin task-events --bin reconcile --bin audit) >&2
+	mkdir -p "$version.new"
+	cp "$source/template.yaml" "$version.new"
+	for function in task-events reconcile audit; do
+		install -D "$CARGO_TARGET_DIR/debug/$function" "$version.new/$function/bootstrap"
+	done
+	mv "$version.new" "$version"
+fi
+echo "$version"
