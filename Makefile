@@ -160,12 +160,13 @@ test-release: build ## Run the end-to-end tests with the optimised functions of 
 	FUNCTIONS_DIR=$(CURDIR)/target/lambda python3 scripts/suites.py run end_to_end
 
 # The version that test-upgrade starts from: a commit or a tag.
-FROM ?= 34de29d
+export FROM ?= 34de29d
 
 .PHONY: test-upgrade
 test-upgrade: tools ## Update a stack from an earlier version and go back, while tasks run (FROM=v0.1.0; by default 34de29d)
 	cargo build $(all) $(addprefix --bin ,$(functions))
-	@version=$$(scripts/upgrade.sh $(FROM)) && UPGRADE_FROM=$$version cargo test $(all) --test end_to_end -- upgrade --nocapture
+	@version=$$(scripts/upgrade.sh "$$FROM") && UPGRADE_FROM="$$version" cargo test $(all) --test end_to_end -- --nocapture --exact \
+		upgrade::running_tasks_keep_their_tokens_when_the_stack_is_updated_and_goes_back
 
 # `make build` unoptimised and without zig: tests that the SAM CLI finds each function's binary. The other tests deploy target/debug/*,
 # not these files. cargo-lambda sets a target, so that cargo builds the dependencies again, in target/<target>.

@@ -260,8 +260,10 @@ def check_tag(tag: str) -> None:
         sys.exit(f"{tag} is not the version of Cargo.toml: v{VERSION}")
     if not re.search(rf"(?m)^## {re.escape(VERSION)}\b", (TOP / "CHANGELOG.md").read_text()):
         sys.exit(f"CHANGELOG.md has no section {VERSION}: rename Unreleased")
-    if not re.search(rf"(?m)^pip install git\+https://\S+@{re.escape(tag)}$", (TOP / "README.md").read_text()):
-        sys.exit(f"README.md installs another version: it needs a line `pip install git+https://github.com/…@{tag}`")
+    readme = (TOP / "README.md").read_text()
+    installs = re.search(rf"(?m)^pip install git\+https://(?!\S*OWNER)\S+@{re.escape(tag)}(\s|$)", readme)
+    if not installs or "target/dist/ecs_mesh" in readme:
+        sys.exit(f"README.md does not install {tag}: `pip install git+https://github.com/…@{tag}` in place of target/dist")
 
 
 def schema_store() -> None:

@@ -2,12 +2,14 @@
 # Builds the functions of an earlier version, in a worktree that is removed afterwards, and prints the folder with its template
 # and its functions: NAME/bootstrap, as cargo-lambda writes them. Builds each commit once.
 set -euo pipefail
-commit=$(git rev-parse --verify "$1^{commit}")
+commit=$(git rev-parse --verify "${1:?usage: upgrade.sh COMMIT}^{commit}")
 upgrade=$PWD/target/upgrade
 version=$upgrade/$commit
 if [ ! -d "$version" ]; then
 	source=$upgrade/source
-	git worktree remove --force "$source" 2>/dev/null || true
+	# What a build that was killed has left.
+	rm -rf "$source"
+	git worktree prune
 	git worktree add --quiet --detach "$source" "$commit" >&2
 	trap 'git worktree remove --force "$source"' EXIT
 	export CARGO_TARGET_DIR=$upgrade/target

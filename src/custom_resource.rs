@@ -5,6 +5,7 @@
 use std::{error::Error, time::Duration};
 
 use backon::{ExponentialBuilder, Retryable};
+use reqwest::redirect::Policy;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -163,7 +164,9 @@ pub(super) fn reasons(problems: &[Problem]) -> String {
 }
 
 async fn deliver(url: &str, answer: &Value) -> Result<(), DeliveryError> {
-    let client = http_client::trusting_the_system().timeout(ANSWER_TIMEOUT).build().map_err(DeliveryError::new)?;
+    // S3 may redirect to the region of the bucket. The answer contains no secret.
+    let client = http_client::trusting_the_system().redirect(Policy::default()).timeout(ANSWER_TIMEOUT).build();
+    let client = client.map_err(DeliveryError::new)?;
     let send = || async {
         // The URL is signed for a request without a content type.
         let sent = client.put(url).header(reqwest::header::CONTENT_TYPE, "").body(answer.to_string()).send().await;

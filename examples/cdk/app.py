@@ -1,11 +1,13 @@
 """A service of the mesh on EC2, with consul-ecs 0.10 and Consul Dataplane.
 
 Replace: the constants; the container app, with its port and health check; the upstream orders, which the app calls at
-127.0.0.1:1234. The controller manages the cluster, and the cluster has container instances.
+127.0.0.1:1234. If Consul's certificate does not name CONSUL_HOSTS, add the name that it has to CONFIGURATION as "tlsServerName" of
+"defaults". The controller manages the cluster, and the cluster has container instances.
 
     pip install aws-cdk-lib                          # 2.275 wrote web.template.json
     npx aws-cdk synth --app "python3 app.py" --quiet
     ecs-mesh check cdk.out
+    npx aws-cdk bootstrap                            # once for each account and region
     npx aws-cdk deploy --app "python3 app.py"
 """
 
@@ -25,7 +27,7 @@ VPC = {
 SECURITY_GROUP = "sg-0123456789abcdef0"
 CLUSTER = "mesh"
 SERVICE = "web"
-IMAGE = "public.ecr.aws/example/web:1.4.2"  # with curl for the health check
+IMAGE = "public.ecr.aws/example/web:1.4.2"  # with curl for the health check; for ECR, ContainerImage.from_ecr_repository
 CONSUL_HOSTS = "consul.example.internal"  # the host in ConsulHttpAddr of the controller
 CONSUL_CA_CERT = "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"
 ROLE_PATH = "/consul-ecs/"  # IamRolePath of the controller

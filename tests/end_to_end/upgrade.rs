@@ -144,7 +144,7 @@ async fn stop(world: &World<'_>, Started { logging_in, reading }: Started<'_>) {
 
 /// Lets the deployed version handle the stop of a task while it does not read its queue, so that the idle check that it sends
 /// itself waits there. Returns the ID of the message.
-async fn leave_an_idle_check(world: &World<'_>, task: &Reading) -> Value {
+async fn leave_an_idle_check(world: &World<'_>, task: &Reading) -> String {
     world.settled().await;
     set_reading(world.aws, &world.deployed.function_name, false).await;
     world.stop(&task.arn).await;
@@ -155,7 +155,7 @@ async fn leave_an_idle_check(world: &World<'_>, task: &Reading) -> Value {
     assert!(world.is_valid(&task.pair.token).await);
     let waiting = world.waiting(&world.deployed.queue_url).await;
     let [message] = waiting.as_slice() else { panic!("not one message: {waiting:?}") };
-    message["MessageId"].clone()
+    message["MessageId"].as_str().unwrap().to_owned()
 }
 
 /// The tokens of tasks, with the versions of their secrets, and their services with their checks.
@@ -175,7 +175,9 @@ async fn tokens_and_services(world: &World<'_>, tasks: &[Started<'_>]) -> BTreeM
             let checks = world.checks_of(arn).await;
             let status = |check: &Value| (check["CheckID"].to_string(), check["Status"].clone());
             let checks: BTreeMap<String, Value> = checks.iter().map(status).collect();
-            found.insert(arn.clone(), json!([services_of(world, &[arn]).await, checks]));
+            let services = services_of(world, &[arn]).await;
+            assert!(!services.is_empty(), "no service of {arn}");
+            found.insert(arn.clone(), json!([services, checks]));
         }
     }
     found

@@ -38,14 +38,20 @@ fn parameters_of_earlier_versions_accept_their_values() {
                 continue;
             };
             // A value that a stack has, and the default that it was created with
-            for property in ["Type", "Default", "AllowedPattern", "MinValue", "MaxValue", "MaxLength"] {
+            for property in ["Type", "Default", "AllowedPattern", "MinValue", "MaxValue", "MinLength", "MaxLength"] {
                 let [was, is] = [was, is].map(|node| node.get(property).map(Node::json));
                 let is_known = NARROWED.contains(&(name, property)) && PAGE.contains(name);
                 assert!(was == is || is_known, "{property} of {name}: {was:?} in {version}, {is:?} now");
             }
-            let allowed = is.items_of("AllowedValues").iter().map(Node::json).collect::<Vec<_>>();
-            for value in was.items_of("AllowedValues").iter().map(Node::json) {
-                assert!(allowed.contains(&value), "{name} does not accept {value}, as {version} did");
+            // Without the property, all values are allowed.
+            let Some(allowed) = is.get("AllowedValues").map(Node::json) else { continue };
+            let values = was.get("AllowedValues").map(Node::json);
+            let values = values.unwrap_or_else(|| panic!("{version} allowed all values of {name}"));
+            for value in values.as_array().unwrap() {
+                assert!(
+                    allowed.as_array().unwrap().contains(value),
+                    "{name} does not accept {value}, as {version} did"
+                );
             }
         }
     }

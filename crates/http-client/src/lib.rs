@@ -14,7 +14,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 /// load balancer has closed it, the request is repeated.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// Verifies servers with the system's root certificates. Reading them takes longer than all else at the start of a function.
+/// Read once: that takes longer than all else at the start of a function.
 static SYSTEM_ROOTS: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let mut config = builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth();

@@ -1,8 +1,8 @@
 # A service of the mesh on Fargate, with consul-ecs 0.4: a Consul client agent, and ACL tokens from Secrets Manager. HashiCorp
-# supports these releases no more (consul-end-of-support): for services that cannot move yet. Start a new one with ../service.
+# no longer supports these releases (consul-end-of-support): for services that cannot move yet. Start a new one with ../service.
 #
 # Replace: the variables; the container app, with its port and health check; the upstream orders, which the app calls at
-# 127.0.0.1:1234.
+# 127.0.0.1:1234. Consul's servers give the client agent its certificate: they need auto_encrypt { allow_tls = true }.
 # Check and deploy: ecs-mesh check . && terraform init && terraform apply
 
 terraform {
@@ -40,7 +40,7 @@ variable "subnets" {
 }
 
 variable "security_groups" {
-  description = "They permit ports 20000 and 8301 (TCP and UDP) between tasks, and 8300 and 8301 of Consul's servers."
+  description = "They permit ports 20000 and 8301 (TCP and UDP) between tasks, 8301 (TCP and UDP) from Consul's servers, and 8300 and 8301 to them."
   type        = list(string)
 }
 
@@ -166,6 +166,7 @@ locals {
     proxy                = { upstreams = [{ destinationName = "orders", localBindPort = 1234 }] }
   })
   configured = [{ name = "CONSUL_ECS_CONFIG_JSON", value = local.configuration }]
+  own_token  = [{ name = "CONSUL_HTTP_TOKEN", valueFrom = "${aws_secretsmanager_secret.token.arn}:token::" }]
 
   data          = { sourceVolume = "consul_data", containerPath = "/consul", readOnly = false }
   read_data     = { sourceVolume = "consul_data", containerPath = "/consul", readOnly = true }
@@ -226,7 +227,8 @@ resource "aws_ecs_task_definition" "this" {
       essential        = false
       command          = ["mesh-init"]
       environment      = local.configured
-      secrets          = [{ name = "CONSUL_HTTP_TOKEN", valueFrom = "${aws_secretsmanager_secret.token.arn}:token::" }]
+      secrets          = local.own_token
+      linuxParameters  = { initProcessEnabled = true }
       mountPoints      = [local.data, local.read_binaries]
       logConfiguration = local.log
     },
@@ -248,11 +250,12 @@ resource "aws_ecs_task_definition" "this" {
           grpc = "127.0.0.1"
           http = "127.0.0.1"
         }
-        advertise_addr              = "$ECS_IPV4"
-        advertise_reconnect_timeout = "15m"
-        client_addr                 = "0.0.0.0"
-        datacenter                  = "${var.datacenter}"
-        leave_on_terminate          = true
+        advertise_addr                = "$ECS_IPV4"
+        advertise_reconnect_timeout   = "15m"
+        client_addr                   = "0.0.0.0"
+        datacenter                    = "${var.datacenter}"
+        enable_central_service_config = true
+        leave_on_terminate            = true
         ports {
           grpc = 8502
         }
@@ -260,8 +263,14 @@ resource "aws_ecs_task_definition" "this" {
         encrypt         = "$CONSUL_GOSSIP_ENCRYPTION_KEY"
         ca_file         = "/consul/consul-ca-cert.pem"
         verify_outgoing = true
+        auto_encrypt {
+          tls    = true
+          ip_san = ["$ECS_IPV4"]
+        }
         acl {
-          enabled = true
+          enabled        = true
+          default_policy = "deny"
+          down_policy    = "async-cache"
           tokens {
             agent = "$AGENT_TOKEN"
           }
@@ -304,6 +313,8 @@ resource "aws_ecs_task_definition" "this" {
       essential        = false
       command          = ["health-sync"]
       environment      = local.configured
+      secrets          = local.own_token
+      linuxParameters  = { initProcessEnabled = true }
       mountPoints      = [local.read_data]
       dependsOn        = [local.after_mesh_init]
       logConfiguration = local.log

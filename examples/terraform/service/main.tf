@@ -2,7 +2,8 @@
 # http://orders.virtual.consul. HashiCorp's module makes the task definition and its roles.
 #
 # Replace: the variables; the name web; the container app, with its port and health check. If IamRolePath of the controller is
-# not /consul-ecs/, pass it to the module as iam_role_path.
+# not /consul-ecs/, pass it to the module as iam_role_path. If Consul's certificate does not name consul_hosts, pass the name
+# that it has as tls_server_name, such as server.dc1.consul.
 # Check and deploy: ecs-mesh check . && terraform init && terraform apply
 
 terraform {
@@ -54,6 +55,8 @@ variable "consul_ca_cert_arn" {
   type        = string
 }
 
+data "aws_partition" "current" {}
+
 locals {
   log_configuration = {
     logDriver = "awslogs"
@@ -96,7 +99,7 @@ module "web" {
   }]
 
   # Only for an image in ECR.
-  additional_execution_role_policies = ["arn:aws:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"]
+  additional_execution_role_policies = ["arn:${data.aws_partition.current.partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"]
 
   acls                     = true
   tls                      = true
@@ -113,6 +116,9 @@ resource "aws_ecs_service" "web" {
   launch_type     = "EC2"
   desired_count   = 2
   propagate_tags  = "TASK_DEFINITION"
+
+  # With the policies of its roles.
+  depends_on = [module.web]
 
   deployment_circuit_breaker {
     enable   = true

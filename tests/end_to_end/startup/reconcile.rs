@@ -1,17 +1,22 @@
 //! `reconcile` starts with wrong settings or an unreadable secret, because CloudFormation waits for an answer.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use local_stack::functions::binary;
+use local_stack::{consul::Consul, functions::binary, scratch};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::startup::GOOD;
 use test_harness::{
     function::{Function, RuntimeApi, wait_for_requests},
     recorder::{Answer, RecordedRequest, Recorder},
+    tls::certificate_for,
 };
 
 const CA_SECRET: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf";
@@ -75,6 +80,32 @@ async fn an_update_answers_how_often_it_sweeps() {
     let _running = start(&runtime, &aws, &[("RECONCILE_RATE", "rate(20 minutes)")]);
     let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
     assert_eq!(answers[0]["Data"], json!({ "SweepSeconds": "1200" }), "{answers:?}");
+}
+
+/// Without a secret with a CA certificate, the system decides whom the functions trust.
+#[tokio::test]
+async fn consul_with_a_certificate_of_a_root_of_the_system_is_trusted() {
+    let name = "server.dc1.consul";
+    let consul = Consul::start_with_certificate(name, certificate_for(name)).await;
+    for (authority, reason) in [
+        (consul.ca_certificate.clone().unwrap(), "Consul does not know the controller's own ACL token"),
+        (certificate_for(name).authority, "invalid peer certificate"),
+    ] {
+        let roots = scratch::directory().join(format!("{}.pem", Uuid::new_v4()));
+        fs::write(&roots, authority).unwrap();
+        let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+        let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
+        let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
+        let variables = [
+            ("SSL_CERT_FILE", roots.to_str().unwrap()),
+            ("CONSUL_HTTP_ADDR", consul.address.as_str()),
+            ("CONSUL_TLS_SERVER_NAME", name),
+        ];
+        let _running = start(&runtime, &aws, &variables);
+        let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+        assert_eq!(answers[0]["Status"], "FAILED");
+        assert!(answers[0]["Reason"].as_str().unwrap().contains(reason), "{answers:?}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use audit_read::{
     input::{Gathered, gather, parse},
     source::SourceFile,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 const TABLE: &str = include_str!("../../../../examples/README.md");
@@ -90,21 +90,32 @@ fn each_example_says_what_to_replace() {
     }
 }
 
-/// The roles of a template that have a path: the path, and the keys of the tags. A login needs a policy, too, with which the role
-/// reads itself.
+/// The roles of a template that have a path: the path, and the keys of the tags. For a login, each has a policy with which it reads
+/// itself, and nothing else.
 fn roles_with_a_path(template: &str) -> Vec<(String, BTreeSet<String>)> {
     let text = fs::read_to_string(Path::new(FOLDER).join(template)).unwrap();
     let (_, template) = parse(&SourceFile::new(template, text)).unwrap();
     let template = template.json();
-    let resources = template["Resources"].as_object().unwrap().values();
-    let reads_a_role = |resource: &Value| resource["Properties"]["PolicyDocument"].to_string().contains("iam:GetRole");
-    assert_eq!(resources.clone().filter(|resource| reads_a_role(resource)).count(), 1);
+    let resources = template["Resources"].as_object().unwrap();
+    let reads_a_role = |resource: &&Value| resource["Properties"]["PolicyDocument"].to_string().contains("iam:GetRole");
+    let policies: Vec<&Value> = resources.values().filter(reads_a_role).collect();
+    let [policy] = policies[..] else { panic!("not one policy: {policies:?}") };
     let tags = |role: &Value| {
         let tags = role["Properties"]["Tags"].as_array();
         tags.into_iter().flatten().map(|tag| tag["Key"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
     };
-    let paths = resources.filter_map(|role| Some((role["Properties"]["Path"].as_str()?.to_owned(), tags(role))));
-    paths.collect()
+    let of_role = |(name, role): (&String, &Value)| {
+        let path = role["Properties"]["Path"].as_str()?.to_owned();
+        let properties = &policy["Properties"];
+        assert_eq!(properties["Roles"], json!([{ "Ref": name }]));
+        let statements = properties["PolicyDocument"]["Statement"].as_array().unwrap();
+        for statement in statements {
+            let arn = &statement["Resource"]["Fn::GetAtt"];
+            assert!(*arn == json!([name, "Arn"]) || *arn == json!(format!("{name}.Arn")), "{statement}");
+        }
+        Some((path, tags(role)))
+    };
+    resources.iter().filter_map(of_role).collect()
 }
 
 #[test]
