@@ -160,10 +160,10 @@ test-release: build ## Run the end-to-end tests with the optimised functions of 
 	FUNCTIONS_DIR=$(CURDIR)/target/lambda python3 scripts/suites.py run end_to_end
 
 # The version that test-upgrade starts from: a commit or a tag.
-export FROM ?= 34de29d
+export FROM
 
 .PHONY: test-upgrade
-test-upgrade: tools ## Update a stack from an earlier version and go back, while tasks run (FROM=v0.1.0; by default 34de29d)
+test-upgrade: tools ## Update a stack from an earlier version and go back, while tasks run (FROM=v0.1.0; by default the last release)
 	cargo build $(all) $(addprefix --bin ,$(functions))
 	@version=$$(scripts/upgrade.sh "$$FROM") && UPGRADE_FROM="$$version" cargo test $(all) --test end_to_end -- --nocapture --exact \
 		upgrade::running_tasks_keep_their_tokens_when_the_stack_is_updated_and_goes_back

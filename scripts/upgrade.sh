@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Builds the functions of an earlier version, in a worktree that is removed afterwards, and prints the folder with its template
-# and its functions: NAME/bootstrap, as cargo-lambda writes them. Builds each commit once.
+# and its functions: NAME/bootstrap, as cargo-lambda writes them. Builds each commit once. Without a commit or a tag it is the last
+# release before this one, and before the first release 34de29d, the earliest version that is tested.
 set -euo pipefail
-commit=$(git rev-parse --verify "${1:?usage: upgrade.sh COMMIT}^{commit}")
+from=${1:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || echo 34de29d)}
+commit=$(git rev-parse --quiet --verify "$from^{commit}") || { echo "upgrade.sh: $from is no commit or tag" >&2; exit 1; }
 upgrade=$PWD/target/upgrade
 version=$upgrade/$commit
 if [ ! -d "$version" ]; then
