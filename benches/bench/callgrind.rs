@@ -18,12 +18,14 @@ impl Counted {
     }
 
     /// Ends the function, and returns the number of its instructions.
-    pub(crate) fn instructions(self) -> u64 {
+    #[expect(clippy::cast_precision_loss, reason = "a count of instructions is shown in millions")]
+    pub(crate) fn instructions(self) -> f64 {
         let ended = Command::new("kill").arg(self.0.id().to_string()).status().expect("kill");
         assert!(ended.success());
         let printed = self.0.wait_with_output().expect("its output").stderr;
         let printed = String::from_utf8_lossy(&printed).into_owned();
         let collected = printed.lines().find_map(|line| line.split_once("Collected : "));
-        collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{printed}"))
+        let count: Option<u64> = collected.and_then(|(_, count)| count.trim().parse().ok());
+        count.unwrap_or_else(|| panic!("{printed}")) as f64
     }
 }

@@ -27,12 +27,10 @@ impl FirstEvents<'_> {
     pub(crate) async fn instructions_of_a_stop(&mut self, tokens: usize) -> f64 {
         let list = token_list(tokens);
         let (one, several) = (self.instructions(&list, 1).await, self.instructions(&list, STOPS).await);
-        #[expect(clippy::cast_precision_loss, reason = "a count of instructions is shown in millions")]
-        let more = (several - one) as f64;
-        more / f64::from(u32::try_from(STOPS - 1).expect("a small number"))
+        (several - one) / f64::from(u32::try_from(STOPS - 1).expect("a small number"))
     }
 
-    async fn instructions(&mut self, list: &str, stops: usize) -> u64 {
+    async fn instructions(&mut self, list: &str, stops: usize) -> f64 {
         let mut events = Vec::new();
         for _ in 0..stops {
             self.made += 1;
