@@ -172,8 +172,10 @@ async fn the_move_from_hashicorps_module_and_back() {
 async fn each_account_and_region_has_its_stack() {
     let Some(mut terraform) = Terraform::example("accounts-and-regions").await else { return };
     terraform.permit_old_consul(&["here", "other_region", "other_account"]);
-    // MiniStack runs functions of one name in several regions as one.
-    terraform.change("name", "module \"other_region\" {\n  name_prefix = \"other-region\"\n}\n");
+    // Creating a function, MiniStack ends running ones of the same name in every region and account.
+    let prefix = |call: &str, prefix: &str| format!("module \"{call}\" {{\n  name_prefix = \"{prefix}\"\n}}\n");
+    let prefixes = [prefix("other_region", "other-region"), prefix("other_account", "other-account")];
+    terraform.change("name", &prefixes.concat());
     let other = "111111111111";
     terraform.provider("other_region", ACCOUNT);
     terraform.provider("other_account", other);
