@@ -393,13 +393,15 @@ impl From<GrantsAnswer> for Grants {
             .filter(|of| of.template_name == SERVICE_TEMPLATE)
             .filter_map(|of| Some((of.template_variables?.name, of.datacenters)));
         let services = identities.chain(templated).filter(|(service, _)| !service.is_empty());
+        let services = services
+            .map(|(service, datacenters)| ServiceGrant { service, datacenters: datacenters.unwrap_or_default() });
         let names = |links: Option<Vec<Named>>| links.unwrap_or_default().into_iter().map(|link| link.name).collect();
-        Self {
-            services: services
-                .map(|(service, datacenters)| ServiceGrant { service, datacenters: datacenters.unwrap_or_default() })
-                .collect(),
-            roles: names(answer.roles),
-            policies: names(answer.policies),
-        }
+        let mut grants =
+            Self { services: services.collect(), roles: names(answer.roles), policies: names(answer.policies) };
+        // Of the tens of thousands that a list has, each has one or two grants.
+        grants.services.shrink_to_fit();
+        grants.roles.shrink_to_fit();
+        grants.policies.shrink_to_fit();
+        grants
     }
 }

@@ -200,7 +200,9 @@ impl TaskReader {
             let identity_by_definition = identity(&Tags::default())?;
             Ok(MeshTask { identity_by_definition, ..self.mesh_task(cluster, task, identity(&task.tags)?, definitions) })
         });
-        listed.collect()
+        let mut listed: Vec<MeshTask> = listed.collect::<Result<_, Arc<ControllerError>>>()?;
+        listed.shrink_to_fit();
+        Ok(listed)
     }
 
     /// A described task with its identity, as a plan sees it.
