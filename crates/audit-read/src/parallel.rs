@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Splits the items into one part for each processor, and works on all parts at once. The results are in the order of the items.
-pub fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+pub fn on_all_processors<'t, T: Sync, R: Send>(items: &'t [T], work: impl Fn(&'t [T]) -> R + Sync) -> Vec<R> {
     let processors = available_parallelism().map_or(1, NonZeroUsize::get);
     let length = items.len().div_ceil(processors);
     if processors == 1 || length < 2 {

@@ -62,8 +62,9 @@ pub fn audit(material: &Material) -> Vec<Finding> {
 
 /// Like [`audit`], with the deployment of the controller that the definitions belong to, if it is known.
 pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
-    let subjects: Vec<Subject<'_>> =
-        material.definitions.iter().map(|definition| Subject::new(definition).in_deployment(deployment)).collect();
+    let subject = |definition| Subject::new(definition).in_deployment(deployment);
+    let subjects = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
+    let subjects: Vec<Subject<'_>> = subjects.into_iter().flatten().collect();
     let mut out: Vec<Finding> = on_all_processors(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {
         check_all(rule, &subjects, &material.resources, &mut out);
@@ -75,26 +76,19 @@ pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Fin
     out
 }
 
-/// Applies the rules that look at one task at a time.
+/// Applies the rules that look at one task at a time: all to one task before the next one, whose values are elsewhere in memory.
 fn check_each(subjects: &[Subject<'_>]) -> Vec<Finding> {
     let mut out = Vec::new();
-    for rule in rules() {
-        let tasks = subjects.iter().filter(|subject| applies(rule.applies, subject));
-        match rule.check {
-            Check::OncePerTask(check) => {
-                for subject in tasks {
-                    out.extend(check(subject).map(|draft| Finding::in_definition(rule, subject.definition, draft)));
-                }
+    for subject in subjects {
+        for rule in rules().filter(|rule| applies(rule.applies, subject)) {
+            let mut findings = Findings::default();
+            match rule.check {
+                Check::OncePerTask(check) => findings.extend(check(subject)),
+                Check::Task(check) => check(subject, &mut findings),
+                Check::Tasks(_) | Check::OncePerResource(..) | Check::Resources(_) => {}
             }
-            Check::Task(check) => {
-                for subject in tasks {
-                    let mut findings = Findings::default();
-                    check(subject, &mut findings);
-                    let drafts = findings.into_drafts().into_iter();
-                    out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
-                }
-            }
-            Check::Tasks(_) | Check::OncePerResource(..) | Check::Resources(_) => {}
+            let drafts = findings.into_drafts().into_iter();
+            out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
         }
     }
     out

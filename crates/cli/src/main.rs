@@ -8,6 +8,10 @@ use std::{
 
 use cli::Streams;
 use console::Term;
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let in_colour = Streams::uses_colour(io::stdout().is_terminal());

@@ -1,6 +1,6 @@
 //! JSON, with the place of every value. Comments are allowed: they can ignore findings.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use jsonc_parser::{
     CollectOptions, ParseOptions, ast,
@@ -60,14 +60,16 @@ fn read(value: ast::Value<'_>, route: Route, depth: usize) -> Result<Node, Parse
 }
 
 fn read_object(object: ast::Object<'_>, route: &Route, depth: usize) -> Result<Vec<Entry>, ParseError> {
-    let mut seen = BTreeSet::new();
+    let mut keys = HashSet::with_capacity(object.properties.len());
+    let mut names = object.properties.iter().map(|property| &property.name);
+    if let Some(second) = names.find(|name| !keys.insert(name.as_str())) {
+        let reason = format!("the key {:?} is twice in one map", second.as_str());
+        return Err(ParseError::new(span(second.range()), reason));
+    }
     let mut entries = Vec::with_capacity(object.properties.len());
     for property in object.properties {
         let key_span = span(property.name.range());
         let key = property.name.into_string();
-        if !seen.insert(key.clone()) {
-            return Err(ParseError::new(key_span, format!("the key {key:?} is twice in one map")));
-        }
         let node = read(property.value, route.then(Step::Key(key.clone())), depth + 1)?;
         entries.push(Entry { key, key_span, node });
     }

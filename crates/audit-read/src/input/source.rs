@@ -128,11 +128,14 @@ fn number_addresses(earlier: &[TaskDefinition], own: &mut [TaskDefinition], inde
     }
 }
 
+/// The key that every manifest of Kubernetes has at its top.
+const API_VERSION: &str = "apiVersion:";
+
 /// Manifests of Kubernetes, and the templates of Helm that become manifests. The manifests of the App Mesh controller
 /// have words of App Mesh.
 fn is_kubernetes(text: &str) -> bool {
     let mut lines = text.lines().map(|line| line.trim_start_matches('\u{FEFF}'));
-    lines.any(|line| line.starts_with("apiVersion:"))
+    text.contains(API_VERSION) && lines.any(|line| line.starts_with(API_VERSION))
 }
 
 fn unknown_format(node: &Node) -> &'static str {
