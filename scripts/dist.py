@@ -30,6 +30,7 @@ FUNCTIONS = ["task-events", "reconcile", "audit"]
 # The packages whose binaries are released.
 RELEASED = ["ecs-mesh-controller", "audit-function", "cli"]
 LICENCES = DIST / "THIRD-PARTY-LICENSES.txt"
+LICENCE = re.compile(r"(un)?licen[cs]e.*|copying.*|notice.*|copyright.*", re.IGNORECASE)
 NOTES = DIST / "release-notes.md"
 # Where scripts/publish.sh copies the zips in a bucket.
 KEY = f"ecs-mesh-controller/{VERSION}"
@@ -143,7 +144,8 @@ def licences() -> str:
     for package in shipped_packages():
         title = f"{package['name']} {package['version']} ({package['license']})"
         directory = Path(package["manifest_path"]).parent
-        files = [file for file in sorted(directory.iterdir()) if re.match(r"(?i)licen[cs]e|copying|notice|copyright", file.name)]
+        # Sources in another language have their licence in a folder of their own.
+        files = [file for file in sorted(directory.rglob("*")) if LICENCE.fullmatch(file.name)]
         found = [file.read_text(errors="replace").strip() for file in files if file.is_file()]
         for text in found or [f"{package['repository'] or package['name']} has no file with its licence."]:
             texts.setdefault(text, []).append(title)

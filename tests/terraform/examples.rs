@@ -172,10 +172,9 @@ async fn the_move_from_hashicorps_module_and_back() {
 async fn each_account_and_region_has_its_stack() {
     let Some(mut terraform) = Terraform::example("accounts-and-regions").await else { return };
     terraform.permit_old_consul(&["here", "other_region", "other_account"]);
-    // Creating a function, MiniStack ends running ones of the same name in every region and account.
-    let prefix = |call: &str, prefix: &str| format!("module \"{call}\" {{\n  name_prefix = \"{prefix}\"\n}}\n");
-    let prefixes = [prefix("other_region", "other-region"), prefix("other_account", "other-account")];
-    terraform.change("name", &prefixes.concat());
+    // When MiniStack creates a function, it ends running functions of the same name in all accounts and regions.
+    let call = |name: &str| format!("module \"{name}\" {{\n  name_prefix = \"{}\"\n}}\n", name.replace('_', "-"));
+    terraform.change("name", &["other_region", "other_account"].map(call).concat());
     let other = "111111111111";
     terraform.provider("other_region", ACCOUNT);
     terraform.provider("other_account", other);

@@ -6,8 +6,9 @@ use std::{
     thread::{available_parallelism, scope},
 };
 
-/// Splits the items into one part for each processor, and works on all parts at once. The results are in the order of the items.
-pub fn on_all_processors<'t, T: Sync, R: Send>(items: &'t [T], work: impl Fn(&'t [T]) -> R + Sync) -> Vec<R> {
+/// Splits the items into one part for each processor, and works on all parts at once. The results are in the order of the
+/// items, which they may borrow from.
+pub fn on_all_processors<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i [T]) -> R + Sync) -> Vec<R> {
     let processors = available_parallelism().map_or(1, NonZeroUsize::get);
     let length = items.len().div_ceil(processors);
     if processors == 1 || length < 2 {

@@ -63,8 +63,8 @@ pub fn audit(material: &Material) -> Vec<Finding> {
 /// Like [`audit`], with the deployment of the controller that the definitions belong to, if it is known.
 pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
     let subject = |definition| Subject::new(definition).in_deployment(deployment);
-    let subjects = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
-    let subjects: Vec<Subject<'_>> = subjects.into_iter().flatten().collect();
+    let parts = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
+    let subjects: Vec<Subject<'_>> = parts.into_iter().flatten().collect();
     let mut out: Vec<Finding> = on_all_processors(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {
         check_all(rule, &subjects, &material.resources, &mut out);
@@ -76,7 +76,8 @@ pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Fin
     out
 }
 
-/// Applies the rules that look at one task at a time: all to one task before the next one, whose values are elsewhere in memory.
+/// Applies the rules that look at one task at a time: all to one task before the next, so that its values stay in the
+/// processor's cache.
 fn check_each(subjects: &[Subject<'_>]) -> Vec<Finding> {
     let mut out = Vec::new();
     for subject in subjects {

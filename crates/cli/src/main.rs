@@ -8,10 +8,10 @@ use std::{
 
 use cli::Streams;
 use console::Term;
-use mimalloc::MiMalloc;
 
+#[cfg(not(windows))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let in_colour = Streams::uses_colour(io::stdout().is_terminal());

@@ -201,6 +201,7 @@ impl TaskReader {
             Ok(MeshTask { identity_by_definition, ..self.mesh_task(cluster, task, identity(&task.tags)?, definitions) })
         });
         let mut listed: Vec<MeshTask> = listed.collect::<Result<_, Arc<ControllerError>>>()?;
+        // It has grown by doubling, up to tens of thousands.
         listed.shrink_to_fit();
         Ok(listed)
     }

@@ -60,16 +60,15 @@ fn read(value: ast::Value<'_>, route: Route, depth: usize) -> Result<Node, Parse
 }
 
 fn read_object(object: ast::Object<'_>, route: &Route, depth: usize) -> Result<Vec<Entry>, ParseError> {
-    let mut keys = HashSet::with_capacity(object.properties.len());
-    let mut names = object.properties.iter().map(|property| &property.name);
-    if let Some(second) = names.find(|name| !keys.insert(name.as_str())) {
-        let reason = format!("the key {:?} is twice in one map", second.as_str());
-        return Err(ParseError::new(span(second.range()), reason));
-    }
+    let mut seen = HashSet::with_capacity(object.properties.len());
+    let duplicate = object.properties.iter().position(|property| !seen.insert(property.name.as_str()));
     let mut entries = Vec::with_capacity(object.properties.len());
-    for property in object.properties {
+    for (index, property) in object.properties.into_iter().enumerate() {
         let key_span = span(property.name.range());
         let key = property.name.into_string();
+        if duplicate == Some(index) {
+            return Err(ParseError::new(key_span, format!("the key {key:?} is twice in one map")));
+        }
         let node = read(property.value, route.then(Step::Key(key.clone())), depth + 1)?;
         entries.push(Entry { key, key_span, node });
     }
@@ -110,6 +109,7 @@ mod tests {
             (r#"{"a": }"#, 6, "not JSON"),
             (r#"{"a": 1"#, 0, "unterminated object"),
             (r#"{"a": 1, "a": 2}"#, 9, "\"a\" is twice"),
+            (r#"{"a": {"b": 1, "b": 2}, "a": 3}"#, 15, "\"b\" is twice"),
             ("{'a': 1}", 1, "single-quoted"),
         ] {
             let error = parse(text).unwrap_err();

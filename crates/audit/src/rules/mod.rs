@@ -199,7 +199,7 @@ static RULES: [&Rule; 161] = [
 
 /// All rules, in the order in which users see them.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    RULES.into_iter()
+    RULES.iter().copied()
 }
 
 /// The rule called `id`.

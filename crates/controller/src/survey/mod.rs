@@ -183,8 +183,6 @@ impl Observer {
             survey.observed.counts.insert(cluster.clone(), counts);
         }
         let tenancy = self.tasks.scope.tenancy_of(cluster);
-        survey.observed.tasks.reserve(tasks.len());
-        survey.running.reserve(tasks.len());
         for task in tasks {
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
                 Ok(Classification::Member(identity)) => {
