@@ -113,7 +113,7 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
         let path = &problem.path;
         let (message, help) = match &problem.fault {
             Fault::Unknown { is_refused: true, nearest: Some(nearest) } => {
-                (format!("no release of consul-ecs knows {path}"), format!("write {nearest}"))
+                (format!("no release of consul-ecs knows {path}"), format!("did you mean {nearest}?"))
             }
             Fault::Unknown { is_refused: true, nearest: None } => {
                 (format!("no release of consul-ecs knows {path}"), "remove it".to_owned())
@@ -149,7 +149,7 @@ fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
     for problem in problems(&consul_ecs) {
         let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
-        let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("write {nearest}"));
+        let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("did you mean {nearest}?"));
         let draft = Draft::new(span_of(&problem), message, help);
         findings.add(consul_ecs.of_holder(draft));
     }

@@ -41,8 +41,9 @@ pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule = Rule {
     effect: "the check runs another program or none and fails, and the container never becomes healthy",
     explanation: "\
 The first item of the command determines how the rest is run. `CMD` starts a program: its name and each argument are \
-separate items. `CMD-SHELL` runs *one* item with the container's shell; further items become parameters of the shell, \
-so `[\"CMD-SHELL\", \"curl\", \"-f\", …]` runs `curl` without arguments, which fails.",
+separate items, and `||` is one of its arguments. `CMD-SHELL` runs *one* item with the container's shell; further items \
+become parameters of the shell, so `[\"CMD-SHELL\", \"curl\", \"-f\", …]` runs `curl` without arguments, which fails. Any \
+other first item is a program, also `cmd-shell` in lower case.",
     sources: &[pages::ECS_HEALTH_CHECK],
     example: Some(
         Base::Plain.wrong("containerDefinitions[cache].healthCheck.command", r#"["CMD-SHELL", "redis-cli", "ping"]"#),
@@ -58,6 +59,14 @@ fn check_health_check_command(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
+/// Whether it would be `CMD` or `CMD-SHELL` in capital letters.
+fn lacks_capitals(word: &str) -> bool {
+    ["CMD", "CMD-SHELL"].into_iter().any(|form| word != form && word.eq_ignore_ascii_case(form))
+}
+
+/// What joins two commands of a shell.
+const OPERATORS: [&str; 4] = ["||", "&&", "|", ";"];
+
 fn check_command(container: &Container, check: &HealthCheck, findings: &mut Findings) {
     let label = container.label();
     let Some(words) = check.command.texts() else { return };
@@ -65,6 +74,10 @@ fn check_command(container: &Container, check: &HealthCheck, findings: &mut Find
         [] | ["CMD" | "CMD-SHELL"] => {
             (format!("the health check of {label} has no command to run"), "add the command after CMD or CMD-SHELL")
         }
+        [first, ..] if lacks_capitals(first) => (
+            format!("the health check of {label} takes {first} for the name of a program"),
+            "write CMD and CMD-SHELL in capital letters",
+        ),
         ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
             format!("the health check of {label} runs one item and ignores the next {}", rest.len()),
             "write the complete line as one item after CMD-SHELL, or begin with CMD",
@@ -72,6 +85,10 @@ fn check_command(container: &Container, check: &HealthCheck, findings: &mut Find
         ["CMD", program] if program.contains(' ') => (
             format!("the health check of {label} takes the complete line for the name of a program"),
             "write every argument as a separate item, or begin with CMD-SHELL",
+        ),
+        [first, rest @ ..] if *first != "CMD-SHELL" && rest.iter().any(|word| OPERATORS.contains(word)) => (
+            format!("the health check of {label} has an operator of the shell, which only CMD-SHELL runs"),
+            "write the complete line as one item after CMD-SHELL",
         ),
         [line] if *line != "NONE" && line.contains(' ') => (
             format!("the health check of {label} takes the complete line for the name of a program"),

@@ -1,7 +1,7 @@
 //! The container of Consul Dataplane.
 
 use super::prelude::*;
-use crate::subject::{Feature, ports};
+use crate::subject::{Feature, Image, ports};
 use audit_read::definition::HealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
@@ -140,8 +140,9 @@ pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule = Rule {
     effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
     explanation: "\
 Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways \
-(default: 22000). The health check connects to it with `/consul/consul-ecs net-dial`, because the image has neither \
-`nc` nor `curl`. The app's containers wait for this health check, and health-sync copies its state to Consul.",
+(default: 22000). The health check connects to it with `/consul/consul-ecs net-dial`, because the image has no \
+shell, `nc` or `curl`; only images with `-ubi` in their tag have a shell. The app's containers wait for this health \
+check, and health-sync copies its state to Consul.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_HEALTH_CHECK],
     example: Some(Base::Dataplane.wrong(
         "containerDefinitions[consul-dataplane].healthCheck.command",
@@ -154,16 +155,41 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
     let Some(consul) = &subject.consul else { return };
     let Some(dataplane) = consul.dataplane else { return };
     let port = consul.readiness_port();
-    if dataplane.has_health_check() == Some(true) {
-        let Some((health_check, port)) = dataplane.health_check.known().zip(port) else { return };
-        report_another_port(dataplane, health_check, port, findings);
-    } else if dataplane.has_health_check() == Some(false) {
-        let message = format!("{} has no health check", dataplane.label());
-        let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
-        let directory = consul.shared_directory().unwrap_or("/consul");
-        let help = format!("add one with the command [\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
-        findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
+    let shown = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
+    let directory = consul.shared_directory().unwrap_or("/consul");
+    let command = format!("[\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{shown}\"]");
+    match (dataplane.has_health_check(), dataplane.health_check.known()) {
+        (Some(true), Some(health_check)) if runs_a_shell(health_check) && has_no_shell(dataplane) => {
+            let message =
+                format!("the health check of {} runs a shell, which its image does not have", dataplane.label());
+            let draft = Draft::new(health_check.command.place.span, message, format!("write {command}"));
+            findings.add(draft.of(dataplane));
+        }
+        (Some(true), Some(health_check)) => {
+            if let Some(port) = port {
+                report_another_port(dataplane, health_check, port, findings);
+            }
+        }
+        (Some(false), _) => {
+            let message = format!("{} has no health check", dataplane.label());
+            let help = format!("add one with the command {command}");
+            findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
+        }
+        _ => {}
     }
+}
+
+fn runs_a_shell(health_check: &HealthCheck) -> bool {
+    let words = health_check.command.texts().unwrap_or_default();
+    let program = words.iter().find(|word| **word != "CMD").and_then(|word| word.rsplit('/').next());
+    program.is_some_and(|program| matches!(program, "CMD-SHELL" | "sh" | "bash"))
+}
+
+/// Whether it is HashiCorp's image of consul-dataplane, and not the one for Red Hat's registry.
+fn has_no_shell(container: &Container) -> bool {
+    let Some(reference) = container.image.known().and_then(Text::whole) else { return false };
+    let tag = Image::parse(reference).tag;
+    reference.contains("hashicorp/consul-dataplane:") && tag.is_some_and(|tag| !tag.contains("ubi"))
 }
 
 fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {

@@ -106,10 +106,14 @@ impl Section {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// A field that differs from `name` only by case, hyphens and underscores: `destination_name`.
+    /// The field that `name` most likely means: at most a third of its letters are wrong. Case, hyphens and underscores do not
+    /// count: `destination_name`.
     fn nearest(&self, name: &str) -> Option<&'static str> {
         let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
-        self.fields.iter().map(|field| field.name).find(|known| bare(known) == bare(name))
+        let meant = bare(name);
+        let known = self.fields.iter().map(|field| (strsim::osa_distance(&bare(field.name), &meant), field.name));
+        let near = known.filter(|(distance, _)| distance * 3 <= meant.chars().count());
+        near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
     }
 }
 

@@ -100,6 +100,22 @@ fn fields_of_other_releases_are_reported_by_version() {
 }
 
 #[test]
+fn a_misspelt_field_is_taken_for_what_it_most_likely_means() {
+    for (key, meant) in [
+        ("bootstrapdir", "bootstrapDir"),
+        ("consulServer", "consulServers"),
+        ("healthSyncContiners", "healthSyncContainers"),
+        ("transparent_proxies", "transparentProxy"),
+        ("gatway", "gateway"),
+        ("extra", "no suggestion"),
+        ("x", "no suggestion"),
+    ] {
+        let found = dataplane("latest", &json!({ "bootstrapDir": "/consul", key: {} }));
+        assert!(found.contains(&format!("{key}: refused, {meant}")), "{found:?}");
+    }
+}
+
+#[test]
 fn invalid_fields_are_reported() {
     let config = json!({
         "bootstrapDir": "", "extra": 1, "consulServers": { "hosts": null, "defaults": { "cacert": "x" } },

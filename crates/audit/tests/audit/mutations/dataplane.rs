@@ -20,6 +20,7 @@ ok: consul-dataplane / user = "5995:5995"
 consul-dataplane-health-check: consul-dataplane / healthCheck = absent
 consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["/consul/consul-ecs", "net-dial", "127.0.0.1:22001"]
   or ["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]
+  or ["CMD-SHELL", "curl -f http://127.0.0.1:22000/ready"] ["CMD", "/bin/sh", "-c", "nc -z 127.0.0.1 22000"]
 // The public listener opens only when Consul knows the service: the check must use the readiness port.
 consul-proxy-mount: consul-dataplane / mountPoints = absent
 consul-proxy-mount: consul-dataplane / mountPoints[consul_data].containerPath = "/data"
@@ -30,6 +31,8 @@ consul-proxy-open-files: consul-dataplane / ulimits[nofile].hardLimit = 1048577
 ecs-timeout-range: consul-dataplane / stopTimeout = 200
 
 [Dataplane MeshGateway ApiGateway TerminatingGateway]
+ok: consul-dataplane / healthCheck.command = ["CMD-SHELL", "curl -f http://127.0.0.1:22000/ready"]
+  given consul-dataplane / image = "hashicorp/consul-dataplane:2.0.1-ubi"
 // Without transparent proxy, any user is valid.
 ok: consul-dataplane / user = absent "5996" "0"
 consul-proxy-order: consul-dataplane / dependsOn = absent

@@ -22,6 +22,8 @@ ok: report / stopTimeout = 121
   given requiresCompatibilities = ["EC2"]
 ecs-timeout-range: cache / startTimeout = 121
 ecs-health-check-command: cache / healthCheck.command = ["redis-cli ping"] ["CMD", "redis-cli ping"] []
+  or ["cmd-shell", "redis-cli ping"] ["Cmd", "redis-cli", "ping"]
+  or ["CMD", "redis-cli", "ping", "||", "exit", "1"] ["redis-cli", "ping", "||", "exit 1"]
 ok: cache / healthCheck.command = ["CMD", "redis-cli", "ping"]
 ecs-health-check-range: cache / healthCheck.interval = 4
 ecs-health-check-range: cache / healthCheck.retries = 11
