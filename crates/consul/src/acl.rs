@@ -392,17 +392,14 @@ impl From<GrantsAnswer> for Grants {
         let templated = templated
             .filter(|of| of.template_name == SERVICE_TEMPLATE)
             .filter_map(|of| Some((of.template_variables?.name, of.datacenters)));
-        let services = identities
-            .chain(templated)
-            .filter(|(service, _)| !service.is_empty())
-            .map(|(service, datacenters)| ServiceGrant { service, datacenters: datacenters.unwrap_or_default() });
+        let services = identities.chain(templated).filter(|(service, _)| !service.is_empty());
         let names = |links: Option<Vec<Named>>| links.unwrap_or_default().into_iter().map(|link| link.name).collect();
-        let mut grants =
-            Self { services: services.collect(), roles: names(answer.roles), policies: names(answer.policies) };
-        // They have room for four each, and each of tens of thousands of tokens has one or two grants.
-        grants.services.shrink_to_fit();
-        grants.roles.shrink_to_fit();
-        grants.policies.shrink_to_fit();
-        grants
+        Self {
+            services: services
+                .map(|(service, datacenters)| ServiceGrant { service, datacenters: datacenters.unwrap_or_default() })
+                .collect(),
+            roles: names(answer.roles),
+            policies: names(answer.policies),
+        }
     }
 }

@@ -200,10 +200,7 @@ impl TaskReader {
             let identity_by_definition = identity(&Tags::default())?;
             Ok(MeshTask { identity_by_definition, ..self.mesh_task(cluster, task, identity(&task.tags)?, definitions) })
         });
-        let mut listed: Vec<MeshTask> = listed.collect::<Result<_, Arc<ControllerError>>>()?;
-        // It has grown by doubling, up to tens of thousands.
-        listed.shrink_to_fit();
-        Ok(listed)
+        listed.collect()
     }
 
     /// A described task with its identity, as a plan sees it.

@@ -1,7 +1,7 @@
 //! The container of Consul Dataplane.
 
 use super::prelude::*;
-use crate::subject::{Feature, Image, ports};
+use crate::subject::{Feature, ports};
 use audit_read::definition::HealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
@@ -187,9 +187,9 @@ fn runs_a_shell(health_check: &HealthCheck) -> bool {
 
 /// Whether it is HashiCorp's image of consul-dataplane, and not the one for Red Hat's registry.
 fn has_no_shell(container: &Container) -> bool {
-    let Some(reference) = container.image.known().and_then(Text::whole) else { return false };
-    let tag = Image::parse(reference).tag;
-    reference.contains("hashicorp/consul-dataplane:") && tag.is_some_and(|tag| !tag.contains("ubi"))
+    let reference = container.image.known().and_then(Text::whole);
+    let tag = reference.and_then(|reference| reference.split_once("hashicorp/consul-dataplane:"));
+    tag.is_some_and(|(_, tag)| !tag.contains("ubi"))
 }
 
 fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
