@@ -138,7 +138,7 @@ impl Selection {
         let known = |key: &str| self.services.get(key).into_iter().flatten();
         let place = Place::fixed(definition.span());
         let services = known(name).chain(known(&definition.address).filter(|_| definition.address != name));
-        services.map(|service| service_use(service, &place)).collect()
+        services.map(|service| service_use(service, definition, &place)).collect()
     }
 }
 
@@ -158,12 +158,13 @@ async fn clusters(inventory: &dyn Inventory, scope: &LiveScope, problems: &mut V
     clusters
 }
 
-fn service_use(service: &RunningService, place: &Place) -> ServiceUse {
+fn service_use(service: &RunningService, definition: &TaskDefinition, place: &Place) -> ServiceUse {
     let field = |value: &Option<String>| Field {
         value: value.as_ref().map_or(Maybe::Absent, |value| Maybe::Known(Text::known(value))),
         place: place.clone(),
     };
     ServiceUse {
+        file: definition.file.clone(),
         name: service.name.clone(),
         service_name: field(&Some(service.name.clone())),
         propagate_tags: field(&service.propagate_tags),
@@ -172,6 +173,8 @@ fn service_use(service: &RunningService, place: &Place) -> ServiceUse {
         capacity_providers: unread(place),
         // Its tags are copied to tasks only with SERVICE, which is in `propagate_tags`.
         tags: unread(place),
+        // A service that exists has valid ones.
+        load_balancers: unread(place),
         place: place.clone(),
     }
 }

@@ -91,7 +91,7 @@ impl FromStr for Threshold {
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub rule: &'static Rule,
-    /// Its severity: the rule's, unless the configuration file sets another one.
+    /// Its severity: the rule's, unless the case is milder or the configuration file sets another one.
     pub severity: Severity,
     pub file: Arc<SourceFile>,
     /// The bytes of the defect.
@@ -125,7 +125,8 @@ impl Finding {
     /// A finding of `rule` about a task definition.
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
         draft.help = definition.dialect.spell_arguments(draft.help);
-        Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
+        let file = draft.file.take().unwrap_or_else(|| definition.file.clone());
+        Self::new(rule, file, definition.label(), definition.name(), draft)
     }
 
     /// A finding of `rule` about a resource of App Mesh.
@@ -134,8 +135,20 @@ impl Finding {
     }
 
     fn new(rule: &'static Rule, file: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
-        let Draft { span, container, message, help, notes, fix } = draft;
-        Self { rule, severity: rule.severity, file, span, subject, family, container, message, help, notes, fix }
+        let Draft { span, container, severity, message, help, notes, fix, file: _ } = draft;
+        Self {
+            rule,
+            severity: severity.unwrap_or(rule.severity),
+            file,
+            span,
+            subject,
+            family,
+            container,
+            message,
+            help,
+            notes,
+            fix,
+        }
     }
 
     /// What identifies it among the findings of its file, before and after an edit.
@@ -163,22 +176,39 @@ pub struct Note {
 pub struct Draft {
     span: Span,
     container: Option<String>,
+    severity: Option<Severity>,
     message: String,
     help: String,
     notes: Vec<Note>,
     fix: Option<Fix>,
+    file: Option<Arc<SourceFile>>,
 }
 
 impl Draft {
     /// What is wrong at `span`, and how to correct it.
     pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { span, container: None, message: message.into(), help: help.into(), notes: Vec::new(), fix: None }
+        let (message, help) = (message.into(), help.into());
+        Self { span, container: None, severity: None, message, help, notes: Vec::new(), fix: None, file: None }
     }
 
     /// The container that it is about.
     #[must_use]
     pub fn of(mut self, container: &Container) -> Self {
         self.container = Some(container.label());
+        self
+    }
+
+    /// The file that `span` is in, if it is not that of the definition: a service may be in another one.
+    #[must_use]
+    pub fn in_file(mut self, file: &Arc<SourceFile>) -> Self {
+        self.file = Some(file.clone());
+        self
+    }
+
+    /// How severe this case is, if not like the others of its rule.
+    #[must_use]
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
         self
     }
 

@@ -49,6 +49,8 @@ pub struct Container {
     pub start_timeout: Field<u64>,
     /// Seconds between TERM and KILL.
     pub stop_timeout: Field<u64>,
+    /// `awslogs`, `awsfirelens`, …
+    pub log_driver: Field<Text>,
     /// Whether ECS starts it again when it exits.
     pub restart_policy: Field<RestartPolicy>,
     /// Whether it has all privileges of the host.

@@ -14,5 +14,5 @@ pub use self::{
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
     read::{Mismatch, service_use},
-    task::{ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
+    task::{LoadBalancer, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
 };

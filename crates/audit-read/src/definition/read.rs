@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Container, Dependency, Dialect, Field, HealthCheck, List, Maybe, MountPoint, PortMapping, ProxyConfiguration,
-    RestartPolicy, Secret, ServiceUse, Tag, TaskDefinition, Text, Ulimit, Variable,
+    Container, Dependency, Dialect, Field, HealthCheck, List, LoadBalancer, Maybe, MountPoint, PortMapping,
+    ProxyConfiguration, RestartPolicy, Secret, ServiceUse, Tag, TaskDefinition, Text, Ulimit, Variable,
 };
 use crate::{
     document::{HOLE, Node, Place, Span, Step, Value},
@@ -262,15 +262,17 @@ impl TaskDefinition {
 ///
 /// # Errors
 /// A value has another type than in ECS's API.
-pub fn service_use(name: String, node: &Node, dialect: Dialect) -> Result<ServiceUse, Mismatch> {
+pub fn service_use(file: Arc<SourceFile>, name: String, node: &Node, dialect: Dialect) -> Result<ServiceUse, Mismatch> {
     let reader = MapReader::new(node, dialect, name.clone())?;
     Ok(ServiceUse {
+        file,
         name,
         service_name: reader.text("serviceName")?,
         propagate_tags: reader.text("propagateTags")?,
         launch_type: reader.text("launchType")?,
         capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider"))?,
         tags: reader.maps("tags", Tag::read)?,
+        load_balancers: reader.maps("loadBalancers", LoadBalancer::read)?,
         place: reader.place(),
     })
 }
@@ -283,6 +285,7 @@ fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {
         Ok((capabilities, linux.flag("initProcessEnabled")?))
     })?;
     let (added_capabilities, init_process) = linux_parameters(&linux);
+    let log_driver = reader.map("logConfiguration", |logs| logs.text("logDriver"))?;
     let mut environment = reader.maps("environment", Variable::read)?;
     // An environment file is in S3 and may contain any variable.
     environment.is_complete &= !reader.maps("environmentFiles", |_| Ok(()))?.is_present;
@@ -311,6 +314,11 @@ fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {
         privileged: reader.flag("privileged")?,
         added_capabilities,
         init_process,
+        log_driver: match log_driver.value {
+            Maybe::Known(driver) => driver,
+            Maybe::Absent => Field { value: Maybe::Absent, place: log_driver.place },
+            Maybe::Unknown => Field { value: Maybe::Unknown, place: log_driver.place },
+        },
         place: reader.place(),
         name,
     })

@@ -221,6 +221,8 @@ impl ProxyConfiguration {
 /// A service that runs a task definition.
 #[derive(Debug, Clone)]
 pub struct ServiceUse {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
     /// Its address or logical ID, or its name where it has no other.
     pub name: String,
     /// Its name in ECS.
@@ -233,6 +235,7 @@ pub struct ServiceUse {
     pub capacity_providers: List<Field<Text>>,
     /// The tags of the service itself.
     pub tags: List<Tag>,
+    pub load_balancers: List<LoadBalancer>,
     /// The bytes that findings point at.
     pub place: Place,
 }
@@ -242,6 +245,14 @@ record! {
     pub struct Tag {
         key: text("key"),
         value: text("value"),
+    }
+
+    /// A load balancer of a service. Source:
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html>
+    pub struct LoadBalancer {
+        /// The container that gets the requests.
+        container: text("containerName"),
+        container_port: number("containerPort"),
     }
 }
 

@@ -90,7 +90,10 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
             *used = true;
         }
         let Some(severity) = config.severity_of(finding.rule) else { continue };
-        finding.severity = severity;
+        // A rule's own severity leaves that of a milder case.
+        if severity != finding.rule.severity {
+            finding.severity = severity;
+        }
         let by_config = by_config
             .and_then(|index| config.ignores.get(index))
             .map(|entry| Exception { by: IgnoredBy::Configuration, reason: entry.get_ref().reason.clone() });

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::subject::{Configuration, ConsulEcs, Feature, consul_ecs_version};
-use audit_read::document::{Node, Span};
+use audit_read::document::{Node, Span, Value};
 use mesh::consul_ecs::{CONFIG_VARIABLE, Check, Fault, Problem, ROOT, Releases};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
@@ -128,6 +128,37 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
         let draft = Draft::new(span_of(&problem), message, help);
         findings.add(consul_ecs.of_holder(draft));
     }
+}
+
+pub(super) static CONSUL_CONFIG_NULL: Rule = Rule {
+    id: "consul-config-null",
+    summary: "no list in a proxy's config contains null",
+    effect: "Consul accepts the registration, and from then on every read of the service and of its node hangs",
+    explanation: "\
+`config` of a proxy or an upstream may contain anything, and consul-ecs hands it to Consul as it is. Consul's servers \
+accept a list with null, but cannot send it: requests for the service, for its node and for what depends on them never \
+get an answer, in all tasks and tools, until the instance is deregistered. Consul 1.8.7 and current releases do so.",
+    sources: &[pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.wrong("config.proxy.config", r#"{ "envoy_extra": ["a", null] }"#)),
+    ..Rule::of_task(Applies::Consul, check_config_null)
+};
+
+fn check_config_null(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(json) = subject.consul.as_ref().and_then(|consul| consul.configuration.json()) else { return };
+    let gateway = json.get("gateway");
+    for proxy in [json.get("proxy"), gateway.and_then(|gateway| gateway.get("proxy"))].into_iter().flatten() {
+        let configs = [proxy].into_iter().chain(proxy.items_of("upstreams")).filter_map(|owner| owner.get("config"));
+        for null in configs.filter_map(null_in_list) {
+            let help = "remove the item: its list must not contain null";
+            findings.add(Draft::new(null.place.span, "a list in config of the proxy contains null", help));
+        }
+    }
+}
+
+fn null_in_list(node: &Node) -> Option<&Node> {
+    let null = node.items().iter().find(|item| matches!(item.value, Value::Null));
+    let inside = || node.items().iter().chain(node.entries().iter().map(|entry| &entry.node)).find_map(null_in_list);
+    null.or_else(inside)
 }
 
 pub(super) static CONSUL_CONFIG_IGNORED: Rule = Rule {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::prelude::*;
-use audit_read::definition::{HealthCheck, TaskDefinition};
+use audit_read::definition::{HealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
     id: "ecs-container-name-duplicate",
@@ -33,6 +33,76 @@ fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings
         let draft = Draft::new(container.name.span(), message, "rename one of them, or remove it");
         findings.add(draft.of(container).note(first.name.span(), "the first one"));
     }
+}
+
+pub(super) static ECS_CONTAINER_NAME: Rule = Rule {
+    id: "ecs-container-name",
+    summary: "every container has a name",
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+The name of a container is required: up to 255 letters, digits, `-` and `_`. Dependencies, load balancers and ECS Exec \
+refer to it.",
+    sources: &[pages::ECS_CONTAINER],
+    example: Some(Base::Plain.missing("containerDefinitions[cache].name")),
+    ..Rule::of_task(Applies::EveryTask, check_container_name)
+};
+
+fn check_container_name(subject: &Subject<'_>, findings: &mut Findings) {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let is_valid = |name: &str| (1..=255).contains(&name.len()) && name.chars().all(is_of_a_name);
+    for container in &subject.definition.containers.items {
+        let message = match (container.name.is_absent(), container.name.text()) {
+            (true, _) => "a container has no name".to_owned(),
+            (false, Some(name)) if !is_valid(name) => format!("{name:?} is not a valid name of a container"),
+            (false, _) => continue,
+        };
+        let help = "name it with letters, digits, - and _";
+        findings.add(Draft::new(container.span(), message, help).of(container));
+    }
+}
+
+pub(super) static ECS_LOAD_BALANCER_TARGET: Rule = Rule {
+    id: "ecs-load-balancer-target",
+    summary: "a service's load balancer names a container of the definition, and a port that it has",
+    effect: "ECS refuses to create or update the service",
+    explanation: "\
+`loadBalancers` of an ECS service has the name and the port of the container that gets the requests. Both must be in the \
+task definition: the port in `portMappings` of the container.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html"],
+    // An example is one definition, but the rule needs a service too.
+    example: None,
+    ..Rule::of_task(Applies::EveryTask, check_load_balancer_target)
+};
+
+fn check_load_balancer_target(subject: &Subject<'_>, findings: &mut Findings) {
+    for service in &subject.definition.services {
+        for balancer in &service.load_balancers.items {
+            let draft = wrong_target(subject.definition, &service.name, balancer);
+            findings.extend(draft.map(|draft| draft.in_file(&service.file)));
+        }
+    }
+}
+
+fn wrong_target(definition: &TaskDefinition, service: &str, balancer: &LoadBalancer) -> Option<Draft> {
+    let name = balancer.container.text()?;
+    let container = match definition.container(name) {
+        Maybe::Known(container) => container,
+        Maybe::Absent => {
+            let message =
+                format!("the load balancer of the service {service} names {name}, which is no container of the task");
+            let help = "write the name of the container that gets the requests";
+            return Some(Draft::new(balancer.container.span(), message, help));
+        }
+        Maybe::Unknown => return None,
+    };
+    let port = balancer.container_port.known()?;
+    let may_be = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| mapped == port);
+    if !container.port_mappings.lacks(may_be) {
+        return None;
+    }
+    let message = format!("the load balancer of the service {service} names port {port}, which {name} does not map");
+    let help = format!("add the port to portMappings of {name}, or write one that it maps");
+    Some(Draft::new(balancer.container_port.span(), message, help).of(container))
 }
 
 pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule = Rule {

@@ -45,7 +45,8 @@ ECS stops containers in the reverse order of their dependencies, so an app that 
 together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
 containers have exited, so the app can complete its requests through the mesh. mesh-init copies the program to the \
 shared volume, into `bootstrapDir` of the configuration (default: `/consul`). The image's own entry point is the \
-proxy itself: with the usual command as arguments, it gets its own name as an argument and fails.",
+proxy itself: with the usual command as arguments, it gets its own name as an argument and fails. With flags alone \
+(`-config-file=…`) it starts, but gets TERM together with the app: that is a warning.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
     example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].entryPoint")),
     ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_entry_point)
@@ -63,10 +64,13 @@ fn check_dataplane_entry_point(subject: &Subject<'_>) -> Option<Draft> {
         return None;
     }
     let label = dataplane.label();
+    let is_started = words.is_empty() && starts_with_a_flag(dataplane);
     let message = match (words.is_empty(), directory) {
+        (true, _) if is_started => format!("{label} has no entry point, and gets TERM together with the app"),
         (true, _) => format!("{label} has no entry point"),
         (false, Some(directory)) if is_elsewhere => {
-            format!("the entry point of {label} is in {USUAL}, but mesh-init puts consul-ecs into {directory}")
+            let program = words.first().copied().unwrap_or_default();
+            format!("the entry point of {label} is {program}, but mesh-init puts consul-ecs into {directory}")
         }
         (false, _) => format!("the entry point of {label} is {}", dataplane.entry_point.shown_program()),
     };
@@ -75,7 +79,18 @@ fn check_dataplane_entry_point(subject: &Subject<'_>) -> Option<Draft> {
     let fix = program.as_deref().and_then(|program| Fix::set(place, vec![program, "envoy-entrypoint"]));
     let shown = program.as_deref().unwrap_or("consul-ecs in the bootstrap directory");
     let help = format!("set its entryPoint to [\"{shown}\", \"envoy-entrypoint\"]");
-    Some(Draft::new(place.span, message, help).of(dataplane).fix(fix))
+    if !is_started {
+        return Some(Draft::new(place.span, message, help).of(dataplane).fix(fix));
+    }
+    let help = format!("{help}, and put consul-dataplane before the flags of its command");
+    let command = dataplane.command.texts().map(|flags| [vec!["consul-dataplane"], flags].concat());
+    let fix = fix.zip(command).and_then(|(fix, command)| fix.and(Fix::set(&dataplane.command.place, command)));
+    Some(Draft::new(place.span, message, help).of(dataplane).fix(fix).severity(Severity::Warning))
+}
+
+/// Whether the command has arguments for the image's own entry point, which starts the proxy.
+fn starts_with_a_flag(dataplane: &Container) -> bool {
+    dataplane.command.items.first().and_then(Field::known).is_some_and(|word| word.head().starts_with('-'))
 }
 
 /// The default bootstrap directory.
@@ -83,9 +98,11 @@ const USUAL: &str = "/consul";
 
 /// Whether the program is certainly not at the path in the entry point. An image may contain one at another path.
 fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) -> bool {
-    words.first() == Some(&"/consul/consul-ecs")
-        && directory.is_some_and(|directory| directory != USUAL)
-        && matches!(dataplane.mount_at(USUAL), Maybe::Absent)
+    let is_of_another_image = words.first() == Some(&"/bin/consul-ecs") && is_hashicorp_s(dataplane);
+    is_of_another_image
+        || words.first() == Some(&"/consul/consul-ecs")
+            && directory.is_some_and(|directory| directory != USUAL)
+            && matches!(dataplane.mount_at(USUAL), Maybe::Absent)
 }
 
 pub(super) static CONSUL_DATAPLANE_COMMAND: Rule = Rule {
@@ -116,10 +133,12 @@ fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
         return None;
     }
     let words = dataplane.command.texts()?;
+    // The image's own entry point starts it, and takes flags.
+    let is_started = entry_point.is_empty() && starts_with_a_flag(dataplane);
     let starts_it = words.first().is_some_and(|word| word.rsplit('/').next() == Some("consul-dataplane"));
     let names_the_file = words.iter().any(|word| word.rsplit('=').next() == Some(&file));
     let has_the_flag = words.iter().any(|word| word.trim_start_matches('-').starts_with("config-file"));
-    if starts_it && names_the_file && has_the_flag {
+    if (starts_it || is_started) && names_the_file && has_the_flag {
         return None;
     }
     let message = if words.is_empty() {
@@ -187,9 +206,11 @@ fn runs_a_shell(health_check: &HealthCheck) -> bool {
 
 /// Whether it is HashiCorp's image of consul-dataplane, and not the one for Red Hat's registry.
 fn has_no_shell(container: &Container) -> bool {
-    let reference = container.image.known().and_then(Text::whole);
-    let tag = reference.and_then(|reference| reference.split_once("hashicorp/consul-dataplane:"));
-    tag.is_some_and(|(_, tag)| !tag.contains("ubi"))
+    is_hashicorp_s(container) && container.image.text().is_some_and(|reference| !reference.contains("ubi"))
+}
+
+fn is_hashicorp_s(container: &Container) -> bool {
+    container.image.text().is_some_and(|reference| reference.contains("hashicorp/consul-dataplane:"))
 }
 
 fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {

@@ -152,11 +152,10 @@ entry `consul-wan-federation` in the gateway's meta enables it, and `consulServe
 Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`. Up to consul-ecs 0.6, the CA's \
 certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
     sources: &[pages::CONSUL_WAN_FEDERATION, pages::CONSUL_SERVER_JSON],
-    example: Some(
-        Base::MeshGateway
-            .wrong("config.consulServers.defaults.tls", "false")
-            .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
-    ),
+    example: Some(Base::MeshGateway.wrong("config.consulServers.defaults.tls", "false").given(&[
+        ("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#),
+        ("config.consulLogin.enabled", "false"),
+    ])),
     ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_federation_tls)
 };
 

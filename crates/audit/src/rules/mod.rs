@@ -22,18 +22,20 @@ mod prelude;
 mod proxy;
 mod releases;
 mod secrets;
+mod servers;
 mod service;
 mod sidecar_proxy;
 mod tags;
 mod tokens;
 mod transparent_proxy;
+mod upstreams;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 use super::rule::Rule;
 
-static RULES: [&Rule; 161] = [
+static RULES: [&Rule; 175] = [
     &containers::CONSUL_NETWORK_MODE,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
@@ -89,9 +91,15 @@ static RULES: [&Rule; 161] = [
     &dataplane::CONSUL_DATAPLANE_COMMAND,
     &dataplane::CONSUL_DATAPLANE_HEALTH_CHECK,
     &transparent_proxy::CONSUL_DATAPLANE_USERS,
+    &transparent_proxy::CONSUL_APP_USER,
     &dataplane::CONSUL_READINESS_PORT,
     &credentials::CONSUL_LOGIN_OFF,
     &credentials::CONSUL_CA_CERTIFICATES,
+    &servers::CONSUL_SERVER_HOSTS,
+    &servers::CONSUL_SERVER_PORTS,
+    &servers::CONSUL_SERVER_PLAIN,
+    &servers::CONSUL_SERVER_NAME,
+    &servers::CONSUL_LOGIN_META,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_PRIVILEGES,
     &transparent_proxy::CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY,
@@ -105,13 +113,16 @@ static RULES: [&Rule; 161] = [
     &configuration::CONSUL_CONFIG_JSON,
     &configuration::CONSUL_CONFIG_SCHEMA,
     &configuration::CONSUL_CONFIG_IGNORED,
+    &configuration::CONSUL_CONFIG_NULL,
     &configuration::CONSUL_CONFIG_VERSION,
     &configuration::CONSUL_SERVICE_OR_GATEWAY,
     &service::CONSUL_SERVICE_NAME,
     &service::CONSUL_SERVICE_PORT,
     &service::CONSUL_TENANCY_PAIR,
     &service::CONSUL_APP_PORT,
-    &service::CONSUL_UPSTREAM_PORT,
+    &upstreams::CONSUL_UPSTREAM_PORT,
+    &upstreams::CONSUL_UPSTREAM_NAME,
+    &upstreams::CONSUL_UPSTREAM_MISSPELT,
     &images::CONSUL_MIXED_GENERATIONS,
     &images::CONSUL_IMAGE_GENERATION,
     &images::CONSUL_IMAGE_VERSIONS,
@@ -119,6 +130,8 @@ static RULES: [&Rule; 161] = [
     &releases::CONSUL_RELEASE_PAIR,
     &releases::CONSUL_END_OF_SUPPORT,
     &releases::CONSUL_FIPS_TAG,
+    &releases::CONSUL_IMAGE_TAG,
+    &releases::CONSUL_RELEASE_UNKNOWN,
     &defects::CONSUL_PROXY_SECTION,
     &defects::CONSUL_RESILIENCE_OFF,
     &defects::CONSUL_RESILIENCE_REFUSED,
@@ -179,6 +192,7 @@ static RULES: [&Rule; 161] = [
     &app_mesh_nodes::APPMESH_SERVICE_DISCOVERY,
     &app_mesh_nodes::APPMESH_VIRTUAL_SERVICE_NAME,
     &containers::ECS_CONTAINER_NAME_DUPLICATE,
+    &containers::ECS_CONTAINER_NAME,
     &dependencies::ECS_DEPENDENCY_CONDITION,
     &dependencies::ECS_DEPENDENCY_CYCLE,
     &dependencies::ECS_DEPENDENCY_ESSENTIAL,
@@ -187,8 +201,10 @@ static RULES: [&Rule; 161] = [
     &containers::ECS_HEALTH_CHECK_COMMAND,
     &containers::ECS_HEALTH_CHECK_RANGE,
     &containers::ECS_HOST_PORT,
+    &containers::ECS_LOAD_BALANCER_TARGET,
     &secrets::ECS_SECRET_REFERENCE,
     &secrets::ECS_SECRETS_EXECUTION_ROLE,
+    &secrets::ECS_LOGS_EXECUTION_ROLE,
     &containers::ECS_SHELL_ENTRY_POINT,
     &dependencies::ECS_START_TIMEOUT_TOO_SHORT,
     &dependencies::ECS_START_TIMEOUT_UNUSED,

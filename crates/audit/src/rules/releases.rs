@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::{
     subject::{Release, Software, image_of, line_of, release_of},
-    versions::{Defect, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
+    versions::{Defect, Need, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
 
 pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
@@ -33,13 +33,12 @@ digest alone, or an image with another name, it reports nothing.",
 };
 
 fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
-    let is_controller = subject.controller.is_some();
     let mut drafts: Vec<((Program, Release), Draft)> = Vec::new();
     for container in subject.containers_of_consul() {
         let Some(found) = release_of(container) else { continue };
         if let Some((_, draft)) = drafts.iter_mut().find(|(known, _)| *known == found) {
             draft.add_note_elsewhere(container.image.span(), "this image as well");
-        } else if let Some(draft) = draft(container, found.0, found.1, is_controller) {
+        } else if let Some(draft) = draft(subject, container, found.0, found.1) {
             drafts.push((found, draft));
         }
     }
@@ -47,15 +46,40 @@ fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The defects of a release in one finding: one update corrects all of them.
-fn draft(container: &Container, program: Program, release: Release, is_controller: bool) -> Option<Draft> {
+fn draft(subject: &Subject<'_>, container: &Container, program: Program, release: Release) -> Option<Draft> {
     let is_reported = |defect: &&Defect| {
-        defect.rule.as_deref() == Some(CONSUL_RELEASE_DEFECT.id) && defect.is_of_controller == is_controller
+        defect.rule.as_deref() == Some(CONSUL_RELEASE_DEFECT.id)
+            && defect.is_of_controller == subject.controller.is_some()
+            && defect.needs.is_none_or(|feature| !is_off(subject, feature))
     };
     let defects: Vec<&Defect> = defects_of(program, release).into_iter().filter(is_reported).collect();
     let last = defects.iter().max_by_key(|defect| &defect.fixed_in)?;
     let what: Vec<&str> = defects.iter().map(|defect| defect.what.as_str()).collect();
     let message = format!("{program} {release}: {}", what.join("; "));
     Some(Draft::new(container.image.span(), message, last.action.clone()).of(container))
+}
+
+/// Whether the definition certainly does not use a feature.
+fn is_off(subject: &Subject<'_>, feature: Need) -> bool {
+    let configuration = subject.consul_ecs().and_then(|consul_ecs| consul_ecs.configuration);
+    match feature {
+        Need::Partitions => subject.controller.as_ref().is_some_and(|controller| {
+            let switch = "-partitions-enabled";
+            let may_be_it = |word: &Field<Text>| match word.known() {
+                Some(text) => {
+                    text.whole().map_or_else(|| switch.starts_with(text.head()), |word| word.contains(switch))
+                }
+                None => true,
+            };
+            controller.container.command.lacks(may_be_it)
+        }),
+        // Containers with a health check that is not synced have a rule of their own, whose fix syncs it.
+        Need::SyncedContainers => {
+            let synced = configuration.and_then(|configuration| configuration.list("healthSyncContainers"));
+            let apps = subject.consul.iter().flat_map(|consul| &consul.apps);
+            synced.is_some_and(<[_]>::is_empty) && apps.into_iter().all(|app| app.health_check.is_absent())
+        }
+    }
 }
 
 pub(super) static CONSUL_RELEASE_PAIR: Rule = Rule {
@@ -194,6 +218,10 @@ const NEW: &str = "-fips1403";
 /// The beginnings of the references to HashiCorp's own images.
 const OF_HASHICORP: [&str; 3] = ["hashicorp/", "docker.io/hashicorp/", "public.ecr.aws/hashicorp/"];
 
+fn hashicorp_s_image(container: &Container) -> Option<&str> {
+    container.image.text().filter(|image| OF_HASHICORP.iter().any(|start| image.starts_with(start)))
+}
+
 fn check_fips_tag(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     findings.extend(consul_ecs.containers.into_iter().filter_map(fips_draft));
@@ -201,7 +229,7 @@ fn check_fips_tag(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn fips_draft(container: &Container) -> Option<Draft> {
     let (_, release) = release_of(container).filter(|(program, _)| *program == Program::ConsulEcs)?;
-    let image = container.image.text().filter(|image| OF_HASHICORP.iter().any(|start| image.starts_with(start)))?;
+    let image = hashicorp_s_image(container)?;
     let is_renamed =
         defects_of(Program::ConsulEcs, release).iter().any(|defect| defect.rule.as_deref() == Some(CONSUL_FIPS_TAG.id));
     let (wrong, right) = if is_renamed { (OLD, NEW) } else { (NEW, OLD) };
@@ -212,6 +240,74 @@ fn fips_draft(container: &Container) -> Option<Draft> {
     let message = format!("the FIPS image of consul-ecs {release} has a tag that ends in {right}, not in {wrong}");
     let fix = Fix::set(&container.image.place, image.replace(wrong, right));
     Some(Draft::new(container.image.span(), message, format!("replace {wrong} by {right}")).of(container).fix(fix))
+}
+
+pub(super) static CONSUL_IMAGE_TAG: Rule = Rule {
+    id: "consul-image-tag",
+    summary: "the tag of HashiCorp's images has no v",
+    is_fixable: true,
+    effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
+    explanation: "\
+The tags of consul-ecs, Consul and Consul Dataplane are the numbers of the releases alone, `0.10.1`; with a `v` they are \
+tags in Git. The rule looks at HashiCorp's repositories on Docker Hub and in Amazon ECR Public: in a mirror, tags are what \
+its owner makes them.",
+    sources: &[
+        "https://gallery.ecr.aws/hashicorp/consul-ecs",
+        "https://hub.docker.com/r/hashicorp/consul-dataplane/tags",
+    ],
+    example: Some(
+        Base::Dataplane
+            .wrong(
+                "containerDefinitions[consul-ecs-mesh-init].image",
+                r#""public.ecr.aws/hashicorp/consul-ecs:v0.10.1""#,
+            )
+            .repaired_to(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
+    ),
+    ..Rule::of_task(Applies::ConsulAndController, check_image_tag)
+};
+
+fn check_image_tag(subject: &Subject<'_>, findings: &mut Findings) {
+    for container in subject.containers_of_consul() {
+        let Some(image) = hashicorp_s_image(container).filter(|image| !image.contains('@')) else { continue };
+        let Some((repository, tag)) = image.rsplit_once(":v") else { continue };
+        if Release::in_tag(tag).is_none() {
+            continue;
+        }
+        let message = format!("{repository} has no tag v{tag}");
+        let fix = Fix::set(&container.image.place, format!("{repository}:{tag}"));
+        findings.add(Draft::new(container.image.span(), message, format!("write {tag}")).of(container).fix(fix));
+    }
+}
+
+pub(super) static CONSUL_RELEASE_UNKNOWN: Rule = Rule {
+    id: "consul-release-unknown",
+    summary: "the table of releases has the releases of the mesh's programs",
+    severity: Severity::Info,
+    effect: "this program knows nothing of the release, and judges it like the newest one that it knows",
+    explanation: "\
+The release is newer than the table that the rules use. Fields, defects and pairs of the release may differ from what they say. \
+Update `ecs-mesh`.",
+    sources: &["https://releases.hashicorp.com/consul-ecs", "https://releases.hashicorp.com/consul-dataplane"],
+    example: Some(
+        Base::Dataplane.wrong("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:9.0.0""#),
+    ),
+    ..Rule::of_task(Applies::ConsulAndController, check_release_unknown)
+};
+
+fn check_release_unknown(subject: &Subject<'_>, findings: &mut Findings) {
+    let mut drafts: Vec<((Program, Release), Draft)> = Vec::new();
+    for container in subject.containers_of_consul() {
+        let Some((program, release)) = release_of(container) else { continue };
+        let newest = lines_of(program).last().copied();
+        let Some(newest) = newest.filter(|newest| release.in_line() > *newest) else { continue };
+        let day = &table().as_of;
+        let message = format!("{program} {release} is newer than {newest}, the newest known line (as of {day})");
+        let draft = Draft::new(container.image.span(), message, "update ecs-mesh, which may know it by now");
+        if drafts.iter().all(|(known, _)| *known != (program, release)) {
+            drafts.push(((program, release), draft.of(container)));
+        }
+    }
+    findings.extend(drafts.into_iter().map(|(_, draft)| draft));
 }
 
 #[cfg(test)]

@@ -92,6 +92,41 @@ fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) 
     }
 }
 
+pub(super) static ECS_LOGS_EXECUTION_ROLE: Rule = Rule {
+    id: "ecs-logs-execution-role",
+    summary: "on Fargate, a definition with the log driver awslogs has an execution role",
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+On Fargate, ECS sends the logs of the driver `awslogs` with the permissions of the task execution role. On EC2, it uses \
+the role of the instance. The execution role needs `logs:CreateLogStream` and `logs:PutLogEvents`.",
+    sources: &[
+        pages::ECS_EXECUTION_ROLE,
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html",
+    ],
+    example: Some(Base::Plain.missing("executionRoleArn").given(&[
+        ("requiresCompatibilities", r#"["FARGATE"]"#),
+        ("containerDefinitions[cache].logConfiguration", r#"{ "logDriver": "awslogs" }"#),
+        ("containerDefinitions[migrate].secrets", "[]"),
+    ])),
+    ..Rule::once_per_task(Applies::EveryTask, check_logs_execution_role)
+};
+
+fn check_logs_execution_role(subject: &Subject<'_>) -> Option<Draft> {
+    let definition = subject.definition;
+    let role = Some(&definition.execution_role).filter(|role| role.is_absent() && definition.runs_on_fargate())?;
+    let is_awslogs = |container: &&Container| container.log_driver.text() == Some("awslogs");
+    let containers = &definition.containers.items;
+    let container = containers.iter().find(is_awslogs)?;
+    // The same role reads secrets, and another rule reports that it is missing.
+    if containers.iter().any(|container| !container.secrets.items.is_empty()) {
+        return None;
+    }
+    let message =
+        format!("{} logs with awslogs on Fargate, but the definition has no execution role", container.label());
+    let draft = Draft::new(role.span(), message, "set executionRoleArn to a role that may write the logs");
+    Some(draft.of(container).note(container.log_driver.span(), "the log driver"))
+}
+
 pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule = Rule {
     id: "consul-token-secret-key",
     summary: "token variables use the key token of the token secret",

@@ -1,11 +1,8 @@
-//! The service in the configuration: its name, tenancy and ports.
+//! The service in the configuration: its name, tenancy and port.
 
-use super::{client_agent, prelude::*};
+use super::prelude::*;
 use crate::subject::workloads;
-use audit_read::{
-    definition::PortMapping,
-    document::{Node, Value},
-};
+use audit_read::definition::PortMapping;
 use mesh::names::ServiceName;
 
 pub(super) static CONSUL_SERVICE_NAME: Rule = Rule {
@@ -157,72 +154,4 @@ fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
             }
         }
     }
-}
-
-pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
-    id: "consul-upstream-port",
-    summary: "every upstream has a port that nothing else in the task listens on",
-    effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
-    explanation: "\
-The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
-network interface, so this port must differ from the ports of the other upstreams, of the app's containers, of the \
-proxy's public listener (default: 20000) and readiness check (default: 22000), of Envoy's administration interface \
-(19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
-    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
-    example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#).repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
-    ..Rule::of_task(Applies::Consul, check_upstream_port)
-};
-
-fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
-    let Some(upstreams) = consul.configuration.json().and_then(|json| json.get("proxy")?.get("upstreams")) else {
-        return;
-    };
-    let taken = taken(consul);
-    let mut seen: Vec<(&Node, Option<&str>, u64)> = Vec::new();
-    for upstream in upstreams.items() {
-        let Some((node, port)) = local_port(upstream) else { continue };
-        let address = match upstream.get("localBindAddress") {
-            Some(address) => address.text(),
-            None => Some("127.0.0.1"),
-        };
-        let earlier = seen.iter().find(|(_, other, number)| *number == port && address.is_some() && *other == address);
-        let other = taken.iter().find(|(number, _)| *number == port).map(|(_, user)| user.clone());
-        let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
-        if let Some(user) = clash {
-            let name = upstream.get("destinationName").and_then(Node::text);
-            let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
-            let message = format!("{user} also uses port {port} of {name}");
-            let draft = Draft::new(node.place.span, message, "give the upstream another port");
-            findings.add(match earlier {
-                Some((first, ..)) => draft.note(first.place.span, "the other upstream"),
-                None => draft,
-            });
-        }
-        seen.push((node, address, port));
-    }
-}
-
-fn local_port(upstream: &Node) -> Option<(&Node, u64)> {
-    let node = upstream.get("localBindPort")?;
-    match &node.value {
-        Value::Number(number) => Some((node, number.parse().ok()?)),
-        _ => None,
-    }
-}
-
-/// The ports on which something certainly listens, and their users.
-fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
-    let mut taken = Vec::new();
-    for app in &consul.apps {
-        let tcp = app.port_mappings.items.iter().filter(|mapping| mapping.protocol.text() != Some("udp"));
-        taken.extend(tcp.filter_map(|mapping| Some((*mapping.container_port.known()?, app.label()))));
-    }
-    taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port, user.to_owned())));
-    if consul.generation == Generation::Client {
-        let agents =
-            client_agent::PORTS.map(|(port, _)| port).into_iter().filter(|port| *port != client_agent::ON_REQUEST);
-        taken.extend(consul.client.iter().flat_map(|client| agents.clone().map(|port| (port, client.label()))));
-    }
-    taken
 }

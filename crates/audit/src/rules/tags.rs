@@ -123,7 +123,8 @@ fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         }
         let message = format!("the service {} {what}, and its tasks lack the mesh's tags", service.name);
-        findings.add(Draft::new(propagate.span(), message, "set propagateTags to TASK_DEFINITION on the service"));
+        let draft = Draft::new(propagate.span(), message, "set propagateTags to TASK_DEFINITION on the service");
+        findings.add(draft.in_file(&service.file));
     }
 }
 
@@ -182,7 +183,9 @@ mod tests {
         };
         let tags = tags.iter().map(tag).collect();
         let mut material = material(Base::Dataplane.json());
+        let file = material.definitions[0].file.clone();
         material.definitions[0].services.push(ServiceUse {
+            file,
             name: "web".to_owned(),
             service_name: field(Maybe::Absent),
             capacity_providers: List {
@@ -193,6 +196,7 @@ mod tests {
             },
             propagate_tags: field(propagate_tags),
             launch_type: field(Maybe::Absent),
+            load_balancers: List { items: Vec::new(), is_complete: true, place: Place::default(), is_present: false },
             tags: List { items: tags, is_complete: true, place: Place::default(), is_present: true },
             place: Place::default(),
         });

@@ -27,6 +27,10 @@ const TRANSPARENT: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
 ];
 
+/// The users whose traffic is not redirected. Source: <https://developer.hashicorp.com/consul/docs/ecs/tech-specs>
+const PROXY_USER: &str = "5995";
+const HEALTH_SYNC_USER: &str = "5996";
+
 fn check_dataplane_users(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
         return;
@@ -34,7 +38,7 @@ fn check_dataplane_users(subject: &Subject<'_>, findings: &mut Findings) {
     if consul.is_transparent() != Some(true) {
         return;
     }
-    let wanted = [(consul.dataplane, "5995"), (consul.health_sync, "5996")];
+    let wanted = [(consul.dataplane, PROXY_USER), (consul.health_sync, HEALTH_SYNC_USER)];
     for (container, user) in wanted {
         if let Some(container) = container {
             runs_as(container, user, findings);
@@ -53,6 +57,34 @@ fn runs_as(container: &Container, wanted: &str, findings: &mut Findings) {
     };
     let help = format!("set its user to \"{wanted}\"");
     findings.add(Draft::new(user.span(), message, help).of(container).fix(Fix::set(&user.place, wanted)));
+}
+
+pub(super) static CONSUL_APP_USER: Rule = Rule {
+    id: "consul-app-user",
+    summary: "with transparent proxy, no app runs as the proxy's user or as health-sync's",
+    effect: "the app's requests do not go through the mesh: they are not encrypted, and no intention applies to them",
+    explanation: "\
+The rules that mesh-init writes for transparent proxy except the traffic of the users 5995 and 5996, so that the proxy and \
+health-sync reach the network. An app with one of these users is excepted as well.",
+    sources: &[pages::CONSUL_TECH_SPECS],
+    example: Some(
+        Base::Dataplane
+            .wrong("containerDefinitions[web].user", r#""5995""#)
+            .given(TRANSPARENT)
+            .repaired_to(r#""1000""#),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplane, check_app_user)
+};
+
+fn check_app_user(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    for app in &consul.apps {
+        let user = app.user.text().and_then(|user| user.split(':').next());
+        if let Some(user) = user.filter(|user| [PROXY_USER, HEALTH_SYNC_USER].contains(user)) {
+            let message = format!("{} runs as user {user}, whose traffic does not go through the proxy", app.label());
+            findings.add(Draft::new(app.user.span(), message, "give it another user").of(app));
+        }
+    }
 }
 
 pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule {

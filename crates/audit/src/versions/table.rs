@@ -131,6 +131,16 @@ impl fmt::Display for Program {
     }
 }
 
+/// A feature that a definition may not use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// Admin partitions of Consul Enterprise.
+    Partitions,
+    /// Containers in `healthSyncContainers`.
+    SyncedContainers,
+}
+
 /// A known defect.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -150,6 +160,8 @@ pub struct Defect {
     /// Whether the controller of consul-ecs has it, and not the tasks of the mesh.
     #[serde(default, rename = "of-controller")]
     pub is_of_controller: bool,
+    /// The feature without which it does not show.
+    pub needs: Option<Need>,
     /// The rule that reports it, if a task definition shows it.
     pub rule: Option<String>,
     /// The pages that say so.

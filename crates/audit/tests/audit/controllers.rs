@@ -1,9 +1,13 @@
 //! The tasks that are taken for controllers of consul-ecs, and those that are not.
 
-use audit::example::Base;
+use audit::{audit, example::Base};
+use audit_read::input::gather;
 use serde_json::{Value, json};
 
-use crate::reading::{findings, findings_in, ids, shown};
+use crate::{
+    folder::Folder,
+    reading::{findings, findings_in, ids, shown},
+};
 
 /// The controller, with changes of its container.
 fn controller(changes: &[(&str, Value)]) -> Value {
@@ -29,6 +33,23 @@ fn a_controller_is_known_by_its_name_its_configuration_or_its_command() {
         let definition = controller(&changes);
         assert_eq!(shown(&findings(&definition)), Vec::<String>::new(), "{definition}");
     }
+}
+
+#[test]
+fn a_defect_with_admin_partitions_is_none_without_them() {
+    let has_it = |partitions: &str| {
+        let source = format!(
+            "module \"controller\" {{\n  source = \"hashicorp/consul-ecs/aws//modules/acl-controller\"\n  version = \"0.4.2\"\n  \
+             name_prefix = \"prod\"\n  consul_ecs_image = \"hashicorp/consul-ecs:0.4.2\"\n  {partitions}\n}}\n"
+        );
+        let folder = Folder::with(&[("main.tf", source.as_bytes())]);
+        let gathered = gather(&[folder.path("")], &mut std::io::empty());
+        audit(&gathered.material).iter().any(|finding| finding.rule.id == "consul-release-defect")
+    };
+    assert!(!has_it(""));
+    assert!(!has_it("consul_partitions_enabled = false"));
+    assert!(has_it("consul_partitions_enabled = true"));
+    assert!(has_it("consul_partitions_enabled = var.partitions"));
 }
 
 #[test]

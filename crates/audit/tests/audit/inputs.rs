@@ -282,3 +282,33 @@ fn one_bad_definition_does_not_hide_the_others() {
     assert_eq!(labels(&found.material), ["web-staging"]);
     assert_eq!(found.problems.len(), 2, "{:?}", lines(&found.problems));
 }
+
+#[test]
+fn a_load_balancer_names_a_container_and_a_port_of_its_task() {
+    let found = |container: &str, port: u16| {
+        let template = format!(
+            "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      ContainerDefinitions:\n      \
+             - Name: web\n        Image: example/web:1\n        PortMappings: [{{ContainerPort: 8080}}]\n  Service:\n    Type: \
+             AWS::ECS::Service\n    Properties:\n      TaskDefinition: !Ref Task\n      LoadBalancers:\n      - ContainerName: \
+             {container}\n        ContainerPort: {port}\n"
+        );
+        let source = format!(
+            "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  container_definitions = jsonencode([{{ name = \
+             \"web\", image = \"example/web:1\", portMappings = [{{ containerPort = 8080 }}] }}])\n}}\nresource \
+             \"aws_ecs_service\" \"web\" {{\n  task_definition = aws_ecs_task_definition.web.arn\n  load_balancer {{\n    \
+             container_name = \"{container}\"\n    container_port = {port}\n  }}\n}}\n"
+        );
+        let ids = |material: &Material| audit(material).iter().map(|finding| finding.rule.id).collect::<Vec<_>>();
+        let (task, service) = source.split_at(source.find("resource \"aws_ecs_service\"").unwrap());
+        let folder = Folder::with(&[("task.tf", task.as_bytes()), ("service.tf", service.as_bytes())]);
+        let gathered = gathered(&[folder.path("")]);
+        assert_eq!(lines(&gathered.problems), Vec::<String>::new());
+        assert!(audit(&gathered.material).iter().all(|finding| finding.file.name.ends_with("service.tf")));
+        let of_terraform = ids(&gathered.material);
+        assert_eq!(ids(&read("template.yaml", &template).unwrap()), of_terraform);
+        of_terraform
+    };
+    assert_eq!(found("web", 8080), [""; 0]);
+    assert_eq!(found("web", 80), ["ecs-load-balancer-target"]);
+    assert_eq!(found("nginx", 8080), ["ecs-load-balancer-target"]);
+}

@@ -153,7 +153,10 @@ fn an_injected_definition_passes_the_check() {
     // The support of every release with client agents has ended.
     let ended = "info: consul-end-of-support: consul-ecs 0.4 goes with Consul 1.11, whose support has ended";
     let logs = "info: the mesh's containers get no logConfiguration";
-    for (generation, more, says) in [("dataplane", &[][..], &[logs][..]), ("client", &client, &[logs, ended])] {
+    // Without it, the token goes to the servers in clear text.
+    let certificate = ["--ca-secret", "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-AbCdEf"];
+    let cases = [("dataplane", &certificate[..], &[logs][..]), ("client", &client, &[logs, ended])];
+    for (generation, more, says) in cases {
         let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal", "--generation", generation];
         let output = workspace.run(&[&inject, more].concat());
         let said = errors(&output);

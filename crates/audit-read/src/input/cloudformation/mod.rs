@@ -55,7 +55,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         };
         let properties = service.resolved(scope);
         let name = construct(service.node).unwrap_or_else(|| service.id.to_owned());
-        match service_use(name, &properties, Dialect::CloudFormation) {
+        match service_use(file.clone(), name, &properties, Dialect::CloudFormation) {
             Ok(service) => definition.services.push(service),
             Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, "", &mismatch)),
         }

@@ -36,19 +36,24 @@ pub(in crate::input) fn definition_node(
 
 pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
-    entries.extend(capacity_providers(values).map(|node| entry("capacityProviderStrategy", node)));
+    let nested = |own, names| nested_blocks(values, own, names);
+    let strategy = nested("capacity_provider_strategy", &[("capacity_provider", "capacityProvider")]);
+    let balancers = nested("load_balancer", &[("container_name", "containerName")]);
+    entries.extend(strategy.map(|node| entry("capacityProviderStrategy", node)));
+    entries.extend(balancers.map(|node| entry("loadBalancers", node)));
     entries.extend(tags(values).map(|node| entry("tags", node)));
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
-fn capacity_providers(values: &Node) -> Option<Node> {
-    let mut strategy = values.get("capacity_provider_strategy")?.clone();
-    if let Value::List(items) = &mut strategy.value {
+fn nested_blocks(values: &Node, own: &str, names: &[(&str, &str)]) -> Option<Node> {
+    let mut blocks = values.get(own)?.clone();
+    if let Value::List(items) = &mut blocks.value {
         for item in items.iter_mut().filter(|item| !item.is_unknown()) {
-            item.value = Value::Map(renamed(item, &[("capacity_provider", "capacityProvider")]));
+            let port = item.get("container_port").map(|port| entry("containerPort", number_of(port)));
+            item.value = Value::Map(renamed(item, names).into_iter().chain(port).collect());
         }
     }
-    Some(strategy)
+    Some(blocks)
 }
 
 /// Attributes with ECS's names. The provider writes an empty string if an attribute is not set. A null stays, because
@@ -96,6 +101,14 @@ fn string_of(value: &Node) -> Node {
         other => other.clone(),
     };
     Node { value: text, place: value.place.clone() }
+}
+
+/// A value where the provider has a number: Terraform converts strings.
+fn number_of(value: &Node) -> Node {
+    match value.text().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit())) {
+        Some(digits) => Node { value: Value::Number(digits.to_owned()), place: value.place.clone() },
+        None => value.clone(),
+    }
 }
 
 /// A map of strings as a list of names and values, as in ECS's API. Edits do not reach it, because the source has a map.

@@ -38,7 +38,7 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
     for service in all.iter().filter(|resource| resource.kind == "aws_ecs_service") {
         let Some(index) = references.definition_of(service, &definitions) else { continue };
         let node = service_node(&service.values, &service.place);
-        match service_use(service.address.to_owned(), &node, Dialect::Ecs) {
+        match service_use(file.clone(), service.address.to_owned(), &node, Dialect::Ecs) {
             Ok(service) => uses.push((index, service)),
             Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, "", &mismatch)),
         }

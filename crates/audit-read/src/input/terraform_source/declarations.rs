@@ -184,11 +184,12 @@ pub(super) fn definition(
 /// Reads an instance of a service.
 pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
     let reader = Reader { module, block, instance, depth: 0 };
-    let values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy"]);
+    let values = reader
+        .values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy", "load_balancer"]);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory.file(block.file);
-    service_use(address(module, block, instance), &node, Dialect::Terraform)
+    service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform)
         .map_err(|mismatch| InputProblem::mismatch(&file, "", &mismatch))
 }
 

@@ -34,7 +34,8 @@ const fn with(id: &'static str, base: Base, has: &'static str, given: &'static [
 
 /// A defect of the ACL controller.
 const fn of_acl_controller(id: &'static str, has: &'static str, has_not: &'static str) -> Row {
-    const GIVEN: &[(&str, &str)] = &[("containerDefinitions[consul-ecs-controller].command", r#"["acl-controller"]"#)];
+    const GIVEN: &[(&str, &str)] =
+        &[("containerDefinitions[consul-ecs-controller].command", r#"["acl-controller", "-partitions-enabled"]"#)];
     Row { given: GIVEN, ..row(id, Base::Controller, ECS, has, has_not) }
 }
 
@@ -193,5 +194,6 @@ fn the_end_of_support_is_reported_once_in_a_definition() {
 fn lines_without_a_row_are_not_judged() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     definition["containerDefinitions"][2]["image"] = json!("hashicorp/consul-dataplane:7.0.0");
-    assert!(findings(&definition).is_empty());
+    let found = findings(&definition);
+    assert_eq!(found.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["consul-release-unknown"]);
 }

@@ -14,6 +14,32 @@ pub(super) const TABLE: &str = r#"
 [ControlPlane Dataplane MeshGateway ApiGateway TerminatingGateway]
 consul-dataplane-missing: consul-dataplane / = absent
 consul-dataplane-entry-point: consul-dataplane / entryPoint = absent ["/consul/consul-ecs"] ["consul-dataplane"]
+// Without an entry point, the one of the image starts the proxy, and takes flags.
+consul-dataplane-entry-point: consul-dataplane / entryPoint = absent
+  given consul-dataplane / command = ["-config-file=/consul/consul-dataplane.json"]
+// Only the image of consul-ecs has it there.
+consul-dataplane-entry-point: consul-dataplane / entryPoint = ["/bin/consul-ecs", "envoy-entrypoint"]
+ok: consul-dataplane / entryPoint = ["/bin/consul-ecs", "envoy-entrypoint"]
+  given consul-dataplane / image = "registry.example.com/proxy:1"
+// How consul-ecs reaches Consul's servers.
+consul-server-hosts: config.consulServers.hosts = "https://consul.example.internal"
+  or "consul.example.internal:8501" "http://consul.example.internal:8500/" "provider=aws tag_key=consul tag_value=server"
+consul-server-hosts consul-server-name: config.consulServers.hosts = "exec=/get.sh | head -1" "exec=sh -c 'echo 10.0.0.1'"
+ok: config.consulServers.hosts = "2001:db8::1" "10.0.0.1" "exec=/get.sh eu"
+  given config.consulServers.defaults.tlsServerName = "server.dc1.consul"
+consul-server-name: config.consulServers.hosts = "exec=discover -q addrs provider=aws tag_key=consul tag_value=server"
+ok: config.consulServers.grpc.tlsServerName = "server.dc1.consul"
+  given config.consulServers.hosts = "exec=discover -q addrs provider=aws tag_key=consul tag_value=server"
+consul-server-ports: config.consulServers.http.port = 8502 8503
+consul-server-ports: config.consulServers.grpc.port = 8500 8501
+ok: config.consulServers.grpc.port = 9503
+consul-server-plain: config.consulServers.http.https = false
+consul-server-plain: config.consulServers.defaults.tls = false
+ok: config.consulServers.defaults.tls = false
+  given config.consulLogin.enabled = false
+consul-login-meta: config.consulLogin.meta = {"consul.hashicorp.com/cluster": "prod"}
+  or {"consul.hashicorp.com/task-id": "1"}
+ok: config.consulLogin.meta = {"team": "a"}
 consul-dataplane-command: consul-dataplane / command = absent
   or ["consul-dataplane", "-config-file", "/data/consul-dataplane.json"] ["consul-dataplane"]
 ok: consul-dataplane / user = "5995:5995"
@@ -62,6 +88,11 @@ ok: consul-dataplane / image = "hashicorp/consul-dataplane:1.9.12" "hashicorp/co
 // A tag that does not exist.
 consul-fips-tag: consul-ecs-health-sync / image = "public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402"
 ok: consul-ecs-health-sync / image = "public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403"
+consul-image-tag: consul-ecs-mesh-init / image = "public.ecr.aws/hashicorp/consul-ecs:v0.10.1"
+consul-image-tag: consul-dataplane / image = "hashicorp/consul-dataplane:v2.0.1"
+ok: consul-dataplane / image = "registry.example.com/hashicorp/consul-dataplane:v2.0.1"
+// Newer than the table of releases.
+consul-release-unknown: consul-dataplane / image = "hashicorp/consul-dataplane:9.0.0"
 // What a restart repeats.
 consul-restart-policy: consul-ecs-mesh-init / restartPolicy, consul-dataplane / restartPolicy = {"enabled": true}
 ok: consul-dataplane / restartPolicy = {"enabled": true}
@@ -132,6 +163,8 @@ ok: config.transparentProxy.consulDNS = {"enabled": false}
 ok: consul-dataplane / user = "5995:5995"
 consul-dataplane-users: consul-dataplane / user = absent "5996" "0"
 consul-dataplane-users: consul-ecs-health-sync / user = absent "5995"
+consul-app-user: web / user = "5995" "5996:5996"
+ok: web / user = "1000"
 consul-transparent-proxy-launch-type: requiresCompatibilities = ["EC2", "FARGATE"]
 consul-transparent-proxy-privileges: consul-ecs-mesh-init / user = absent "1000"
 consul-transparent-proxy-privileges: consul-ecs-mesh-init / linuxParameters.capabilities = absent

@@ -63,6 +63,15 @@ ok: config.proxy.upstreams = [{"destinationName": "a", "localBindPort": 1234}, {
   or []
 consul-upstream-port: config.proxy.upstreams[0].localBindPort = 9090 20000
 consul-config-schema: config.proxy.upstreams[0].destinationName = absent
+// An upstream is a service in the catalog.
+consul-upstream-name: config.proxy.upstreams[0].destinationName = "orders.service.consul" "orders:8080" "http://orders" "a b"
+ok: config.proxy.upstreams[0].destinationName = "Orders_2.a"
+ok: config.proxy.upstreams[0].destinationName = "a query"
+  given config.proxy.upstreams[0].destinationType = "prepared_query"
+// Consul cannot send it.
+consul-config-null: config.proxy.config = {"a": [null]} {"a": {"b": [["x", null]]}}
+consul-config-null: config.proxy.upstreams[0].config = {"a": [null, 1]}
+ok: config.proxy.config = {"a": null} {"a": [{"b": null}]}
 // An essential app container that waits for the proxy.
 consul-app-essential: web / essential = false
 ok: web / essential = absent

@@ -46,7 +46,7 @@ consul-sidecar-proxy-health-check: sidecar-proxy / healthCheck.command = ["nc", 
 
 [MeshGateway]
 ok: config.gateway.meta = {"consul-wan-federation": "1"}
-consul-gateway-federation-tls: config.consulServers.defaults.tls = false
+consul-gateway-federation-tls consul-server-plain: config.consulServers.defaults.tls = false
   given config.gateway.meta = {"consul-wan-federation": "1"}
   given config.consulServers.http.https = false
 consul-gateway-wan-address: config.gateway.wanAddress = absent

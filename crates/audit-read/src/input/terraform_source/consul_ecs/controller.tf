@@ -17,8 +17,11 @@ locals {
       command     = ["controller"]
       environment = [{ name = "CONSUL_ECS_CONFIG_JSON", value = jsonencode(local.configuration) }]
     } : {
-      # One word stands for the flags, which contain the ARN of a secret that the module creates.
-      command     = ["acl-controller", "-${var.unknown}"]
+      # The secret is one that the module creates.
+      command = concat(
+        ["acl-controller", "-consul-client-secret-arn=${var.unknown}"],
+        local.input.consul_partitions_enabled ? ["-partitions-enabled"] : [],
+      )
       environment = [{ name = "CONSUL_HTTP_ADDR", value = local.input.consul_server_http_addr }]
     },
   )]

@@ -1,0 +1,206 @@
+//! How a task of the dataplane generation, or consul-ecs's controller, reaches Consul's servers.
+
+use std::net::IpAddr;
+
+use super::prelude::*;
+use crate::subject::Configuration;
+
+const HOSTS: &str = "consulServers.hosts";
+const PROGRAM: &str = "exec=";
+
+pub(super) static CONSUL_SERVER_HOSTS: Rule = Rule {
+    id: "consul-server-hosts",
+    summary: "consulServers.hosts is an address, a DNS name, or exec= with a program that prints addresses",
+    effect: "consul-ecs never finds a server, and the task never starts its app",
+    explanation: "\
+consul-ecs looks `consulServers.hosts` up in DNS as it is, for ever: the ports are `http.port` and `grpc.port`, and \
+`defaults.tls` decides about TLS, so a scheme or a port makes a name that does not exist. Behind `exec=` is a program \
+with its arguments that prints addresses. It is split at blanks and runs without a shell, so that pipes and quotes \
+reach the program as arguments. The image of consul-ecs contains `discover`, the command of go-discover: \
+`exec=discover -q addrs provider=aws …`. Without `exec=discover`, the provider's string is a name for DNS.",
+    sources: &[
+        pages::CONSUL_SERVER_JSON,
+        "https://github.com/hashicorp/go-netaddrs/blob/main/netaddrs.go",
+        "https://github.com/hashicorp/go-discover/blob/master/cmd/discover/main.go",
+    ],
+    example: Some(Base::Dataplane.wrong(HOSTS_IN_CONFIG, r#""https://consul.example.internal:8501""#)),
+    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_hosts)
+};
+
+const HOSTS_IN_CONFIG: &str = "config.consulServers.hosts";
+
+fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
+    let consul_ecs = subject.consul_ecs()?;
+    let configuration = consul_ecs.configuration?;
+    let hosts = configuration.text(HOSTS)?;
+    let (what, help) = match hosts.strip_prefix(PROGRAM) {
+        Some(program) => {
+            (needs_a_shell(program)?, "put the program with its pipes into a script of your own image".to_owned())
+        }
+        None => wrong_address(hosts)?,
+    };
+    let draft = Draft::new(configuration.place_of(HOSTS).span, format!("{HOSTS} {what}"), help);
+    Some(consul_ecs.of_holder(draft))
+}
+
+fn needs_a_shell(program: &str) -> Option<&'static str> {
+    if program.contains(['\'', '"']) {
+        return Some("has quotes, which consul-ecs does not read: it splits the program at blanks");
+    }
+    let is_of_a_shell = |word: &str| ["|", "||", "&&", ";", ">"].contains(&word);
+    (program.split_whitespace().any(is_of_a_shell))
+        .then_some("needs a shell, but consul-ecs runs the program without one")
+}
+
+/// What is wrong with an address or name, and what to write.
+fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
+    if hosts.split_whitespace().any(|word| word.starts_with("provider=")) {
+        return Some(("is a string for go-discover", format!("write exec=discover -q addrs {hosts}")));
+    }
+    let (has_scheme, rest) = hosts.split_once("://").map_or((false, hosts), |(_, rest)| (true, rest));
+    let name = rest.trim_end_matches('/');
+    let (name, has_port) = match name.rsplit_once(':') {
+        Some((before, port)) if hosts.parse::<IpAddr>().is_err() && port.parse::<u16>().is_ok() => (before, true),
+        _ => (name, false),
+    };
+    let what = match (has_scheme, has_port) {
+        (true, true) => "has a scheme and a port",
+        (true, false) => "has a scheme",
+        (false, true) => "has a port",
+        (false, false) => return None,
+    };
+    Some((what, format!("write {name}; the ports are http.port and grpc.port, and defaults.tls switches TLS on")))
+}
+
+pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {
+    id: "consul-server-ports",
+    summary: "the ports of the servers' HTTP API and of gRPC are not swapped",
+    effect: "consul-ecs sends HTTP requests to gRPC, or the reverse, and the task never starts its app",
+    explanation: "\
+Consul's servers answer HTTP on port 8500 and HTTPS on 8501, gRPC on 8502 and gRPC with TLS on 8503. \
+`consulServers.http.port` and `consulServers.grpc.port` are two settings. Other ports are not reported.",
+    sources: &[pages::CONSUL_SERVER_JSON, "https://developer.hashicorp.com/consul/docs/install/ports"],
+    example: Some(Base::Dataplane.wrong("config.consulServers.http.port", "8503")),
+    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_ports)
+};
+
+/// The setting of a port, what listens there, and the usual ports of the other protocol.
+const PORTS: [(&str, &str, [u64; 2], &str); 2] = [
+    ("consulServers.http.port", "the HTTP API", [8502, 8503], "8500, or 8501 with TLS"),
+    ("consulServers.grpc.port", "gRPC", [8500, 8501], "8502, or 8503 with TLS"),
+];
+
+fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let Some(configuration) = consul_ecs.configuration else { return };
+    for (path, what, others, usual) in PORTS {
+        if let Some(port) = configuration.number(path, 0).filter(|port| others.contains(port)) {
+            let message = format!("{path} is {port}, which is not a port of {what}");
+            let draft = Draft::new(configuration.place_of(path).span, message, format!("set it to {usual}"));
+            findings.add(consul_ecs.of_holder(draft));
+        }
+    }
+}
+
+pub(super) static CONSUL_SERVER_PLAIN: Rule = Rule {
+    id: "consul-server-plain",
+    summary: "tokens reach Consul's servers encrypted",
+    severity: Severity::Warning,
+    effect: "everyone on the way to the servers can read the task's token, and use it",
+    explanation: "\
+With `consulLogin`, consul-ecs logs in, and sends its token with each request to the servers; Consul Dataplane does as \
+well. Without TLS, the signed request of the login and the token are in clear text. HashiCorp's Terraform modules \
+leave TLS off unless `tls = true`. `http.https: false` switches it off for the HTTP API alone, also where \
+`defaults.tls` is on.",
+    sources: &[pages::CONSUL_SERVER_JSON, "https://developer.hashicorp.com/consul/docs/secure/encryption/tls"],
+    example: Some(Base::Dataplane.wrong("config.consulServers.http.https", "false")),
+    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_plain)
+};
+
+/// The settings that switch TLS off, for both connections or for one.
+const SWITCHES: [&str; 4] =
+    ["consulServers.defaults.tls", "consulServers.http.https", "consulServers.http.tls", "consulServers.grpc.tls"];
+
+fn check_plain(subject: &Subject<'_>) -> Option<Draft> {
+    let consul_ecs = subject.consul_ecs()?;
+    let configuration = consul_ecs.configuration?;
+    if subject.consul.is_some() && configuration.flag("consulLogin.enabled", false) != Some(true) {
+        return None;
+    }
+    let path = SWITCHES.into_iter().find(|path| is_off(configuration, path))?;
+    let message = format!("{path} is false, so the token goes to the servers in clear text");
+    let help = "set it to true, with the ports for TLS, and give the certificate of the servers' CA";
+    Some(consul_ecs.of_holder(Draft::new(configuration.place_of(path).span, message, help)))
+}
+
+/// Whether a switch is off, and no other switches TLS on for the connection.
+fn is_off(configuration: &Configuration<'_>, path: &str) -> bool {
+    let is = |path: &str, wanted: bool| configuration.flag(path, !wanted) == Some(wanted);
+    let has_own = ["consulServers.http.tls", "consulServers.grpc.tls"].iter().all(|own| is(own, true));
+    is(path, false) && !(path == "consulServers.defaults.tls" && has_own)
+}
+
+pub(super) static CONSUL_SERVER_NAME: Rule = Rule {
+    id: "consul-server-name",
+    summary: "servers that a program finds have a name for TLS",
+    severity: Severity::Warning,
+    effect: "the certificate of the servers does not have their IP address, and consul-ecs refuses every connection",
+    explanation: "\
+A program behind `exec=` prints IP addresses. With TLS, consul-ecs then compares the server's certificate with its IP \
+address, which certificates of Consul do not contain: they contain `server.<datacenter>.<domain>`, usually \
+`server.dc1.consul`. `tlsServerName` is the name to compare with, for both connections under `defaults`, or for each.",
+    sources: &[
+        pages::CONSUL_SERVER_JSON,
+        "https://developer.hashicorp.com/consul/docs/secure/encryption/tls/enable/new/builtin",
+    ],
+    example: Some(
+        Base::Dataplane
+            .wrong(HOSTS_IN_CONFIG, r#""exec=discover -q addrs provider=aws tag_key=consul tag_value=server""#)
+            .repaired_to(r#""consul.example.internal""#),
+    ),
+    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_name)
+};
+
+fn check_name(subject: &Subject<'_>) -> Option<Draft> {
+    let consul_ecs = subject.consul_ecs()?;
+    let configuration = consul_ecs.configuration?;
+    if !configuration.text(HOSTS)?.starts_with(PROGRAM)
+        || configuration.flag("consulServers.defaults.tls", false) != Some(true)
+    {
+        return None;
+    }
+    let lacks = |path: &str| matches!(configuration.name_at(path), Maybe::Absent);
+    let named = ["http", "grpc"].map(|section| !lacks(&format!("consulServers.{section}.tlsServerName")));
+    let path = "consulServers.defaults.tlsServerName";
+    if named.contains(&true) || !lacks(path) {
+        return None;
+    }
+    let message =
+        "the program in consulServers.hosts prints IP addresses, but TLS has no name to compare certificates with";
+    let help = "set consulServers.defaults.tlsServerName, usually to server.dc1.consul";
+    Some(consul_ecs.of_holder(Draft::new(configuration.place_of(path).span, message, help)))
+}
+
+pub(super) static CONSUL_LOGIN_META: Rule = Rule {
+    id: "consul-login-meta",
+    summary: "consulLogin.meta leaves the task's ID and cluster to consul-ecs",
+    effect: "no controller deletes the task's tokens when it stops, and nothing proves that the task has registered its service",
+    explanation: "\
+consul-ecs logs in with `consul.hashicorp.com/task-id` and `consul.hashicorp.com/cluster`, and Consul writes both into \
+the description of the token. Controllers recognise the tokens of a stopped task by them. Values of `consulLogin.meta` \
+replace these: the tokens then name another task, and stay in Consul for ever.",
+    sources: &["https://github.com/hashicorp/consul-ecs/blob/main/config/config.go", pages::CONSUL_CONFIGURATION],
+    example: Some(Base::Dataplane.wrong("config.consulLogin.meta", r#"{ "consul.hashicorp.com/cluster": "prod" }"#)),
+    ..Rule::of_task(Applies::ConsulDataplane, check_login_meta)
+};
+
+fn check_login_meta(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let Maybe::Known(meta) = consul.configuration.at("consulLogin.meta") else { return };
+    for key in ["consul.hashicorp.com/cluster", "consul.hashicorp.com/task-id"] {
+        if let Some(value) = meta.get(key) {
+            let message = format!("consulLogin.meta sets {key}");
+            findings.add(Draft::new(value.place.span, message, format!("remove {key}: consul-ecs sets it")));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The upstreams in the configuration: their names and ports.
+
+use std::collections::BTreeSet;
+
+use super::{client_agent, prelude::*};
+use crate::rule::TaskFindings;
+use audit_read::{
+    app_mesh::Resources,
+    document::{Node, Value},
+};
+
+/// The upstreams of a service.
+fn upstreams<'d>(consul: &ConsulTask<'d>) -> &'d [Node] {
+    let Some(json) = consul.configuration.json().filter(|_| consul.is_service()) else { return &[] };
+    json.get("proxy").map_or(&[], |proxy| proxy.items_of("upstreams"))
+}
+
+/// The name of the service behind an upstream. Prepared queries have names of their own.
+fn destination(upstream: &Node) -> Option<(&Node, &str)> {
+    let is_service = upstream.get("destinationType").is_none_or(|kind| kind.text() == Some("service"));
+    let node = upstream.get("destinationName").filter(|_| is_service)?;
+    Some((node, node.text()?))
+}
+
+pub(super) static CONSUL_UPSTREAM_NAME: Rule = Rule {
+    id: "consul-upstream-name",
+    summary: "an upstream has the name of a service in Consul",
+    effect: "no service has the name: the proxy finds no instance, and every request to the upstream fails",
+    explanation: "\
+`destinationName` is the name of a service in Consul's catalog: not its name in DNS (`orders.service.consul`, \
+`orders.virtual.consul`), and without a scheme, a port or a namespace, which has a field of its own. A prepared query \
+has the type `prepared_query`, and any name.",
+    sources: &[
+        pages::CONSUL_CONFIGURATION,
+        "https://developer.hashicorp.com/consul/docs/reference/proxy/connect-proxy",
+    ],
+    example: Some(Base::Dataplane.wrong("config.proxy.upstreams[0].destinationName", r#""orders.service.consul""#)),
+    ..Rule::of_task(Applies::Consul, check_upstream_name)
+};
+
+fn check_upstream_name(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    for (node, name) in upstreams(consul).iter().filter_map(destination) {
+        let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.chars().all(is_of_a_name) && !name.ends_with(".consul") {
+            continue;
+        }
+        let message = format!("the upstream {name:?} is not the name of a service");
+        let help = "write the name of the service as it is in Consul's catalog, without anything else";
+        findings.add(Draft::new(node.place.span, message, help));
+    }
+}
+
+pub(super) static CONSUL_UPSTREAM_MISSPELT: Rule = Rule {
+    id: "consul-upstream-misspelt",
+    summary: "an upstream is not a misspelt service of the same input",
+    severity: Severity::Warning,
+    effect: "no service has the name: the proxy finds no instance, and every request to the upstream fails",
+    explanation: "\
+The input has no service of the upstream's name, but one with almost the same: with other capitals or `_` for `-`, or \
+with one letter more, one less, or two swapped. The rule looks at upstreams of the same datacenter, namespace and \
+partition, and not at prepared queries. If both services exist, ignore it.",
+    sources: &[pages::CONSUL_CONFIGURATION],
+    // Only two definitions together violate the rule: see the tests below.
+    example: None,
+    ..Rule::of_tasks(Applies::AllTasks, check_upstream_misspelt)
+};
+
+fn check_upstream_misspelt(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
+    let name = |subject: &Subject<'_>| subject.consul.as_ref()?.service_name(subject.definition);
+    let services: BTreeSet<String> = subjects.iter().filter_map(name).collect();
+    for subject in subjects {
+        let Some(consul) = &subject.consul else { continue };
+        for upstream in upstreams(consul).iter().filter(|upstream| is_near(upstream)) {
+            let Some((node, name)) = destination(upstream).filter(|(_, name)| !services.contains(*name)) else {
+                continue;
+            };
+            if let Some(meant) = services.iter().find(|service| is_misspelt(name, service)) {
+                let message = format!("no service of this input is called {name}; {meant} is");
+                findings(subject, Draft::new(node.place.span, message, format!("write {meant}, if it is meant")));
+            }
+        }
+    }
+}
+
+/// Whether the upstream is in the datacenter, namespace and partition of the service.
+fn is_near(upstream: &Node) -> bool {
+    let elsewhere = ["datacenter", "destinationNamespace", "destinationPartition", "destinationPeer"];
+    elsewhere.iter().all(|key| upstream.get(key).is_none())
+}
+
+/// Whether `name` is `service` with other capitals, another separator, one letter more or less, or two swapped. One letter
+/// in place of another often makes another service: `api-a` and `api-b`.
+fn is_misspelt(name: &str, service: &str) -> bool {
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let (name, service) = (plain(name), plain(service));
+    let letters = |name: &str| name.bytes().filter(u8::is_ascii_lowercase).count();
+    let sorted = |name: &str| {
+        let mut bytes = name.as_bytes().to_vec();
+        bytes.sort_unstable();
+        bytes
+    };
+    let is_one_letter = letters(&name).abs_diff(letters(&service)) == 1 || sorted(&name) == sorted(&service);
+    let is_long = name.len().min(service.len()) >= 4;
+    name == service || (is_long && is_one_letter && strsim::osa_distance(&name, &service) == 1)
+}
+
+pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
+    id: "consul-upstream-port",
+    summary: "every upstream has a port that nothing else in the task listens on",
+    effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
+    explanation: "\
+The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
+network interface, so this port must differ from the ports of the other upstreams, of the app's containers, of the \
+proxy's public listener (default: 20000) and readiness check (default: 22000), of Envoy's administration interface \
+(19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
+    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
+    example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#).repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
+    ..Rule::of_task(Applies::Consul, check_upstream_port)
+};
+
+fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let taken = taken(consul);
+    let mut seen: Vec<(&Node, Option<&str>, u64)> = Vec::new();
+    for upstream in upstreams(consul) {
+        let Some((node, port)) = local_port(upstream) else { continue };
+        let address = match upstream.get("localBindAddress") {
+            Some(address) => address.text(),
+            None => Some("127.0.0.1"),
+        };
+        let earlier = seen.iter().find(|(_, other, number)| *number == port && address.is_some() && *other == address);
+        let other = taken.iter().find(|(number, _)| *number == port).map(|(_, user)| user.clone());
+        let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
+        if let Some(user) = clash {
+            let name = upstream.get("destinationName").and_then(Node::text);
+            let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
+            let message = format!("{user} also uses port {port} of {name}");
+            let draft = Draft::new(node.place.span, message, "give the upstream another port");
+            findings.add(match earlier {
+                Some((first, ..)) => draft.note(first.place.span, "the other upstream"),
+                None => draft,
+            });
+        }
+        seen.push((node, address, port));
+    }
+}
+
+fn local_port(upstream: &Node) -> Option<(&Node, u64)> {
+    let node = upstream.get("localBindPort")?;
+    match &node.value {
+        Value::Number(number) => Some((node, number.parse().ok()?)),
+        _ => None,
+    }
+}
+
+/// The ports on which something certainly listens, and their users.
+fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
+    let mut taken = Vec::new();
+    for app in &consul.apps {
+        let tcp = app.port_mappings.items.iter().filter(|mapping| mapping.protocol.text() != Some("udp"));
+        taken.extend(tcp.filter_map(|mapping| Some((*mapping.container_port.known()?, app.label()))));
+    }
+    taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port, user.to_owned())));
+    if consul.generation == Generation::Client {
+        let agents =
+            client_agent::PORTS.map(|(port, _)| port).into_iter().filter(|port| *port != client_agent::ON_REQUEST);
+        taken.extend(consul.client.iter().flat_map(|client| agents.clone().map(|port| (port, client.label()))));
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{audit, example::Base};
+    use audit_read::{Material, input::read_source, source::SourceFile};
+
+    /// The findings of the rule in `web`, whose upstream is `upstream`, and `orders`.
+    fn found(upstream: &serde_json::Value) -> Vec<String> {
+        let mut material = Material::default();
+        for family in ["web", "orders"] {
+            let text = Base::Dataplane.json().replace(r#"\"name\":\"web\""#, &format!(r#"\"name\":\"{family}\""#));
+            let escaped = serde_json::Value::String(upstream.to_string()).to_string();
+            let upstream = escaped.trim_matches('"');
+            let text = text.replace(r#"{\"destinationName\":\"orders\",\"localBindPort\":1234}"#, upstream);
+            let file = SourceFile::new(format!("{family}.json"), text);
+            read_source(Arc::new(file), true, &mut material).unwrap();
+        }
+        let findings = audit(&material);
+        let of_rule = findings.iter().filter(|finding| finding.rule.id == CONSUL_UPSTREAM_MISSPELT.id);
+        of_rule.filter(|finding| finding.file.name == "web.json").map(|finding| finding.message.clone()).collect()
+    }
+
+    #[test]
+    fn a_misspelt_upstream_is_found_and_another_service_is_not() {
+        let upstream = |name: &str| serde_json::json!({ "destinationName": name, "localBindPort": 1234 });
+        for misspelt in ["order", "oders", "ordres", "Orders", "orderss"] {
+            let wanted = format!("no service of this input is called {misspelt}; orders is");
+            assert_eq!(found(&upstream(misspelt)), [wanted], "{misspelt}");
+        }
+        for another in ["orders", "borders-v2", "orders-2", "ordera", "stock"] {
+            assert_eq!(found(&upstream(another)), Vec::<String>::new(), "{another}");
+        }
+        for elsewhere in ["datacenter", "destinationPartition"] {
+            let mut upstream = upstream("order");
+            upstream[elsewhere] = "other".into();
+            assert_eq!(found(&upstream), Vec::<String>::new(), "{elsewhere}");
+        }
+    }
+}
