@@ -1,6 +1,9 @@
 //! `ecs-mesh inventory`
 
-use std::fmt::Write;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use audit_read::input::{Gathered, gather};
 use clap::Args;
@@ -243,7 +246,12 @@ fn summary(report: &InventoryReport) -> String {
     if report.rows.is_empty() {
         return format!("{consul}no service or task was found");
     }
-    let mut generations: Vec<Generation> = report.rows.iter().map(|row| row.generation).collect();
+    // Several services may run one revision, and one service several while it is deployed.
+    let revision = |row: &InventoryRow| (row.cluster.clone(), row.file.clone(), row.revision.clone());
+    let revisions: BTreeMap<_, Generation> = report.rows.iter().map(|row| (revision(row), row.generation)).collect();
+    let service = |row: &InventoryRow| Some((row.cluster.clone(), row.file.clone(), row.ecs_service.clone()?));
+    let services: BTreeSet<_> = report.rows.iter().filter_map(service).collect();
+    let mut generations: Vec<Generation> = revisions.values().copied().collect();
     generations.sort();
     let kinds = generations.chunk_by(|a, b| a == b).filter_map(|same| {
         let generation = same.first()?;
@@ -254,13 +262,13 @@ fn summary(report: &InventoryReport) -> String {
         ))
     });
     let kinds: Vec<String> = kinds.collect();
-    format!("{consul}{}: {}", counted(report.rows.len(), "revision", "revisions"), kinds.join(", "))
+    let (services, revisions) =
+        (counted(services.len(), "service", "services"), counted(revisions.len(), "revision", "revisions"));
+    format!("{consul}{services}, {revisions}: {}", kinds.join(", "))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::collections::BTreeSet;
-
     use diagnosis::Images;
 
     use super::*;
@@ -292,6 +300,7 @@ pub(super) mod tests {
         let job = InventoryRow {
             ecs_service: None,
             service: None,
+            revision: "job:1".to_owned(),
             generation: Generation::None,
             images: Images::default(),
             desired_tasks: None,
@@ -310,7 +319,15 @@ pub(super) mod tests {
         let text = text(&report(), Medium { width: None, in_colour: false });
         assert!(text.starts_with("Cluster prod\n\nservice  generation  consul-ecs"), "{text}");
         assert!(text.contains("web:4 on FARGATE\n"), "{text}");
-        assert!(text.ends_with("\nConsul 1.21.4; 2 revisions: 1 dataplane, 1 in no mesh\n"), "{text}");
+        assert!(text.ends_with("\nConsul 1.21.4; 1 service, 2 revisions: 1 dataplane, 1 in no mesh\n"), "{text}");
+    }
+
+    #[test]
+    fn revision_of_two_services_counts_once() {
+        let second = InventoryRow { ecs_service: Some("web-2".to_owned()), ..web() };
+        let text =
+            text(&InventoryReport { rows: vec![web(), second], ..report() }, Medium { width: None, in_colour: false });
+        assert!(text.ends_with("; 2 services, 1 revision: 1 dataplane\n"), "{text}");
     }
 
     #[test]

@@ -148,22 +148,20 @@ For transparent proxy, mesh-init changes the `iptables` rules of the task, and w
 
 fn check_transparent_proxy_privileges(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
-    let Some(mesh_init) = consul.mesh_init else { return };
-    // Without transparent proxy, it needs no privileges; it has to be turned off where it does not work.
-    let is_possible = outside_of_ec2(subject.definition).is_none();
+    // Where it does not work, it has to be turned off: another rule says so.
+    let Some(mesh_init) = consul.mesh_init.filter(|_| outside_of_ec2(subject.definition).is_none()) else { return };
     let user = &mesh_init.user;
     let is_root = user.text().map(|user| matches!(user.split(':').next(), Some("0" | "root")));
     if is_root == Some(false) || user.is_absent() {
         let message = format!("{} must run as root for transparent proxy", mesh_init.label());
         let draft = Draft::new(user.span(), message, "set its user to \"0\"");
-        let fix = Fix::set(&user.place, "0").filter(|_| is_possible);
-        findings.add(draft.of(mesh_init).fix(fix));
+        findings.add(draft.of(mesh_init).fix(Fix::set(&user.place, "0")));
     }
     if lacks_net_admin(mesh_init) {
         let capabilities = &mesh_init.added_capabilities;
         let message = format!("{} lacks the capability NET_ADMIN for transparent proxy", mesh_init.label());
         let draft = Draft::new(capabilities.place.span, message, "add NET_ADMIN to linuxParameters.capabilities.add");
-        let fix = Fix::append(capabilities, json!("NET_ADMIN")).filter(|_| is_possible && capabilities.is_present);
+        let fix = Fix::append(capabilities, json!("NET_ADMIN")).filter(|_| capabilities.is_present);
         findings.add(draft.of(mesh_init).fix(fix));
     }
 }
@@ -201,36 +199,4 @@ fn check_dns_without_transparent_proxy(subject: &Subject<'_>) -> Option<Draft> {
 /// In gateways, both settings are without effect.
 fn is_off(consul: &ConsulTask<'_>) -> bool {
     consul.configuration.flag("transparentProxy.enabled", true) == Some(false)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::audit;
-    use audit_read::{Material, input::read_source, source::SourceFile};
-
-    #[test]
-    fn no_privileges_are_added_where_transparent_proxy_does_not_work() {
-        let example = Base::Dataplane
-            .wrong("requiresCompatibilities", r#"["FARGATE"]"#)
-            .given(&[("config.transparentProxy", "null")])
-            .repaired_to(r#"["EC2"]"#);
-        let fixes = |definition: serde_json::Value| {
-            let mut material = Material::default();
-            let file = Arc::new(SourceFile::new("task.json", definition.to_string()));
-            read_source(file, true, &mut material).unwrap();
-            let found = audit(&material)
-                .into_iter()
-                .filter(|finding| finding.rule.id == CONSUL_TRANSPARENT_PROXY_PRIVILEGES.id);
-            found.map(|finding| finding.fix.is_some()).collect::<Vec<_>>()
-        };
-        assert_eq!(fixes(example.broken().unwrap()), [false, false]);
-        assert_eq!(
-            fixes(example.repaired().unwrap()),
-            [true, false],
-            "without capabilities, there is nothing to add to"
-        );
-    }
 }

@@ -147,10 +147,10 @@ ok: consul-dataplane / ulimits[nofile].hardLimit = 2097152
 ok: web / image = "otel/opentelemetry-collector:0.100.0"
 ecs-timeout-range: web / stopTimeout = 121
   given consul-dataplane / stopTimeout = 120
-// It needs EC2, root and NET_ADMIN, which the base does not have. It is on by default.
-consul-transparent-proxy-launch-type consul-transparent-proxy-privileges consul-transparent-proxy-privileges: config.transparentProxy.enabled = absent
+// It needs EC2, which the base does not have. It is on by default.
+consul-transparent-proxy-launch-type: config.transparentProxy.enabled = absent
   or true
-consul-transparent-proxy-launch-type consul-transparent-proxy-privileges consul-transparent-proxy-privileges: config.transparentProxy = absent
+consul-transparent-proxy-launch-type: config.transparentProxy = absent
 ok: requiresCompatibilities = ["EC2"]
   given @privileged
 consul-transparent-proxy-launch-type: requiresCompatibilities = ["EXTERNAL"]
