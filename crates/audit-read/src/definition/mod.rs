@@ -13,6 +13,6 @@ pub use self::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    read::{Mismatch, service_use},
-    task::{LoadBalancer, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
+    read::{Mismatch, iam_role, service_use},
+    task::{IamRole, LoadBalancer, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Container, Dependency, Dialect, Field, HealthCheck, List, LoadBalancer, Maybe, MountPoint, PortMapping,
+    Container, Dependency, Dialect, Field, HealthCheck, IamRole, List, LoadBalancer, Maybe, MountPoint, PortMapping,
     ProxyConfiguration, RestartPolicy, Secret, ServiceUse, Tag, TaskDefinition, Text, Ulimit, Variable,
 };
 use crate::{
@@ -246,6 +246,7 @@ impl TaskDefinition {
             network_mode: reader.text("networkMode")?,
             requires_compatibilities: reader.texts("requiresCompatibilities")?,
             task_role: reader.text("taskRoleArn")?,
+            declared_role: None,
             execution_role: reader.text("executionRoleArn")?,
             volumes: reader.maps("volumes", |volume| volume.text("name"))?,
             containers: reader.maps("containerDefinitions", container)?,
@@ -275,6 +276,15 @@ pub fn service_use(file: Arc<SourceFile>, name: String, node: &Node, dialect: Di
         load_balancers: reader.maps("loadBalancers", LoadBalancer::read)?,
         place: reader.place(),
     })
+}
+
+/// Reads an IAM role.
+///
+/// # Errors
+/// A value has another type than in IAM's API.
+pub fn iam_role(file: Arc<SourceFile>, node: &Node, dialect: Dialect) -> Result<IamRole, Mismatch> {
+    let reader = MapReader::new(node, dialect, String::new())?;
+    Ok(IamRole { file, path: reader.text("path")?, tags: reader.maps("tags", Tag::read)?, place: reader.place() })
 }
 
 fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {

@@ -37,6 +37,8 @@ pub struct TaskDefinition {
     pub requires_compatibilities: List<Field<Text>>,
     /// The role that its containers use.
     pub task_role: Field<Text>,
+    /// That role, if the input declares it.
+    pub declared_role: Option<IamRole>,
     /// The role with which ECS pulls images and reads secrets.
     pub execution_role: Field<Text>,
     /// Its volumes' names.
@@ -236,6 +238,18 @@ pub struct ServiceUse {
     /// The tags of the service itself.
     pub tags: List<Tag>,
     pub load_balancers: List<LoadBalancer>,
+    /// The bytes that findings point at.
+    pub place: Place,
+}
+
+/// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
+#[derive(Debug, Clone)]
+pub struct IamRole {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// Absent means `/`.
+    pub path: Field<Text>,
+    pub tags: List<Tag>,
     /// The bytes that findings point at.
     pub place: Place,
 }

@@ -3,6 +3,7 @@
 use super::prelude::*;
 use crate::subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs};
 use audit_read::{definition::Variable, document::Span};
+use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
 
 /// The names of the agent's tokens in its configuration.
 const TOKENS: [&str; 8] = [
@@ -128,6 +129,58 @@ fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
         let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
         Draft::new(role.span(), message, help)
     })
+}
+
+pub(super) static CONSUL_TASK_ROLE_TAGS: Rule = Rule {
+    id: "consul-task-role-tags",
+    summary: "the task role has the tags and the path that the login needs",
+    effect: "Consul refuses the login, and the task never starts its app",
+    explanation: "\
+The auth method of HashiCorp's controller admits the roles below one path, `/consul-ecs/` unless its `iamRolePath` says \
+otherwise, and reads the name of the service from the role's tag `consul.hashicorp.com.service-name`, with dots: without \
+it, a login is refused. A gateway needs `consul.hashicorp.com.gateway-kind` as well. The rule looks at roles that the same \
+template or Terraform module declares, unless `consulLogin.method` names another auth method. HashiCorp's modules create \
+such a role themselves.",
+    sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::CONSUL_ARCHITECTURE],
+    // An example is one definition, but the rule needs a role too.
+    example: None,
+    ..Rule::of_task(Applies::ConsulDataplane, check_task_role_tags)
+};
+
+fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
+    let uses_it = |consul: &&ConsulTask<'_>| match consul.configuration.name_at("consulLogin.method") {
+        Maybe::Known(method) => method == SERVICE_METHOD,
+        Maybe::Absent => true,
+        Maybe::Unknown => false,
+    };
+    let Some(consul) = subject.consul.as_ref().filter(|consul| logs_in(consul)).filter(uses_it) else { return };
+    let Some(role) = &subject.definition.declared_role else { return };
+    let mut add = |span, message: String, help: &str| findings.add(Draft::new(span, message, help).in_file(&role.file));
+    let service = match consul.configured_name() {
+        Maybe::Known(name) => Some(name.to_owned()),
+        Maybe::Absent => consul.service_name(subject.definition),
+        Maybe::Unknown => None,
+    };
+    let kind = consul.gateway.map(|kind| kind.as_str().to_owned());
+    for (key, value) in [(SERVICE_NAME_ENTITY_TAG, service), (GATEWAY_KIND_ENTITY_TAG, kind)] {
+        let Some(value) = value else { continue };
+        match role.tags.find_named(key, |tag| &tag.key) {
+            Maybe::Absent => {
+                let message = format!("the task role has no tag {key}");
+                add(role.place.span, message, &format!("add the tag {key} with the value {value}"));
+            }
+            Maybe::Known(tag) if tag.value.text().is_some_and(|found| found != value) => {
+                let found = tag.value.text().unwrap_or_default();
+                let message = format!("the tag {key} of the task role is {found}, but the task registers {value}");
+                add(tag.value.span(), message, &format!("write {value} in the tag"));
+            }
+            Maybe::Known(_) | Maybe::Unknown => {}
+        }
+    }
+    if role.path.is_absent() || role.path.text() == Some("/") {
+        let message = "the task role has no path, but the auth method admits roles below a path".to_owned();
+        add(role.path.span(), message, "set the role's path to iamRolePath of the controller, usually /consul-ecs/");
+    }
 }
 
 fn logs_in(consul: &ConsulTask<'_>) -> bool {

@@ -35,7 +35,7 @@ pub(crate) mod tests;
 
 use super::rule::Rule;
 
-static RULES: [&Rule; 175] = [
+static RULES: [&Rule; 176] = [
     &containers::CONSUL_NETWORK_MODE,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
@@ -67,6 +67,7 @@ static RULES: [&Rule; 175] = [
     &tokens::CONSUL_SERVICE_SECRET,
     &credentials::CONSUL_CREDENTIAL_IN_PLAIN,
     &credentials::CONSUL_TASK_ROLE,
+    &credentials::CONSUL_TASK_ROLE_TAGS,
     &client_agent::CONSUL_CLIENT_MISSING,
     &client_agent::CONSUL_CLIENT_IMAGE,
     &client_agent::CONSUL_CLIENT_SHELL,

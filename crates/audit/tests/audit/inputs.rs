@@ -312,3 +312,62 @@ fn a_load_balancer_names_a_container_and_a_port_of_its_task() {
     assert_eq!(found("web", 80), ["ecs-load-balancer-target"]);
     assert_eq!(found("nginx", 8080), ["ecs-load-balancer-target"]);
 }
+
+/// Task definitions that log in, with this role, as a template and as Terraform's source.
+fn with_role(path: Option<&str>, tags: &[(&str, &str)], section: &str) -> [Vec<(&'static str, String)>; 2] {
+    let config = format!(
+        r#"{{"bootstrapDir":"/consul","consulServers":{{"hosts":"10.0.0.1"}},"consulLogin":{{"enabled":true}},{section}}}"#
+    );
+    let yaml_path = path.map(|path| format!("      Path: {path}\n")).unwrap_or_default();
+    let yaml_tags: String =
+        tags.iter().map(|(key, value)| format!("      - {{ Key: {key}, Value: {value} }}\n")).collect();
+    let template = format!(
+        "Resources:\n  Role:\n    Type: AWS::IAM::Role\n    Properties:\n{yaml_path}      Tags:\n{yaml_tags}  Task:\n    Type: \
+         AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      TaskRoleArn: !GetAtt Role.Arn\n      \
+         ContainerDefinitions:\n      - Name: consul-ecs-mesh-init\n        Image: hashicorp/consul-ecs:0.10.1\n        \
+         Environment:\n        - {{ Name: CONSUL_ECS_CONFIG_JSON, Value: '{config}' }}\n"
+    );
+    let hcl_path = path.map(|path| format!("  path = \"{path}\"\n")).unwrap_or_default();
+    let hcl_tags: String = tags.iter().map(|(key, value)| format!("    \"{key}\" = \"{value}\"\n")).collect();
+    let role = format!("resource \"aws_iam_role\" \"task\" {{\n{hcl_path}  tags = {{\n{hcl_tags}  }}\n}}\n");
+    let escaped = config.replace('"', "\\\"");
+    let task = format!(
+        "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  task_role_arn = aws_iam_role.task.arn\n  \
+         container_definitions = jsonencode([{{ name = \"consul-ecs-mesh-init\", image = \"hashicorp/consul-ecs:0.10.1\", \
+         environment = [{{ name = \"CONSUL_ECS_CONFIG_JSON\", value = \"{escaped}\" }}] }}])\n}}\n"
+    );
+    [vec![("template.yaml", template)], vec![("role.tf", role), ("task.tf", task)]]
+}
+
+#[test]
+fn a_task_role_of_the_input_has_the_tags_and_the_path_of_the_login() {
+    const SERVICE: &str = "consul.hashicorp.com.service-name";
+    const KIND: &str = "consul.hashicorp.com.gateway-kind";
+    let (web, mesh) = (r#""service":{"name":"web","port":80}"#, r#""gateway":{"kind":"mesh-gateway","name":"mgw"}"#);
+    let path = Some("/consul-ecs/");
+    let no_tag = |tag: &str| format!("the task role has no tag {tag}");
+    let no_path = "the task role has no path, but the auth method admits roles below a path";
+    let wrong = format!("the tag {SERVICE} of the task role is shop, but the task registers web");
+    for (path, tags, section, expected) in [
+        (path, vec![(SERVICE, "web")], web, vec![]),
+        (path, vec![(SERVICE, "mgw"), (KIND, "mesh-gateway")], mesh, vec![]),
+        (Some("/team/"), vec![(SERVICE, "web")], web, vec![]),
+        (path, vec![("consul.hashicorp.com/service-name", "web")], web, vec![no_tag(SERVICE)]),
+        (path, vec![(SERVICE, "shop")], web, vec![wrong]),
+        (path, vec![(SERVICE, "mgw")], mesh, vec![no_tag(KIND)]),
+        (None, vec![(SERVICE, "web")], web, vec![no_path.to_owned()]),
+    ] {
+        for files in with_role(path, &tags, section) {
+            let bytes: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+            let folder = Folder::with(&bytes);
+            let gathered = gathered(&[folder.path("")]);
+            assert_eq!(lines(&gathered.problems), Vec::<String>::new());
+            let found = audit(&gathered.material);
+            let found = found.iter().filter(|finding| finding.rule.id == "consul-task-role-tags");
+            let (files, found): (Vec<_>, Vec<_>) =
+                found.map(|finding| (finding.file.name.clone(), finding.message.clone())).unzip();
+            assert_eq!(found, expected);
+            assert!(files.iter().all(|file| !file.ends_with("task.tf")), "{files:?}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ use self::scope::{Scope, Scopes, Template};
 use super::{Gathered, InputProblem};
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, TaskDefinition, service_use},
+    definition::{Dialect, IamRole, TaskDefinition, iam_role, service_use},
     document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
@@ -47,6 +47,9 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
             Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
         }
     }
+    for definition in &mut definitions {
+        definition.declared_role = role(file, &definition.address, &resources, &mut scopes);
+    }
     for service in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
         let scope = scopes.of(service.condition());
         let target = service.properties.get("TaskDefinition").and_then(|node| scope.resource_of(node));
@@ -69,6 +72,20 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
     gathered.material.definitions.append(&mut definitions);
     gathered.material.resources.all.extend(mesh_resources);
     gathered.material.resources.has_nested_stacks |= has_nested_stacks(node);
+}
+
+/// The task role of a definition, if the template declares it.
+fn role(
+    file: &Arc<SourceFile>,
+    definition: &str,
+    resources: &[TemplateResource<'_>],
+    scopes: &mut Scopes<'_, '_>,
+) -> Option<IamRole> {
+    let definition = resources.iter().find(|resource| resource.id == definition)?;
+    let scope = scopes.of(definition.condition());
+    let wanted = scope.resource_of(definition.properties.get("TaskRoleArn")?)?;
+    let role = resources.iter().find(|resource| resource.id == wanted && resource.kind == "AWS::IAM::Role")?;
+    iam_role(file.clone(), &role.resolved(scopes.of(role.condition())), Dialect::CloudFormation).ok()
 }
 
 /// The types of nested stacks. Modules have names of their own:

@@ -45,6 +45,12 @@ pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
+pub(in crate::input) fn role_node(values: &Node, place: &Place) -> Node {
+    let path = renamed(values, &[("path", "path")]).into_iter();
+    let entries = path.chain(tags(values).map(|node| entry("tags", node))).collect();
+    Node { value: Value::Map(entries), place: place.clone() }
+}
+
 fn nested_blocks(values: &Node, own: &str, names: &[(&str, &str)]) -> Option<Node> {
     let mut blocks = values.get(own)?.clone();
     if let Value::List(items) = &mut blocks.value {

@@ -7,7 +7,7 @@ mod references;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub(super) use self::attributes::{definition_node, service_node};
+pub(super) use self::attributes::{definition_node, role_node, service_node};
 use self::references::{Definitions, References};
 use super::{Gathered, InputProblem};
 use crate::{

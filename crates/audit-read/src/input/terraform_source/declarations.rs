@@ -16,11 +16,11 @@ use super::{
     values::{closed, unknown},
 };
 use crate::{
-    definition::{Dialect, ServiceUse, TaskDefinition, service_use},
+    definition::{Dialect, IamRole, ServiceUse, TaskDefinition, iam_role, service_use},
     document::{HOLE, Node, ParseError, Place, Span, Value, embedded_json},
     input::{
         InputProblem,
-        terraform::{definition_node, service_node},
+        terraform::{definition_node, role_node, service_node},
     },
 };
 
@@ -138,7 +138,7 @@ impl Declarations {
     fn service(&mut self, module: &Module<'_>, block: &Block, first: usize) {
         let Some(attribute) = block.body.attribute("task_definition") else { return };
         let family = module.evaluate(&attribute.expression, Frame::of(attribute.file)).unwrap_or(unknown(block.span));
-        let wanted = target(module, attribute);
+        let wanted = target(module, attribute, "aws_ecs_task_definition");
         let is_run = |one: &&mut Found| match &wanted {
             Some(wanted) => one.target == *wanted,
             None => family.text().is_some() && one.definition.family.text() == family.text(),
@@ -177,8 +177,23 @@ pub(super) fn definition(
     let place = Place::fixed(block.name_span());
     let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
     let node = definition_node(&values, &place, containers, &is_set);
-    TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
-        .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))
+    let read = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
+        .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))?;
+    let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| role(module, attribute));
+    Ok(TaskDefinition { declared_role, ..read })
+}
+
+/// The role of the same module that an argument refers to, unless it has several instances.
+fn role(module: &Module<'_>, attribute: &Attribute) -> Option<IamRole> {
+    let Target::Resource(name) = target(module, attribute, "aws_iam_role")? else { return None };
+    let is_it = |block: &&Block| block.label(0) == Some("aws_iam_role") && block.label(1) == Some(&name);
+    let block = module.directory.resources.iter().find(is_it)?;
+    let instances = instances(module, block, 0);
+    let [instance] = instances.as_slice() else { return None };
+    let reader = Reader { module, block, instance, depth: 0 };
+    let values = module.tagged(reader.values(&["path", "tags"], &[]));
+    let node = role_node(&values, &Place::fixed(block.name_span()));
+    iam_role(module.directory.file(block.file), &node, Dialect::Terraform).ok()
 }
 
 /// Reads an instance of a service.
@@ -241,8 +256,8 @@ pub(super) enum Target {
     Module(String),
 }
 
-/// The task definition that an argument refers to, if it is certainly one.
-pub(super) fn target(module: &Module<'_>, attribute: &Attribute) -> Option<Target> {
+/// The resource of a kind that an argument refers to, if it is certainly one.
+pub(super) fn target(module: &Module<'_>, attribute: &Attribute, kind: &str) -> Option<Target> {
     let mut found = References::default();
     found.read(&attribute.expression);
     let mut seen = BTreeSet::new();
@@ -252,7 +267,7 @@ pub(super) fn target(module: &Module<'_>, attribute: &Attribute) -> Option<Targe
             continue;
         }
         match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            ["aws_ecs_task_definition", name, ..] => drop(targets.insert(Target::Resource((*name).to_owned()))),
+            [found, name, ..] if *found == kind => drop(targets.insert(Target::Resource((*name).to_owned()))),
             ["module", name, ..] => drop(targets.insert(Target::Module((*name).to_owned()))),
             ["local", name, ..] => {
                 if let Some(local) = module.directory.locals.get(*name) {

@@ -17,9 +17,10 @@ use audit_read::{Material, input::read_source, source::SourceFile};
 const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service", "consul-end-of-support"];
 
 /// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
-const NEVER_ALONE: [&str; 5] = [
+const NEVER_ALONE: [&str; 6] = [
     "consul-tags-not-propagated",
     "consul-task-role-shared",
+    "consul-task-role-tags",
     "consul-token-secret-managed",
     "consul-upstream-misspelt",
     "ecs-load-balancer-target",
