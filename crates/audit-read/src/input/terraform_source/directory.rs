@@ -58,7 +58,9 @@ impl Directory {
             let mut body = read(&mut directory, Arc::clone(&file));
             body.blocks.retain(|block| match address(block) {
                 Some(address) if declared.contains(&address) => {
-                    twice.push(declared_twice(&file, block, &address));
+                    if is_read(block) {
+                        twice.push(declared_twice(&file, block, &address));
+                    }
                     false
                 }
                 address => {
@@ -135,6 +137,12 @@ fn address(block: &Block) -> Option<String> {
         kind @ ("module" | "output") => Some(format!("{kind}.{name}")),
         _ => None,
     }
+}
+
+/// Whether a block may change what is read: a resource of another service does not.
+fn is_read(block: &Block) -> bool {
+    let is_of = |kind: &str| ["aws_ecs_", "aws_appmesh_"].iter().any(|service| kind.starts_with(service));
+    block.kind != "resource" || block.label(0).is_some_and(is_of)
 }
 
 fn declared_twice(file: &SourceFile, block: &Block, address: &str) -> InputProblem {
