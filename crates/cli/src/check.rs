@@ -17,7 +17,7 @@ use audit::{
     rules::rules as all_rules,
 };
 use audit_read::{
-    input::{Gathered, InputProblem, gather},
+    input::{Gathered, InputProblem, gather_except},
     source::SourceFile,
 };
 use clap::{
@@ -186,7 +186,8 @@ impl Checked {
         let paths = if paths.is_empty() && live.is_none() { here.as_slice() } else { paths };
         let progress = Progress::new()?;
         progress.say("reading files");
-        let mut gathered = progress.during_blocking(|| gather(paths, input));
+        let excluded = |name: &str| config.excludes(name, &directory);
+        let mut gathered = progress.during_blocking(|| gather_except(paths, input, excluded));
         if let Some(live) = live {
             gathered.add(live.gather()?);
         }
