@@ -68,7 +68,7 @@ pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&
     }
     if !sources.is_empty() {
         gathered.roots = paths::roots(named);
-        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), None));
+        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), Vec::new()));
     }
     gathered.material.resources.is_partial |= !gathered.problems.is_empty();
     gathered

@@ -66,6 +66,37 @@ fn findings_without_a_fix_are_counted() {
     assert_eq!((shown.status.code(), out(&shown), errors(&shown)), (Some(0), String::new(), said.to_owned()));
 }
 
+/// A Terraform source is read with its directory: one file after the other, each would read all of them again.
+#[test]
+fn all_files_of_a_directory_are_fixed_together() {
+    let main = |name: &str| {
+        format!(
+            "resource \"aws_ecs_task_definition\" \"{name}\" {{\n  family                = \"{name}\"\n  network_mode          = \"bridge\"\n  tags                  = {{ \"consul.hashicorp.com/mesh\" = \"true\" }}\n  container_definitions = jsonencode([\n    {{ name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" }},\n  ])\n}}\n"
+        )
+    };
+    let workspace = Workspace::new("fix-many", &[]);
+    let names: Vec<String> = (0..100).map(|number| format!("web-{number:03}")).collect();
+    for name in &names {
+        fs::write(workspace.0.join(format!("{name}.tf")), main(name)).unwrap();
+    }
+    let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode"]);
+    assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
+    for name in &names {
+        assert_eq!(workspace.read(&format!("{name}.tf")), main(name).replace("bridge", "awsvpc"));
+        assert!(errors(&written).contains(&format!("{name}.tf: fixed consul-network-mode\n")), "{name}");
+    }
+}
+
+#[test]
+fn a_fix_names_what_else_must_change() {
+    let workspace = Workspace::new("fix-else", &[("web.json", &bridged())]);
+    let also = "info: web.json:3: with awsvpc, ECS services and RunTask need a networkConfiguration with subnets\n";
+    for arguments in [&["fix"][..], &["fix", "--write"]] {
+        let said = errors(&workspace.run(arguments));
+        assert!(said.contains(also), "{said}");
+    }
+}
+
 #[test]
 fn a_fix_skips_what_is_ignored() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
