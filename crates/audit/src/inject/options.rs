@@ -155,6 +155,25 @@ impl Options {
         }
     }
 
+    /// Checks what the containers look up. The dataplane generation runs the program after `exec=`
+    /// (<https://github.com/hashicorp/go-netaddrs>), and has its ports elsewhere; client agents have cloud auto-join built in.
+    pub(super) fn check_hosts(&self) -> Result<(), InjectError> {
+        let hosts = self.consul_hosts.trim();
+        let is_dataplane = self.target == Target::Dataplane;
+        let advice = if let Some((_, rest)) = hosts.split_once("://") {
+            rest.split(['/', ':']).next().map(str::to_owned)
+        } else if let Some(command) = hosts.strip_prefix("exec=") {
+            let provider = command.find("provider=").and_then(|at| command.get(at..)).unwrap_or("provider=…");
+            (!is_dataplane).then(|| provider.to_owned())
+        } else if hosts.contains("provider=") {
+            is_dataplane.then(|| format!("exec=discover -q addrs {hosts}"))
+        } else {
+            let with_port = hosts.split_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+            with_port.filter(|_| is_dataplane).map(|(host, _)| host.to_owned())
+        };
+        advice.map_or(Ok(()), |advice| Err(InjectError::Hosts { hosts: hosts.to_owned(), advice }))
+    }
+
     /// Whether tasks log in to Consul with their IAM role.
     pub(super) fn logs_in(&self) -> bool {
         self.acls && self.target == Target::Dataplane
@@ -194,6 +213,16 @@ pub enum InjectError {
     /// The definition is in a mesh already.
     #[error("{0} is in a mesh already; ecs-mesh check checks it")]
     InAMesh(String),
+    /// Envoy is the only container.
+    #[error("{0} is a virtual gateway of App Mesh; use HashiCorp's module gateway-task instead")]
+    VirtualGateway(String),
+    /// The task would not find Consul's servers.
+    #[error("--consul-hosts {hosts}: the containers of this generation do not find such an address; write {advice}")]
+    Hosts {
+        /// As it was given.
+        hosts: String,
+        advice: String,
+    },
     /// The definition is in a Terraform source.
     #[error(
         "{0} is in a Terraform source, which inject does not edit; use HashiCorp's module mesh-task, or inject into ECS's JSON"
