@@ -112,9 +112,10 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
-/// What identifies a finding in a file whose text changes.
+/// What identifies a finding although the text of its file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity<'f> {
+    file: &'f str,
     rule: &'static str,
     subject: &'f str,
     container: Option<&'f str>,
@@ -151,9 +152,10 @@ impl Finding {
         }
     }
 
-    /// What identifies it among the findings of its file, before and after an edit.
+    /// What identifies it, before and after an edit.
     pub fn identity(&self) -> Identity<'_> {
         Identity {
+            file: &self.file.name,
             rule: self.rule.id,
             subject: &self.subject,
             container: self.container.as_deref(),
@@ -266,7 +268,12 @@ impl Findings {
 pub struct Fix {
     /// The edits, in the order in which they must be made.
     pub edits: Vec<Edit>,
+    /// What else must change, outside of the definition.
+    pub elsewhere: Option<&'static str>,
 }
+
+/// What must change with the network mode: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html>
+pub const NEEDS_SUBNETS: &str = "with awsvpc, ECS services and RunTask need a networkConfiguration with subnets";
 
 /// A change at one place of a file.
 #[derive(Debug, Clone)]
@@ -314,7 +321,13 @@ impl Fix {
         Some(self)
     }
 
+    /// Says what else must change, outside of the definition.
+    #[must_use]
+    pub fn needing(self, elsewhere: &'static str) -> Self {
+        Self { elsewhere: Some(elsewhere), ..self }
+    }
+
     fn one(place: &Place, change: Change) -> Option<Self> {
-        Some(Self { edits: vec![Edit { route: place.route.clone()?, change }] })
+        Some(Self { edits: vec![Edit { route: place.route.clone()?, change }], elsewhere: None })
     }
 }

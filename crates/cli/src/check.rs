@@ -17,7 +17,8 @@ use audit::{
     rules::rules as all_rules,
 };
 use audit_read::{
-    input::{Gathered, InputProblem, gather},
+    definition::TaskDefinition,
+    input::{Gathered, InputProblem, gather_except},
     source::SourceFile,
 };
 use clap::{
@@ -156,9 +157,15 @@ const NOTHING_FOUND: &str = "no task definition found; the supported formats are
 const NOTHING_KNOWN: &str =
     "no task definition could be checked: what the Terraform sources contain is known only with a plan";
 
+const UNKNOWN_CONTAINERS: &str = "no task definition could be checked: their containers are known only at deployment";
+const NOT_SYNTHESISED: &str =
+    "no task definition found: this is a project of the AWS CDK without cdk.out; run `cdk synth`, then check cdk.out";
+
 pub(super) struct Checked {
     /// What was read, for messages.
     input: String,
+    /// Whether it is a project of the AWS CDK without templates.
+    is_unsynthesised: bool,
     /// The directory that relative file names start from.
     pub(super) directory: PathBuf,
     pub(super) config: Config,
@@ -186,7 +193,8 @@ impl Checked {
         let paths = if paths.is_empty() && live.is_none() { here.as_slice() } else { paths };
         let progress = Progress::new()?;
         progress.say("reading files");
-        let mut gathered = progress.during_blocking(|| gather(paths, input));
+        let excluded = |name: &str| config.excludes(name, &directory);
+        let mut gathered = progress.during_blocking(|| gather_except(paths, input, excluded));
         if let Some(live) = live {
             gathered.add(live.gather()?);
         }
@@ -194,7 +202,12 @@ impl Checked {
         let sorted = progress
             .during_blocking(|| ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory));
         let input = if live.is_some() { LIVE.to_owned() } else { paths.join(", ") };
-        Ok(Self { input, directory, config, gathered, sorted })
+        let is_unsynthesised = |path: &String| {
+            let is_there = |name: &str| Path::new(path).join(name).exists();
+            is_there("cdk.json") && !is_there("cdk.out")
+        };
+        let is_unsynthesised = live.is_none() && paths.iter().any(is_unsynthesised);
+        Ok(Self { input, is_unsynthesised, directory, config, gathered, sorted })
     }
 
     /// The report of the findings. If there was nothing to check, it is a problem: without it, a run without input
@@ -202,7 +215,15 @@ impl Checked {
     pub(super) fn report(&self, threshold: Threshold) -> Report {
         let mut report = Report::new(&self.gathered, &self.sorted, threshold);
         if self.is_empty() {
-            let reason = if self.gathered.unchecked.is_empty() { NOTHING_FOUND } else { NOTHING_KNOWN };
+            let reason = if !self.gathered.unchecked.is_empty() {
+                NOTHING_KNOWN
+            } else if !self.gathered.material.definitions.is_empty() {
+                UNKNOWN_CONTAINERS
+            } else if self.is_unsynthesised {
+                NOT_SYNTHESISED
+            } else {
+                NOTHING_FOUND
+            };
             report.add_problem(&InputProblem { file: self.input.clone(), position: None, reason: reason.to_owned() });
         }
         report
@@ -216,7 +237,9 @@ impl Checked {
     /// Whether there was nothing to check, and nothing that could not be read.
     pub(super) fn is_empty(&self) -> bool {
         let Gathered { material, problems, .. } = &self.gathered;
-        material.definitions.is_empty() && material.resources.all.is_empty() && problems.is_empty()
+        let is_known = |one: &TaskDefinition| !one.containers.items.is_empty() || one.containers.is_complete;
+        let has_nothing = !material.definitions.iter().any(is_known) && material.resources.all.is_empty();
+        has_nothing && problems.is_empty() && self.sorted.findings.is_empty()
     }
 }
 

@@ -156,6 +156,10 @@ fn text(config: &Config, arguments: &ConfigurationArguments) -> String {
     };
     let fail_on = arguments.threshold(config).as_str();
     let _ = writeln!(out, "\nfail-on = {}  # {source}", quoted(fail_on));
+    if let Some(exclude) = &config.exclude {
+        let patterns: Vec<String> = exclude.get_ref().iter().map(|pattern| quoted(pattern.as_str())).collect();
+        let _ = writeln!(out, "exclude = [{}]  # {}", patterns.join(", "), config.place(exclude));
+    }
     if !config.severities.is_empty() {
         out.push_str("\n[severity]\n");
     }

@@ -2,16 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
 use anstyle::{AnsiColor, Style};
 use audit::{
     finding::{Finding, Identity},
-    fix::{Left, repair},
+    fix::{Left, Repair, repair_all},
 };
-use audit_read::source::SourceFile;
+use audit_read::{input::is_native_terraform, source::SourceFile};
 use clap::Args;
 use similar::TextDiff;
 
@@ -62,21 +62,27 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     // A comment with an error may be about a finding that is not to be fixed.
     let unclear: BTreeSet<&str> = checked.sorted.problems.iter().map(|problem| problem.file.as_str()).collect();
-    let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    let mut wanted: BTreeMap<&Path, Vec<&Finding>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.fix.is_some()) {
-        let file = finding.file.name.as_str();
-        if !unclear.contains(file) {
-            wanted.entry(file).or_default().push(finding);
+        let name = finding.file.name.as_str();
+        if !unclear.contains(name) {
+            wanted.entry(group(&finding.file)).or_default().push(finding);
         }
     }
-    if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
+    if is_piped && arguments.write && !wanted.contains_key(Path::new(STANDARD_INPUT)) {
         // Standard input is written to standard output even without changes.
         streams.print(&input)?;
     }
     say_without_fix(&checked, streams);
     let mut is_open = false;
     for findings in wanted.into_values() {
-        is_open |= fix_file(arguments, &checked.gathered.roots, &findings, streams)?;
+        let identities: HashSet<Identity<'_>> = findings.iter().map(|finding| finding.identity()).collect();
+        let files: BTreeMap<&str, Arc<SourceFile>> =
+            findings.iter().map(|finding| (finding.file.name.as_str(), Arc::clone(&finding.file))).collect();
+        let is_wanted = |found: &Finding| identities.contains(&found.identity());
+        for outcome in repair_all(files.into_values().collect(), &checked.gathered.roots, is_wanted) {
+            is_open |= finish(arguments, &outcome, streams)?;
+        }
     }
     Ok(match (checked.problems().next(), is_open) {
         (Some(_), _) => Exit::Unusable,
@@ -97,16 +103,14 @@ fn say_without_fix(checked: &Checked, streams: &mut Streams<'_>) {
     streams.diagnostic(&format!("info: {count} no fix: `ecs-mesh check` shows what to do"));
 }
 
-/// Fixes one file. Returns whether findings are left.
-fn fix_file(
-    arguments: &Arguments,
-    roots: &[PathBuf],
-    wanted: &[&Finding],
-    streams: &mut Streams<'_>,
-) -> Result<bool, Failure> {
-    let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
-    let wanted: HashSet<Identity<'_>> = wanted.iter().map(|finding| finding.identity()).collect();
-    let outcome = repair(file, roots, |found| wanted.contains(&found.identity()));
+/// The files that are fixed together: the Terraform sources of a directory, else a single one.
+fn group(file: &SourceFile) -> &Path {
+    let path = Path::new(&file.name);
+    path.parent().filter(|_| is_native_terraform(file)).unwrap_or(path)
+}
+
+/// Shows or writes the result for one file. Returns whether findings are left.
+fn finish(arguments: &Arguments, outcome: &Repair, streams: &mut Streams<'_>) -> Result<bool, Failure> {
     for left in &outcome.left {
         streams.diagnostic(&format!("warning: {}", why(left)));
     }
@@ -115,6 +119,10 @@ fn fix_file(
         streams
             .diagnostic(&format!("warning: {name}: nothing is fixed, because other directories decide what is in it"));
         return Ok(true);
+    }
+    let elsewhere: BTreeSet<(usize, &str)> = outcome.fixed.iter().filter_map(elsewhere).collect();
+    for (line, what) in elsewhere {
+        streams.diagnostic(&format!("info: {}:{line}: {what}", outcome.before.name));
     }
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
@@ -131,6 +139,12 @@ fn fix_file(
     let diff = change.diff(streams.in_colour);
     streams.print(&diff)?;
     Ok(true)
+}
+
+/// What else must change after a fix, and the line of its finding.
+fn elsewhere(finding: &Finding) -> Option<(usize, &'static str)> {
+    let what = finding.fix.as_ref()?.elsewhere?;
+    Some((finding.file.position(finding.span.start).line, what))
 }
 
 fn write(file: &SourceFile, streams: &mut Streams<'_>) -> Result<(), Failure> {

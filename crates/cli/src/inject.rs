@@ -6,7 +6,7 @@ use audit::{
     audit,
     finding::Severity,
     fix::apply,
-    inject::{Images, Options, Target, TokenSecrets, Upstream, inject, log_configuration},
+    inject::{Images, Injection, Options, Target, TokenSecrets, Upstream, inject},
 };
 use audit_read::{
     Material,
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         return Err(Failure::new(problem));
     }
     let definition = chosen(arguments, &gathered.material)?;
-    let edits = inject(definition, &options(arguments)?).map_err(Failure::new)?;
+    let Injection { edits, notes } = inject(definition, &options(arguments)?).map_err(Failure::new)?;
     let text = apply(&definition.file.text, definition.dialect, &edits).map_err(Failure::new)?;
     let result = Arc::new(SourceFile::new(definition.file.name.clone(), text));
     if arguments.diff {
@@ -109,10 +109,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     } else {
         streams.print(&result.text)?;
     }
-    if log_configuration(definition).map_err(Failure::new)?.is_none() {
-        streams.diagnostic(
-            "info: the mesh's containers get no logConfiguration: no app has one that they can use (awsfirelens is not carried over)",
-        );
+    for (severity, note) in notes {
+        streams.diagnostic(&format!("{}: {note}", severity.as_str()));
     }
     Ok(if check(&result, streams) { Exit::Clean } else { Exit::Findings })
 }

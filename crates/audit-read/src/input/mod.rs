@@ -48,12 +48,18 @@ pub struct Gathered {
 /// and those that Git ignores, and skips files of other formats. Of what the AWS CDK has synthesised, it reads the
 /// templates. A file that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
+    gather_except(paths, stdin, |_| false)
+}
+
+/// As [`gather`], without the files in directories whose names are `excluded`.
+pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&str) -> bool) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
         gathered.take(text::read_text("<stdin>", stdin), true);
     }
     let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
-    let files = paths::files(named.clone(), &mut gathered.problems);
+    let mut files = paths::files(named.clone(), &mut gathered.problems);
+    files.retain(|file| file.is_named || !excluded(&file.name));
     let (sources, files): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
     // The order of the files is kept, so that reports do not depend on the number of processors.
@@ -62,7 +68,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     }
     if !sources.is_empty() {
         gathered.roots = paths::roots(named);
-        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), None));
+        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), Vec::new()));
     }
     gathered.material.resources.is_partial |= !gathered.problems.is_empty();
     gathered

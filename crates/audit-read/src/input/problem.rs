@@ -35,13 +35,33 @@ impl InputProblem {
 
     /// A text that is neither JSON nor YAML.
     pub(super) fn unreadable(file: &SourceFile, error: &ParseError) -> Self {
-        Self::at(file, error.span, error.reason.clone())
+        Self::at(file, error.span, format!("{}{}", error.reason, hint(&file.text, error.span)))
     }
 
     /// A value of a wrong type in the definition called `address`.
     pub(super) fn mismatch(file: &SourceFile, address: &str, mismatch: &Mismatch) -> Self {
         let owner = if address.is_empty() { String::new() } else { format!("{address}: ") };
-        Self::at(file, mismatch.span, format!("{owner}{mismatch}"))
+        Self::at(file, mismatch.span, format!("{owner}{mismatch}{}", hint(&file.text, mismatch.span)))
+    }
+}
+
+/// What opens a tag in Go templates, Jinja and ERB. The error may be in the line after the tag.
+const TAGS: [&str; 3] = ["{{", "{%", "<%"];
+/// What opens a placeholder where JSON and YAML expect a value.
+const PLACEHOLDERS: [&str; 5] = ["${", "<", "@", "%", "__"];
+
+/// A hint at the cause of an error, if its place shows that another program has to render the text first.
+fn hint(text: &str, span: Span) -> &'static str {
+    let at = text.floor_char_boundary(span.start);
+    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
+    let lines = before.rmatch_indices('\n').nth(1).map_or(0, |(newline, _)| newline + 1);
+    let end = after.find('\n').map_or(text.len(), |newline| at + newline);
+    let has_tag =
+        text.get(lines..end).is_some_and(|near| TAGS.iter().any(|tag| near.replace("{{resolve:", "").contains(tag)));
+    if has_tag || PLACEHOLDERS.iter().any(|opening| after.starts_with(opening)) {
+        "; this looks like a template: check what it renders"
+    } else {
+        ""
     }
 }
 

@@ -23,14 +23,13 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
     gathered.problems.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Reads a text that may be newer than the file on disk. Terraform sources are read with the other files of their
-/// directory and, below `roots`, with the modules that they call.
-pub fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
-    if terraform_source::is_source_name(&file.name) {
-        return terraform_source::read_edited(file, roots);
-    }
-    let mut gathered = Gathered::default();
-    gathered.read(file, true);
+/// Reads texts that may be newer than the files on disk. Terraform sources are of one directory; they are read with its other
+/// files and, below `roots`, with the modules that they call.
+pub fn read_edited(files: &[Arc<SourceFile>], roots: &[PathBuf]) -> Gathered {
+    let (sources, others): (Vec<_>, Vec<_>) =
+        files.iter().cloned().partition(|file| terraform_source::is_source_name(&file.name));
+    let mut gathered = terraform_source::read_edited(&sources, roots);
+    others.iter().for_each(|file| gathered.read(file, true));
     gathered
 }
 

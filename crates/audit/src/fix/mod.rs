@@ -21,7 +21,7 @@ use audit_read::{
     source::SourceFile,
 };
 
-pub use self::repair::{Left, Repair, repair};
+pub use self::repair::{Left, Repair, repair, repair_all};
 
 /// An edit that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
-//! Fixes the findings of a file: in each round, all findings whose edits are independent of each other.
+//! Fixes the findings of files: in each round, all findings whose edits are independent of each other.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     hash::Hash,
     path::PathBuf,
     sync::Arc,
@@ -44,53 +44,95 @@ pub struct Left {
     pub error: Option<EditError>,
 }
 
-/// Fixes all findings that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
+/// Fixes all findings of a file that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
 /// finding would remain, or if another finding of the same or a higher severity would appear. Terraform sources are read
 /// with the modules below `roots` that they call.
 pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Repair {
-    let mut state = State::of(file.clone(), roots);
-    let mut repair = Repair { before: file.clone(), after: file, fixed: Vec::new(), left: Vec::new() };
+    let none = Repair { before: Arc::clone(&file), after: Arc::clone(&file), fixed: Vec::new(), left: Vec::new() };
+    repair_all(vec![file], roots, is_wanted).pop().unwrap_or(none)
+}
+
+/// The same for Terraform sources of one directory: they are read together, once for all independent fixes.
+pub fn repair_all(files: Vec<Arc<SourceFile>>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Vec<Repair> {
+    let before = files.clone();
+    let mut state = State::of(files, roots);
+    let mut made = Made::default();
     let mut tried_after = 0;
     for _ in 0..MAX_ROUNDS {
-        let open = open(&state.findings, &repair.left, &is_wanted);
+        let open = open(&state.findings, &made.left, &is_wanted);
         let round = independent(&open);
         if round.is_empty() {
-            if repair.left.is_empty() || repair.fixed.len() == tried_after {
+            if made.left.is_empty() || made.fixed.len() == tried_after {
                 break;
             }
             // A fix that was not possible may be possible after other fixes.
-            tried_after = repair.fixed.len();
-            repair.left.clear();
+            tried_after = made.fixed.len();
+            made.left.clear();
             continue;
         }
-        fix_group(&mut state, &round, &mut repair);
+        fix_group(&mut state, &round, &mut made);
     }
-    let open = open(&state.findings, &repair.left, &is_wanted);
-    repair.left.extend(open.into_iter().map(|finding| Left { finding, error: None }));
-    repair.after = state.file;
-    repair
+    let open = open(&state.findings, &made.left, &is_wanted);
+    made.left.extend(open.into_iter().map(|finding| Left { finding, error: None }));
+    let of_each = before.into_iter().zip(state.files);
+    of_each.map(|(before, after)| made.of(before, after)).collect()
 }
 
-/// A text, and the result of its audit.
+/// What was done so far.
+#[derive(Debug, Default)]
+struct Made {
+    fixed: Vec<Finding>,
+    left: Vec<Left>,
+}
+
+impl Made {
+    /// Takes what concerns one file.
+    fn of(&mut self, before: Arc<SourceFile>, after: Arc<SourceFile>) -> Repair {
+        let is_own = |finding: &Finding| finding.file.name == before.name;
+        let fixed = self.fixed.extract_if(.., |finding| is_own(finding)).collect();
+        let left = self.left.extract_if(.., |left| is_own(&left.finding)).collect();
+        Repair { before, after, fixed, left }
+    }
+}
+
+/// Texts, and the result of their audit.
 struct State<'r> {
-    file: Arc<SourceFile>,
+    files: Vec<Arc<SourceFile>>,
     roots: &'r [PathBuf],
-    dialect: Result<Dialect, EditError>,
+    /// The spelling of each file, by its name.
+    dialects: HashMap<String, Result<Dialect, EditError>>,
     findings: Vec<Finding>,
-    /// The number of problems with reading it.
+    /// The number of problems with reading them.
     problems: usize,
 }
 
 impl<'r> State<'r> {
-    fn of(file: Arc<SourceFile>, roots: &'r [PathBuf]) -> Self {
-        let Gathered { material, problems, .. } = read_edited(&file, roots);
-        Self {
-            file,
-            roots,
-            dialect: dialect(&material.definitions),
-            findings: audit(&material),
-            problems: problems.len(),
+    fn of(files: Vec<Arc<SourceFile>>, roots: &'r [PathBuf]) -> Self {
+        let Gathered { material, problems, .. } = read_edited(&files, roots);
+        let mut definitions: HashMap<&str, Vec<&TaskDefinition>> = HashMap::new();
+        for definition in &material.definitions {
+            definitions.entry(&definition.file.name).or_default().push(definition);
         }
+        let dialects = definitions.into_iter().map(|(name, of_file)| (name.to_owned(), dialect(&of_file))).collect();
+        Self { dialects, findings: audit(&material), problems: problems.len(), files, roots }
+    }
+
+    /// The files with the fixes of `group`.
+    fn edited(&self, group: &[Finding]) -> Result<Vec<Arc<SourceFile>>, EditError> {
+        let mut edits_of: BTreeMap<&str, Vec<Edit>> = BTreeMap::new();
+        for finding in group {
+            edits_of.entry(&finding.file.name).or_default().extend(edits(finding).iter().cloned());
+        }
+        let edit = |file: &Arc<SourceFile>| {
+            let Some(edits) = edits_of.get(file.name.as_str()) else { return Ok(Arc::clone(file)) };
+            let dialect = self.dialects.get(&file.name).cloned().unwrap_or(Ok(Dialect::Ecs))?;
+            let text = match group {
+                [_] => apply(&file.text, dialect, edits)?,
+                _ => try_apply(&file.text, dialect, edits, Manner::PartByPart)?,
+            };
+            Ok(Arc::new(SourceFile::new(file.name.clone(), text)))
+        };
+        self.files.iter().map(edit).collect()
     }
 
     /// Whether this state is the expected result of fixing `fixed`.
@@ -109,7 +151,7 @@ impl<'r> State<'r> {
     /// Whether there is a new finding that is not less severe than `fixed`. Messages are not compared: an edit may change the
     /// values in them.
     fn has_new(&self, fixed: &[Finding], before: &Self) -> bool {
-        let alike = |one: &'_ Finding| (one.rule.id, one.subject.clone(), one.container.clone());
+        let alike = |one: &'_ Finding| (one.file.name.clone(), one.rule.id, one.subject.clone(), one.container.clone());
         let (before, after) = (counts(&before.findings, alike), counts(&self.findings, alike));
         let least = fixed.iter().map(|finding| finding.severity).min();
         let grave = self.findings.iter().filter(|finding| Some(finding.severity) >= least);
@@ -118,7 +160,7 @@ impl<'r> State<'r> {
 }
 
 /// The spelling of a file's definitions. Only several documents may differ.
-fn dialect(definitions: &[TaskDefinition]) -> Result<Dialect, EditError> {
+fn dialect(definitions: &[&TaskDefinition]) -> Result<Dialect, EditError> {
     let first = definitions.first().map_or(Dialect::Ecs, |definition| definition.dialect);
     if definitions.iter().all(|definition| definition.dialect == first) {
         return Ok(first);
@@ -159,7 +201,7 @@ fn independent(open: &[Finding]) -> Vec<Finding> {
     let mut containing: HashSet<Vec<Step>> = HashSet::new();
     let mut chosen = Vec::new();
     for finding in open {
-        let places: Vec<Vec<Step>> = edits(finding).iter().map(touches).collect();
+        let places: Vec<Vec<Step>> = edits(finding).iter().map(|edit| touches(&finding.file, edit)).collect();
         let is_free =
             |place: &Vec<Step>| !containing.contains(place) && !up_to(place).any(|above| touched.contains(above));
         if places.iter().all(is_free) {
@@ -177,9 +219,10 @@ fn up_to(place: &[Step]) -> impl Iterator<Item = &[Step]> {
     (0..=place.len()).filter_map(|count| place.get(..count))
 }
 
-/// The place that an edit changes: a complete string, or the list from which an item is removed.
-fn touches(edit: &Edit) -> Vec<Step> {
-    let mut steps = edit.route.steps();
+/// The place that an edit changes: a file, and in it a complete string, or the list from which an item is removed.
+fn touches(file: &SourceFile, edit: &Edit) -> Vec<Step> {
+    let mut steps = vec![Step::Key(file.name.clone())];
+    steps.extend(edit.route.steps());
     if let Some(at) = steps.iter().position(|step| *step == Step::Embedded) {
         steps.truncate(at);
     } else if edit.change == Change::Remove && matches!(steps.last(), Some(Step::Index(_))) {
@@ -193,18 +236,13 @@ fn edits(finding: &Finding) -> &[Edit] {
 }
 
 /// Fixes all of `group` at once. If that fails, each half on its own.
-fn fix_group(state: &mut State<'_>, group: &[Finding], repair: &mut Repair) {
-    let all: Vec<Edit> = group.iter().flat_map(edits).cloned().collect();
-    let text = state.dialect.clone().and_then(|dialect| match group {
-        [_] => apply(&state.file.text, dialect, &all),
-        _ => try_apply(&state.file.text, dialect, &all, Manner::PartByPart),
-    });
-    let error = match text {
-        Ok(text) => {
-            let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)), state.roots);
+fn fix_group(state: &mut State<'_>, group: &[Finding], made: &mut Made) {
+    let error = match state.edited(group) {
+        Ok(files) => {
+            let fixed = State::of(files, state.roots);
             if fixed.is_better_than(state, group) {
                 *state = fixed;
-                repair.fixed.extend(group.iter().cloned());
+                made.fixed.extend(group.iter().cloned());
                 return;
             }
             None
@@ -212,11 +250,11 @@ fn fix_group(state: &mut State<'_>, group: &[Finding], repair: &mut Repair) {
         Err(error) => Some(error),
     };
     if let [finding] = group {
-        repair.left.push(Left { finding: finding.clone(), error });
+        made.left.push(Left { finding: finding.clone(), error });
     } else {
         let (first, second) = group.split_at(group.len() / 2);
-        fix_group(state, first, repair);
-        fix_group(state, second, repair);
+        fix_group(state, first, made);
+        fix_group(state, second, made);
     }
 }
 
@@ -226,7 +264,7 @@ mod tests {
     use crate::{example::Base, finding::Severity};
 
     fn state(text: &str) -> State<'static> {
-        State::of(Arc::new(SourceFile::new("task.json", text)), &[])
+        State::of(vec![Arc::new(SourceFile::new("task.json", text))], &[])
     }
 
     #[test]

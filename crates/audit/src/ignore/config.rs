@@ -31,6 +31,8 @@ pub struct Config {
     pub severities: BTreeMap<Spanned<Selector>, Level>,
     /// The lowest severity that fails the run.
     pub fail_on: Option<Spanned<Threshold>>,
+    /// Files in directories that are not read.
+    pub exclude: Option<Spanned<Vec<PathPattern>>>,
     /// The rules that the command line selects; the file does not set it.
     #[serde(skip)]
     pub selection: Selection,
@@ -63,7 +65,7 @@ pub struct IgnoreEntry {
     #[serde(deserialize_with = "some_reason")]
     pub reason: String,
     /// The pattern of paths, relative to the directory of the file.
-    #[serde(default, deserialize_with = "path_pattern")]
+    #[serde(default)]
     pub path: Option<PathPattern>,
     /// The pattern of families.
     #[serde(default, deserialize_with = "family_pattern")]
@@ -133,6 +135,12 @@ impl Config {
         }
     }
 
+    /// Whether the file called `name` in `directory` is not read.
+    pub fn excludes(&self, name: &str, directory: &Path) -> bool {
+        let path = Self::relative(name, directory, &self.directory);
+        self.exclude.iter().flat_map(|exclude| exclude.get_ref()).any(|pattern| pattern.is_match(&path))
+    }
+
     /// Where a value stands in the file: `ecs-mesh.toml:3:1`.
     pub fn place<T>(&self, value: &Spanned<T>) -> String {
         let Position { line, column } = self.file.position(value.span().start);
@@ -186,6 +194,12 @@ impl PathPattern {
     }
 }
 
+impl<'de> Deserialize<'de> for PathPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer, Self::new)
+    }
+}
+
 /// Compiles a pattern: `*` matches anything but `/`, `**` any directories, `{a,b}` either.
 fn pattern(text: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(GlobBuilder::new(text).literal_separator(true).build()?.compile_matcher())
@@ -198,10 +212,6 @@ fn known_rule<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static Rul
 fn some_reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let some = |text: &str| if text.trim().is_empty() { Err("the reason is empty") } else { Ok(text.to_owned()) };
     from_text(deserializer, some)
-}
-
-fn path_pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathPattern>, D::Error> {
-    from_text(deserializer, PathPattern::new).map(Some)
 }
 
 fn family_pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<GlobMatcher>, D::Error> {
@@ -232,6 +242,9 @@ fn lexically_normal(path: &Path) -> PathBuf {
 pub fn config_schema() -> Value {
     let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
     let pattern = "*: anything but /, **: any directories, {a,b}: either";
+    let of_files = format!(
+        "A pattern of files, relative to the directory of this file. {pattern}. Without wildcards, it also means what is below a directory."
+    );
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": "urn:ecs-mesh:config:1",
@@ -244,6 +257,11 @@ pub fn config_schema() -> Value {
                 "enum": Threshold::NAMES,
                 "default": "error",
                 "description": "The lowest severity that fails the run.",
+            },
+            "exclude": {
+                "type": "array",
+                "description": "Files that are not read unless they are named.",
+                "items": { "type": "string", "description": of_files },
             },
             "severity": {
                 "type": "object",
@@ -265,7 +283,7 @@ pub fn config_schema() -> Value {
                         "rule": { "enum": ids, "description": "The rule." },
                         "path": {
                             "type": "string",
-                            "description": format!("A pattern of files, relative to the directory of this file. {pattern}. Without wildcards, it also means what is below a directory."),
+                            "description": of_files,
                         },
                         "family": {
                             "type": "string",
@@ -325,7 +343,10 @@ mod tests {
     #[test]
     fn mistakes_are_refused_at_their_place() {
         for (text, error) in [
-            ("fial-on = 'error'", "1:1: unknown field `fial-on`, expected one of `ignore`, `severity`, `fail-on`"),
+            (
+                "fial-on = 'error'",
+                "1:1: unknown field `fial-on`, expected one of `ignore`, `severity`, `fail-on`, `exclude`",
+            ),
             ("fail-on = 'eror'", "1:11: unknown variant `eror`, expected one of `error`, `warning`, `info`, `never`"),
             ("fail-on = 1", "1:11: wanted string or table"),
             (
@@ -373,6 +394,7 @@ mod tests {
         for text in [
             "",
             "fail-on = 'never'",
+            "exclude = ['lab', '**/*.draft.json']",
             "[severity]\nconsul = 'off'\nconsul-client = 'info'\nconsul-network-mode = 'error'",
             "[[ignore]]\nrule = 'consul-network-mode'\nreason = 'a lab'",
             "[[ignore]]\nrule = 'consul-network-mode'\nreason = 'a lab'\npath = 'lab/**'\nfamily = 'lab-*'",
@@ -388,6 +410,7 @@ mod tests {
             "fail-on = 'sometimes'",
             "fail-on = 1",
             "severity = 'off'",
+            "exclude = 'lab'",
             "[severity]\nconsul-netwrk-mode = 'info'",
             "[severity]\nconsul = 'loud'",
             "ignore = 'consul'",

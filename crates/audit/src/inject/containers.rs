@@ -9,12 +9,15 @@ use audit_read::{definition::Container, input::mesh_task};
 /// A container, as ECS's JSON has it.
 type Json = Map<String, Value>;
 
+/// The memory that a container reserves where it must, in MiB. It may use more.
+const MEMORY: u64 = 128;
+
 impl Plan<'_> {
     /// What an app waits for, and the mesh's containers.
     pub(super) fn containers(&self) -> Result<(Vec<Value>, Vec<Json>), InjectError> {
         let release = self.options.release();
         let mut containers = mesh_task(release, &self.inputs()).ok_or(InjectError::NoModule(release))?.into_iter();
-        let apps: Vec<Json> = containers.by_ref().take(self.apps().len()).collect();
+        let apps: Vec<Json> = containers.by_ref().take(self.apps.len()).collect();
         let waits = apps.first().and_then(|app| app.get("dependsOn")?.as_array()).cloned().unwrap_or_default();
         Ok((waits, containers.map(|container| self.changed(container)).collect()))
     }
@@ -31,7 +34,7 @@ impl Plan<'_> {
         json!({
             "family": self.service.as_str(),
             "port": self.port,
-            "container_definitions": self.apps().iter().map(app).collect::<Value>(),
+            "container_definitions": self.apps.iter().map(|container| app(container)).collect::<Value>(),
             "upstreams": upstreams.collect::<Value>(),
             "consul_ecs_image": options.images.consul_ecs,
             "consul_dataplane_image": options.images.dataplane,
@@ -43,10 +46,6 @@ impl Plan<'_> {
             "consul_ca_cert_arn": options.ca_secret.as_deref().unwrap_or_default(),
             "enable_transparent_proxy": false,
         })
-    }
-
-    fn apps(&self) -> &[Container] {
-        &self.definition.containers.items
     }
 
     /// A container of the module with the values that differ here: the agent's script and tokens, which the module makes from
@@ -86,8 +85,9 @@ impl Plan<'_> {
         };
         // Fargate and EC2 read 0 as no value.
         container.remove("cpu");
-        let logging = self.logging.iter().map(|logging| ("logConfiguration".to_owned(), logging.clone()));
-        container.extend(own.as_object().cloned().into_iter().flatten().chain(logging));
+        let logging = self.logging.configuration.iter().map(|logging| ("logConfiguration".to_owned(), logging.clone()));
+        let memory = self.needs_memory.then(|| ("memoryReservation".to_owned(), json!(MEMORY)));
+        container.extend(own.as_object().cloned().into_iter().flatten().chain(logging).chain(memory));
         container
     }
 

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
 use audit_read::{
-    definition::{Container, DEFAULT_STOP_TIMEOUT, Dialect, Field, List, Maybe, TaskDefinition},
-    document::{HOLE, Step},
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition},
+    document::{HOLE, Place, Step},
     input::parse_all,
 };
 
 use super::{
-    finding::{Edit, Fix},
+    finding::{Edit, Fix, NEEDS_SUBNETS, Severity},
     subject::Subject,
 };
 use mesh::{
@@ -28,32 +28,47 @@ const VOLUMES: [&str; 2] = ["consul_data", "consul_binary"];
 struct Plan<'d> {
     definition: &'d TaskDefinition,
     options: &'d Options,
+    /// The containers that stay.
+    apps: Vec<&'d Container>,
+    /// Envoy of App Mesh, which is removed.
+    envoy: Option<&'d Container>,
     service: ServiceName,
     port: u64,
     /// The containers with a health check by ECS that is copied to Consul.
     checked: Vec<String>,
-    /// The app's log configuration.
-    logging: Option<Value>,
+    logging: Logging,
+    /// Whether each container needs an amount of memory: the task has none.
+    needs_memory: bool,
     /// The stop timeout that the proxy needs to outlive the apps, if it is longer than ECS's default.
     stop_timeout: Option<u64>,
 }
 
-/// The edits that make a plain definition one of Consul's mesh.
+/// What an injection changes, and what to say about it.
+#[derive(Debug)]
+pub struct Injection {
+    pub edits: Vec<Edit>,
+    pub notes: Vec<(Severity, String)>,
+}
+
+/// The edits that make a plain definition, or one of App Mesh, one of Consul's mesh.
 ///
 /// # Errors
-/// It is in a mesh already, a value that is needed is known only at deployment, or the definition lacks a value that
+/// It is in Consul's mesh already, a value that is needed is known only at deployment, or the definition lacks a value that
 /// has no default: a port, a role.
-pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit>, InjectError> {
+pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Injection, InjectError> {
     let plan = Plan::new(definition, options)?;
     let (waits, containers) = plan.containers()?;
     let mut edits = plan.of_the_task()?;
-    for app in &definition.containers.items {
+    for app in &plan.apps {
         edits.extend(of_an_app(app, &waits)?);
     }
     for container in containers {
         edits.extend(possible(Fix::append(&definition.containers, container), "containerDefinitions")?);
     }
-    Ok(edits)
+    let mut notes = plan.notes();
+    // Last, because a removal moves the items after it.
+    plan.remove_app_mesh(&mut edits, &mut notes)?;
+    Ok(Injection { edits, notes })
 }
 
 impl<'d> Plan<'d> {
@@ -64,9 +79,14 @@ impl<'d> Plan<'d> {
         if definition.dialect == Dialect::Terraform {
             return Err(InjectError::TerraformSource(definition.label()));
         }
+        options.check_hosts()?;
         let subject = Subject::new(definition);
-        if subject.consul.is_some() || subject.app_mesh.is_some() {
+        if subject.consul.is_some() {
             return Err(InjectError::InAMesh(definition.label()));
+        }
+        let envoy = subject.app_mesh.as_ref().and_then(|app_mesh| app_mesh.envoy);
+        if subject.app_mesh.as_ref().is_some_and(|app_mesh| app_mesh.is_gateway) {
+            return Err(InjectError::VirtualGateway(definition.label()));
         }
         if !definition.containers.is_complete || definition.containers.items.is_empty() {
             return Err(InjectError::Unknown("containerDefinitions"));
@@ -77,15 +97,20 @@ impl<'d> Plan<'d> {
         if definition.task_role.is_absent() && options.task_role.is_none() && options.logs_in() {
             return Err(InjectError::NoTaskRole);
         }
-        let apps = &definition.containers.items;
+        let is_envoy = |container: &Container| envoy.is_some_and(|envoy| std::ptr::eq(envoy, container));
+        let apps: Vec<&Container> = definition.containers.items.iter().filter(|app| !is_envoy(app)).collect();
+        let (logging, needs_memory) = in_the_file(definition, &apps)?;
         let longest = apps.iter().filter_map(|app| app.stop_timeout.known()).max().copied();
         Ok(Self {
             definition,
             options,
             service: service_name(definition, options)?,
-            port: port(definition, options)?,
-            checked: apps.iter().filter(|app| is_checked(app)).map(Container::label).collect(),
-            logging: log_configuration(definition)?,
+            port: port(&apps, options)?,
+            checked: apps.iter().filter(|app| is_checked(app)).map(|app| app.label()).collect(),
+            envoy,
+            apps,
+            logging,
+            needs_memory,
             stop_timeout: longest.filter(|longest| *longest > DEFAULT_STOP_TIMEOUT),
         })
     }
@@ -108,11 +133,46 @@ impl<'d> Plan<'d> {
         edits.extend(add_all(&definition.tags, tags, "tags")?);
         Ok(edits)
     }
+
+    fn notes(&self) -> Vec<(Severity, String)> {
+        let mut notes = Vec::new();
+        if self.definition.network_mode.text() != Some("awsvpc") {
+            notes.push((Severity::Info, NEEDS_SUBNETS.to_owned()));
+        }
+        if self.logging.configuration.is_none() {
+            let firelens =
+                if self.logging.has_firelens { " that they can use (awsfirelens is not carried over)" } else { "" };
+            let none = format!("the mesh's containers get no logConfiguration: no app has one{firelens}");
+            notes.push((Severity::Info, none));
+        }
+        notes
+    }
+
+    /// Removes Envoy, what redirects traffic to it, and what waits for it.
+    fn remove_app_mesh(&self, edits: &mut Vec<Edit>, notes: &mut Vec<(Severity, String)>) -> Result<(), InjectError> {
+        let mut remove = |place: &Place, what: String| -> Result<(), InjectError> {
+            edits.extend(possible(Fix::remove(place), "proxyConfiguration")?);
+            notes.push((Severity::Info, format!("removed {what}")));
+            Ok(())
+        };
+        if !self.definition.proxy.is_absent() {
+            remove(&self.definition.proxy.place, "proxyConfiguration".to_owned())?;
+        }
+        let Some(envoy) = self.envoy else { return Ok(()) };
+        for app in &self.apps {
+            let on_envoy = |wait: &&Dependency| wait.container.text().is_some_and(|name| envoy.is_called(name));
+            for wait in app.depends_on.items.iter().rev().filter(on_envoy) {
+                remove(&wait.place, format!("the dependency of {} on {}", app.label(), envoy.label()))?;
+            }
+        }
+        remove(&envoy.place, format!("the container {}", envoy.label()))
+    }
 }
 
-/// An app waits for the mesh's containers.
+/// An app waits for the mesh's containers. A log router does not: the logs of a proxy that does not start are wanted too.
 fn of_an_app(app: &Container, waits: &[Value]) -> Result<Vec<Edit>, InjectError> {
-    let mut edits = add_all(&app.depends_on, waits.to_vec(), "dependsOn")?;
+    let waits = if app.fire_lens.is_absent() { waits.to_vec() } else { Vec::new() };
+    let mut edits = add_all(&app.depends_on, waits, "dependsOn")?;
     // In awsvpc mode, a host port equals the container's port or is absent.
     for mapping in &app.port_mappings.items {
         let differs =
@@ -124,33 +184,47 @@ fn of_an_app(app: &Container, waits: &[Value]) -> Result<Vec<Edit>, InjectError>
     Ok(edits)
 }
 
-/// The log configuration of the first essential container that has one, otherwise of the first other one, as the file
-/// spells it: with its intrinsic functions. None of a log router: the router waits for the proxy as every app does, so that
-/// the proxy cannot wait for the router. Nor of the router's own container, which logs for itself.
+/// The log configuration of the apps.
+struct Logging {
+    /// That of the first essential container that has one, otherwise of the first other one, as the file spells it: with its
+    /// intrinsic functions. None of a log router, nor of the router's own container, which logs for itself.
+    configuration: Option<Value>,
+    /// Whether an app sends its logs to a log router.
+    has_firelens: bool,
+}
+
+/// The log configuration, and whether the task lacks an amount of memory. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
 ///
 /// # Errors
 /// The file does not parse.
-pub fn log_configuration(definition: &TaskDefinition) -> Result<Option<Value>, InjectError> {
+fn in_the_file(definition: &TaskDefinition, apps: &[&Container]) -> Result<(Logging, bool), InjectError> {
     let (_, documents) = parse_all(&definition.file).map_err(|error| InjectError::Notation(error.to_string()))?;
-    let key = Step::Key(definition.dialect.spell("logConfiguration"));
-    let of = |container: &Container| {
-        let mut steps = container.place.route.as_ref()?.steps();
-        steps.push(key.clone());
+    let at = |place: &Place, key: &str| {
+        let mut steps = place.route.as_ref()?.steps();
+        steps.push(Step::Key(definition.dialect.spell(key)));
         let (document, steps) = match steps.as_slice() {
             [Step::Document(index), steps @ ..] => (*index, steps),
             steps => (0, steps),
         };
-        let json = documents.get(document)?.at(steps)?.json();
+        Some(documents.get(document)?.at(steps)?.json())
+    };
+    let mut has_firelens = false;
+    let mut of = |container: &Container| {
+        let json = at(&container.place, "logConfiguration")?;
         if json.is_null() || json.to_string().contains(HOLE) {
             return None;
         }
         let driver = json.get(definition.dialect.spell("logDriver")).and_then(Value::as_str);
-        (driver != Some("awsfirelens")).then_some(json)
+        let is_firelens = driver == Some("awsfirelens");
+        has_firelens |= is_firelens;
+        (!is_firelens).then_some(json)
     };
-    let apps = definition.containers.items.iter().filter(|container| container.fire_lens.is_absent());
+    let apps = apps.iter().filter(|container| container.fire_lens.is_absent());
     let (essential, others): (Vec<&Container>, Vec<&Container>) =
         apps.partition(|container| container.is_essential() == Some(true));
-    Ok(essential.into_iter().chain(others).find_map(of))
+    let configuration = essential.into_iter().chain(others).find_map(&mut of);
+    Ok((Logging { configuration, has_firelens }, at(&definition.place, "memory").is_none()))
 }
 
 fn is_checked(app: &Container) -> bool {
@@ -170,11 +244,11 @@ fn service_name(definition: &TaskDefinition, options: &Options) -> Result<Servic
 }
 
 /// The port of the app: the only TCP port that its containers map.
-fn port(definition: &TaskDefinition, options: &Options) -> Result<u64, InjectError> {
+fn port(apps: &[&Container], options: &Options) -> Result<u64, InjectError> {
     if let Some(port) = options.port {
         return Ok(port.into());
     }
-    let mappings = definition.containers.items.iter().flat_map(|container| &container.port_mappings.items);
+    let mappings = apps.iter().flat_map(|container| &container.port_mappings.items);
     let tcp = mappings.filter(|mapping| mapping.protocol.text() != Some("udp"));
     let ports: Vec<u64> = tcp.filter_map(|mapping| mapping.container_port.known().copied()).collect();
     match ports.as_slice() {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::{
+    rules::servers::wrong_address,
     subject::{Feature, Generation, Image, Release},
     versions::{Program, lines_of, newest_for, newest_pair_for, newest_partner, table},
 };
@@ -155,6 +156,26 @@ impl Options {
         }
     }
 
+    /// Checks what the containers look up. The dataplane generation runs the program after `exec=`
+    /// (<https://github.com/hashicorp/go-netaddrs>), and has its ports elsewhere; client agents have cloud auto-join built in.
+    pub(super) fn check_hosts(&self) -> Result<(), InjectError> {
+        let hosts = self.consul_hosts.trim();
+        let program = hosts.strip_prefix("exec=");
+        let advice = match (self.target, program) {
+            (Target::Dataplane, Some(_)) => None,
+            (Target::Dataplane, None) => wrong_address(hosts).map(|(_, right)| right),
+            (Target::Client, Some(program)) => {
+                let provider = program.find("provider=").and_then(|at| program.get(at..));
+                Some(provider.unwrap_or("provider=…").to_owned())
+            }
+            (Target::Client, None) => {
+                let (_, rest) = hosts.split_once("://").unzip();
+                rest.and_then(|rest| rest.split(['/', ':']).next()).map(str::to_owned)
+            }
+        };
+        advice.map_or(Ok(()), |advice| Err(InjectError::Hosts { hosts: hosts.to_owned(), advice }))
+    }
+
     /// Whether tasks log in to Consul with their IAM role.
     pub(super) fn logs_in(&self) -> bool {
         self.acls && self.target == Target::Dataplane
@@ -194,6 +215,16 @@ pub enum InjectError {
     /// The definition is in a mesh already.
     #[error("{0} is in a mesh already; ecs-mesh check checks it")]
     InAMesh(String),
+    /// Envoy is the only container.
+    #[error("{0} is a virtual gateway of App Mesh; use HashiCorp's module gateway-task instead")]
+    VirtualGateway(String),
+    /// The task would not find Consul's servers.
+    #[error("--consul-hosts {hosts}: the containers of this generation do not find such an address; write {advice}")]
+    Hosts {
+        /// As it was given.
+        hosts: String,
+        advice: String,
+    },
     /// The definition is in a Terraform source.
     #[error(
         "{0} is in a Terraform source, which inject does not edit; use HashiCorp's module mesh-task, or inject into ECS's JSON"

@@ -69,7 +69,7 @@ fn read(name: &str, text: &str) -> Material {
 fn injected(name: &str, text: &str, options: &Options) -> String {
     let material = read(name, text);
     let definition = &material.definitions[0];
-    apply(text, definition.dialect, &inject(definition, options).unwrap()).unwrap()
+    apply(text, definition.dialect, &inject(definition, options).unwrap().edits).unwrap()
 }
 
 #[test]
@@ -129,6 +129,29 @@ fn the_mesh_s_containers_log_where_the_app_does() {
 }
 
 #[test]
+fn a_log_router_does_not_wait_for_the_proxy() {
+    let router =
+        r#"{ "name": "router", "image": "example/fluent-bit:1", "firelensConfiguration": { "type": "fluentbit" } },"#;
+    let text = ECS.replace("\"containerDefinitions\": [", &format!("\"containerDefinitions\": [ {router}"));
+    let json: Value = serde_json::from_str(&injected("task.json", &text, &options(Target::Dataplane))).unwrap();
+    let containers = json["containerDefinitions"].as_array().unwrap();
+    assert_eq!((&containers[0]["name"], containers[0].get("dependsOn")), (&json!("router"), None));
+    assert_eq!(containers[1]["dependsOn"][0]["containerName"], "consul-dataplane");
+}
+
+#[test]
+fn containers_reserve_memory_where_ecs_requires_it() {
+    let reserved =
+        |name: &str, text: &str| injected(name, text, &options(Target::Dataplane)).matches("emoryReservation").count();
+    assert_eq!(reserved("task.json", ECS), 3, "on EC2");
+    assert_eq!(reserved("template.yaml", CLOUDFORMATION), 3, "on EC2");
+    let sized = ECS.replace("\"networkMode\"", "\"memory\": \"512\", \"networkMode\"");
+    assert_eq!(reserved("task.json", &sized), 0, "the containers share the task's memory");
+    let sized = CLOUDFORMATION.replace("Family:", "Memory: !Ref Memory\n      Family:");
+    assert_eq!(reserved("template.yaml", &sized), 0);
+}
+
+#[test]
 fn logs_are_found_in_any_document_of_a_file() {
     let ecs = "family: orders
 taskRoleArn: arn:aws:iam::123456789012:role/orders
@@ -143,7 +166,7 @@ containerDefinitions:
     let text = format!("{first}---\n{ecs}");
     let material = read("tasks.yaml", &text);
     let definition = &material.definitions[1];
-    let edits = inject(definition, &options(Target::Dataplane)).unwrap();
+    let edits = inject(definition, &options(Target::Dataplane)).unwrap().edits;
     let text = apply(&text, definition.dialect, &edits).unwrap();
     assert_eq!((text.matches("awslogs-group: first").count(), text.matches("second").count()), (1, 4), "{text}");
 }

@@ -18,14 +18,20 @@ const UNCUT: usize = 400;
 
 pub(super) fn render(report: &Report, medium: Medium) -> String {
     let renderer = if medium.in_colour { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.term_width(medium.width.map_or(UNCUT, usize::from));
     let mut out = String::new();
     for finding in &report.findings {
-        out.push_str(&draw(finding, &renderer));
+        let width = medium.width.map_or(UNCUT, |width| usize::from(width).saturating_sub(uncounted(finding)));
+        out.push_str(&draw(finding, &renderer.clone().term_width(width)));
         out.push_str("\n\n");
     }
     out.push_str(&report.summary_line());
     out
+}
+
+/// The columns by which a line of an excerpt may become too long: the renderer cuts by characters what it measures in bytes.
+fn uncounted(finding: &Reported) -> usize {
+    let lines = finding.excerpt.text.lines().map(|line| line.len() - line.chars().count());
+    lines.max().unwrap_or_default()
 }
 
 fn draw(finding: &Reported, renderer: &Renderer) -> String {

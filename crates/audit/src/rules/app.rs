@@ -247,7 +247,7 @@ fn unsynced(consul: &ConsulTask<'_>, app: &Container, name: &str) -> Draft {
         Maybe::Absent | Maybe::Unknown => Change::Set(json!([name])),
     };
     let route = list.route.clone().filter(|_| is_only_copy);
-    let fix = route.map(|route| Fix { edits: vec![Edit { route, change }] });
+    let fix = route.map(|route| Fix { edits: vec![Edit { route, change }], elsewhere: None });
     Draft::new(list.span, message, help).of(app).note(app.health_check.span(), "its health check").fix(fix)
 }
 

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::prelude::*;
+use crate::finding::NEEDS_SUBNETS;
 use audit_read::definition::{HealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
@@ -383,6 +384,6 @@ fn other_network_mode(definition: &TaskDefinition) -> Option<Draft> {
     } else {
         "set networkMode to awsvpc, and remove links and host ports that differ from the container's"
     };
-    let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough);
+    let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough).map(|fix| fix.needing(NEEDS_SUBNETS));
     Some(Draft::new(mode.span(), message, help).fix(fix))
 }

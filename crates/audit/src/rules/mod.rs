@@ -22,7 +22,7 @@ mod prelude;
 mod proxy;
 mod releases;
 mod secrets;
-mod servers;
+pub(crate) mod servers;
 mod service;
 mod sidecar_proxy;
 mod tags;

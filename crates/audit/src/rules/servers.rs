@@ -33,11 +33,11 @@ fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
     let consul_ecs = subject.consul_ecs()?;
     let configuration = consul_ecs.configuration?;
     let hosts = configuration.text(HOSTS)?;
-    let (what, help) = match hosts.strip_prefix(PROGRAM) {
-        Some(program) => {
-            (needs_a_shell(program)?, "put the program with its pipes into a script of your own image".to_owned())
-        }
-        None => wrong_address(hosts)?,
+    let (what, help) = if let Some(program) = hosts.strip_prefix(PROGRAM) {
+        (needs_a_shell(program)?, "put the program with its pipes into a script of your own image".to_owned())
+    } else {
+        let (what, right) = wrong_address(hosts)?;
+        (what, format!("write {right}; the ports are http.port and grpc.port, and defaults.tls switches TLS on"))
     };
     let draft = Draft::new(configuration.place_of(HOSTS).span, format!("{HOSTS} {what}"), help);
     Some(consul_ecs.of_holder(draft))
@@ -52,10 +52,10 @@ fn needs_a_shell(program: &str) -> Option<&'static str> {
         .then_some("needs a shell, but consul-ecs runs the program without one")
 }
 
-/// What is wrong with an address or name, and what to write.
-fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
+/// What is wrong with an address or name, and what is right.
+pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
     if hosts.split_whitespace().any(|word| word.starts_with("provider=")) {
-        return Some(("is a string for go-discover", format!("write exec=discover -q addrs {hosts}")));
+        return Some(("is a string for go-discover", format!("exec=discover -q addrs {hosts}")));
     }
     let (has_scheme, rest) = hosts.split_once("://").map_or((false, hosts), |(_, rest)| (true, rest));
     let name = rest.trim_end_matches('/');
@@ -69,7 +69,7 @@ fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         (false, true) => "has a port",
         (false, false) => return None,
     };
-    Some((what, format!("write {name}; the ports are http.port and grpc.port, and defaults.tls switches TLS on")))
+    Some((what, name.to_owned()))
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {

@@ -37,12 +37,16 @@ pub struct Lane {
     pub starts: Starting,
     /// Its dependencies: `consul-dataplane HEALTHY`.
     pub waits_for: Vec<String>,
-    /// The step of the start before which it has stopped, if another container waits for that.
+    /// The step of the start before which it has ended, if it ends by itself.
     pub ends: Option<usize>,
+    /// Whether ECS stops the task when it ends by itself: it is essential.
+    pub ends_the_task: bool,
     /// The steps of the stop in which it gets TERM and in which it has exited.
     pub stops: Option<(usize, usize)>,
     /// What it does between the two.
     pub stopping: &'static str,
+    /// What it does before it exits.
+    pub leaving: &'static str,
     /// Seconds between TERM and KILL; `None` if it is known only at deployment.
     pub stop_timeout: Option<u64>,
 }

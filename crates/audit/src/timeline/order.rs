@@ -4,7 +4,7 @@
 use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
 use super::{Event, Lane, Part, Starting, push};
-use crate::subject::{ConsulTask, Subject, is_xray_daemon};
+use crate::subject::{ConsulTask, Feature, Generation, Subject, is_xray_daemon};
 use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text};
 
 /// When each container starts, and its dependencies.
@@ -66,6 +66,10 @@ impl Starts {
             match wait.on.and_then(|on| self.starts.get(on)) {
                 None if wait.is_known => return Starting::Never(format!("{} is not there", wait.name)),
                 None => is_certain = false,
+                Some(_) if wait.is_for_the_end() && wait.is_essential(containers) => {
+                    let reason = format!("ECS stops the task when the essential container {} ends", wait.name);
+                    return Starting::Never(reason);
+                }
                 Some(Starting::Never(_)) => return Starting::Never(format!("{} never starts", wait.name)),
                 Some(Starting::At(before)) => step = step.max(before + 1),
                 Some(Starting::NotBefore(before)) => {
@@ -77,29 +81,48 @@ impl Starts {
         if is_certain { Starting::At(step) } else { Starting::NotBefore(step) }
     }
 
-    /// The first step in which another container starts because this one has ended.
-    fn end_of(&self, index: usize) -> Option<usize> {
+    /// The step before which it has ended, if it is one that ends: another container waits for that, or it is mesh-init.
+    fn end_of(&self, index: usize, is_mesh_init: bool) -> Option<usize> {
         let waiting = self.waits.iter().zip(&self.starts);
-        let after_its_end = waiting.filter(|(waits, _)| {
-            waits.iter().any(|wait| wait.on == Some(index) && matches!(wait.condition.as_str(), "SUCCESS" | "COMPLETE"))
-        });
+        let after_its_end: Vec<&Starting> = waiting
+            .filter(|(waits, _)| waits.iter().any(|wait| wait.on == Some(index) && wait.is_for_the_end()))
+            .map(|(_, starting)| starting)
+            .collect();
         let own = self.starts.get(index)?.step()?;
-        let first = after_its_end.filter_map(|(_, starting)| starting.step()).min()?;
+        if after_its_end.is_empty() && !is_mesh_init {
+            return None;
+        }
+        let first = after_its_end.iter().filter_map(|starting| starting.step()).min().unwrap_or_default();
         Some(first.max(own + 1))
     }
 
     pub(super) fn lane(&self, index: usize, container: &Container, subject: &Subject<'_>) -> Lane {
         let waits = self.waits.get(index).into_iter().flatten();
+        let mesh_init = subject.consul.as_ref().and_then(|consul| consul.mesh_init);
+        let ends = self.end_of(index, mesh_init.is_some_and(|mesh_init| std::ptr::eq(mesh_init, container)));
         Lane {
             container: container.label(),
             part: part(container, subject),
             starts: self.starts.get(index).cloned().unwrap_or(Starting::At(0)),
             waits_for: waits.map(|wait| format!("{} {}", wait.name, wait.condition)).collect(),
-            ends: self.end_of(index),
+            ends,
+            ends_the_task: ends.is_some() && container.is_essential() == Some(true),
             stops: None,
             stopping: "",
+            leaving: "",
             stop_timeout: container.stop_timeout.or(DEFAULT_STOP_TIMEOUT),
         }
+    }
+}
+
+impl Wait {
+    /// Whether it waits until the other container has ended.
+    fn is_for_the_end(&self) -> bool {
+        matches!(self.condition.as_str(), "SUCCESS" | "COMPLETE")
+    }
+
+    fn is_essential(&self, containers: &[Container]) -> bool {
+        self.on.and_then(|on| containers.get(on)).and_then(Container::is_essential) == Some(true)
     }
 }
 
@@ -153,7 +176,9 @@ pub(super) fn start_order(lanes: &[Lane]) -> Vec<Vec<Event>> {
     let mut steps: Vec<Vec<Event>> = Vec::new();
     for (index, lane) in lanes.iter().enumerate() {
         if let Some(end) = lane.ends {
-            push(&mut steps, end, index, "has ended".to_owned());
+            let what =
+                if lane.ends_the_task { "has ended, and ECS stops the task: it is essential" } else { "has ended" };
+            push(&mut steps, end, index, what.to_owned());
         }
     }
     for (index, lane) in lanes.iter().enumerate() {
@@ -203,51 +228,84 @@ fn terms(lanes: &[Lane], starts: &Starts) -> Vec<Option<usize>> {
 /// The events of each lane between TERM and its exit.
 fn stops(lanes: &mut [Lane], terms: &[Option<usize>], subject: &Subject<'_>) -> Vec<Vec<Event>> {
     let containers = &subject.definition.containers.items;
-    // The last step in which an app still runs.
-    let last_app = lanes.iter().zip(terms).filter_map(|(lane, term)| term.filter(|_| lane.part == Part::App)).max();
+    let running = || lanes.iter().zip(terms).filter_map(|(lane, term)| Some((lane.part, (*term)?)));
+    let last_of = |part: Part| running().filter(|(own, _)| *own == part).map(|(_, term)| term).max();
+    let last_app = last_of(Part::App);
+    // A proxy that gets TERM before its app has exited waits for the app.
+    let proxy_gone = last_of(Part::Proxy).map(|term| term.max(last_app.unwrap_or_default()) + 1);
     let mut steps = Vec::new();
     for (index, ((lane, container), term)) in lanes.iter_mut().zip(containers).zip(terms).enumerate() {
         let Some(term) = *term else { continue };
-        let outlives = last_app.filter(|last| *last >= term);
         let Some(consul) = &subject.consul else {
             lane.stops = Some((term, term + 1));
             lane.stopping = "finishes its work";
             push(&mut steps, term, index, "gets TERM".to_owned());
-            push(&mut steps, term + 1, index, "has exited".to_owned());
+            push(&mut steps, term + 1, index, "exits".to_owned());
             continue;
         };
-        let (gone, stopping, left) = in_consul(consul, container, term, outlives);
+        let Stop { gone, stopping, leaving } = Stop::of(consul, container, term, last_app, proxy_gone);
         lane.stops = Some((term, gone));
-        lane.stopping = stopping;
+        (lane.stopping, lane.leaving) = (stopping, leaving);
         push(&mut steps, term, index, format!("gets TERM: {stopping}"));
-        push(&mut steps, gone, index, left.to_owned());
+        push(&mut steps, gone, index, format!("{leaving}{}exits", if leaving.is_empty() { "" } else { " and " }));
     }
     steps
 }
 
-/// The step in which a container of Consul's mesh exits, what it does until then, and how it exits. `outlives` is the
-/// last step in which an app runs, if that is after TERM:
-/// <https://developer.hashicorp.com/consul/docs/ecs/architecture>
-fn in_consul(
-    consul: &ConsulTask<'_>,
-    container: &Container,
-    term: usize,
-    outlives: Option<usize>,
-) -> (usize, &'static str, &'static str) {
-    let is = |other: Option<&Container>| other.is_some_and(|other| std::ptr::eq(other, container));
-    if is(consul.client) {
-        (term + 1, "leaves the cluster", "has left the cluster and exits")
-    } else if is(consul.health_sync) {
-        (term + 1, "stops syncing", "sets its checks critical and exits")
-    } else if is(consul.proxy()) {
-        match outlives {
-            Some(last) => (last + 1, "ignores TERM, serves the app", "sees that the app is gone, and exits"),
-            None => (term + 1, "ends its connections", "exits"),
+/// The end of a container of Consul's mesh.
+struct Stop {
+    /// The step in which it exits.
+    gone: usize,
+    /// What it does until then.
+    stopping: &'static str,
+    /// What it does last.
+    leaving: &'static str,
+}
+
+impl Stop {
+    /// `last_app` is the last step in which an app runs: <https://developer.hashicorp.com/consul/docs/ecs/architecture>
+    fn of(
+        consul: &ConsulTask<'_>,
+        container: &Container,
+        term: usize,
+        last_app: Option<usize>,
+        proxy_gone: Option<usize>,
+    ) -> Self {
+        let is = |other: Option<&Container>| other.is_some_and(|other| std::ptr::eq(other, container));
+        let at_once = |stopping, leaving| Self { gone: term + 1, stopping, leaving };
+        if is(consul.client) {
+            at_once("leaves the cluster", "")
+        } else if is(consul.health_sync) && consul.generation == Generation::Client {
+            at_once("stops syncing", "sets its checks critical")
+        } else if is(consul.health_sync) || is(consul.control_plane) {
+            Self::of_health_sync(consul, term, proxy_gone)
+        } else if is(consul.proxy()) {
+            match last_app.filter(|last| *last >= term) {
+                Some(last) => Self {
+                    gone: last + 1,
+                    stopping: "ignores TERM, serves the app",
+                    leaving: "sees that the app is gone",
+                },
+                None => at_once("ends its connections", ""),
+            }
+        } else {
+            at_once("finishes its requests", "")
         }
-    } else if is(consul.control_plane) {
-        (term + 1, "stops syncing", "deregisters the service and exits")
-    } else {
-        (term + 1, "finishes its requests", "has exited")
+    }
+
+    /// After TERM, it waits for the dataplane:
+    /// <https://github.com/hashicorp/consul-ecs/blob/v0.8.1/subcommand/health-sync/command.go>
+    fn of_health_sync(consul: &ConsulTask<'_>, term: usize, proxy_gone: Option<usize>) -> Self {
+        let waits = proxy_gone.filter(|gone| *gone > term);
+        let may_overwrite = consul.version().is_some_and(|version| Feature::SyncsAfterTerm.is_in(version));
+        let stopping = match (waits, may_overwrite) {
+            (None, _) => "sets its checks critical",
+            (Some(_), false) => "sets its checks critical, waits for the proxy",
+            (Some(_), true) => "sets its checks critical, may set them passing again",
+        };
+        let logs_in = consul.configuration.flag("consulLogin.enabled", false) == Some(true);
+        let leaving = if logs_in { "deregisters, logs out" } else { "deregisters" };
+        Self { gone: waits.unwrap_or(term) + 1, stopping, leaving }
     }
 }
 

@@ -97,6 +97,9 @@ fn draw_lane(out: &mut String, lane: &Lane, top: usize, columns: &Columns) {
         let to = lane.ends.map_or(columns.running_end(), |end| columns.start_at(end));
         rect(out, class, from, bar, to);
         titled(out, "tl-on", from + 8, baseline, "runs, then ends", to.saturating_sub(from + 12));
+        if lane.ends_the_task {
+            text(out, "tl-never", to + 8, baseline, "ends, and ECS stops the task");
+        }
         return;
     };
     rect(out, class, from, bar, columns.stop_at(term));
@@ -110,6 +113,8 @@ fn draw_lane(out: &mut String, lane: &Lane, top: usize, columns: &Columns) {
         lane.stopping,
         columns.stop_at(gone) - columns.stop_at(term),
     );
+    let (gone, kill) = (columns.stop_at(gone) + 8, columns.kill());
+    titled(out, "tl-wait", gone, baseline, lane.leaving, kill.saturating_sub(gone + 6));
     let kill = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
     titled(out, "tl-kill", columns.kill() + 6, baseline, &kill, columns.width.saturating_sub(columns.kill() + 6));
 }

@@ -92,8 +92,8 @@ fn timelines_of_all_bases() {
 fn consul_s_proxy_gets_term_after_its_app() {
     let text = base(Base::Client).text();
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
-    assert!(at("consul-client gets TERM") < at("web has exited"));
-    assert!(at("web has exited") < at("sidecar-proxy gets TERM: ends its connections"));
+    assert!(at("consul-client gets TERM") < at("web exits"));
+    assert!(at("web exits") < at("sidecar-proxy gets TERM: ends its connections"));
     assert!(at("sidecar-proxy exits") < at("the task is STOPPED") && at("the task is STOPPED") < at("gets KILL"));
 }
 
@@ -105,6 +105,74 @@ fn consul_s_proxy_outlives_an_independent_app() {
     let text = timeline.text();
     assert!(text.contains("consul-dataplane gets TERM: ignores TERM, serves the app"), "{text}");
     assert_eq!(timeline.lanes[2].stops, Some((0, 1)));
+}
+
+/// As recorded in `simulation/src/recordings/health-sync-life.json`.
+#[test]
+fn health_sync_deregisters_the_service_after_the_dataplane_has_exited() {
+    for (release, at_term) in [
+        ("0.10.1", "sets its checks critical, waits for the proxy"),
+        ("0.9.2", "sets its checks critical, waits for the proxy"),
+        ("0.9.1", "sets its checks critical, may set them passing again"),
+        ("0.8.1", "sets its checks critical, may set them passing again"),
+    ] {
+        let text = timeline(&serde_json::from_str(&Base::Dataplane.json().replace("0.10.1", release)).unwrap()).text();
+        let expected = format!(
+            "  T0   web gets TERM: finishes its requests
+       consul-ecs-health-sync gets TERM: {at_term}
+  T1   web exits
+       consul-dataplane gets TERM: ends its connections
+  T2   consul-dataplane exits
+  T3   consul-ecs-health-sync deregisters, logs out and exits
+"
+        );
+        assert!(text.contains(&expected), "{release}: {text}");
+    }
+    // Without a login, there is no token to log out.
+    let text = Base::Dataplane.json().replace("\\\"consulLogin\\\":{\\\"enabled\\\":true},", "");
+    let timeline = timeline(&serde_json::from_str(&text).unwrap());
+    assert!(timeline.text().contains("  T3   consul-ecs-health-sync deregisters and exits\n"), "{}", timeline.text());
+    assert!(timeline.svg().contains(">deregisters</text>"));
+}
+
+#[test]
+fn the_control_plane_gets_term_after_the_dataplane() {
+    let text = base(Base::ControlPlane).text();
+    assert!(text.contains("consul-ecs-control-plane gets TERM: sets its checks critical\n"), "{text}");
+    assert!(text.contains("  T3   consul-ecs-control-plane deregisters"), "{text}");
+}
+
+#[test]
+fn health_sync_of_the_client_generation_exits_at_once() {
+    let text = base(Base::Client).text();
+    assert!(
+        text.contains("  T1   web exits\n")
+            && text.contains("consul-ecs-health-sync sets its checks critical and exits\n")
+    );
+    let exits = |name: &str| text.find(&format!("{name} exits")).unwrap_or_else(|| panic!("{name}: {text}"));
+    assert!(text.find("sets its checks critical and exits").unwrap() < exits("sidecar-proxy"));
+}
+
+#[test]
+fn an_essential_mesh_init_stops_the_task() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][1]["essential"] = json!(true);
+    let found = timeline(&definition);
+    let text = found.text();
+    assert!(text.contains("consul-ecs-mesh-init has ended, and ECS stops the task: it is essential\n"), "{text}");
+    let never = "consul-dataplane: ECS stops the task when the essential container consul-ecs-mesh-init ends\n";
+    assert!(text.contains(never) && text.contains("web: consul-dataplane never starts\n"), "{text}");
+    assert!(found.svg().contains(">ends, and ECS stops the task</text>"), "{}", found.svg());
+    // Also if nothing waits for its end.
+    for container in definition["containerDefinitions"].as_array_mut().unwrap() {
+        container["dependsOn"] = json!([]);
+    }
+    let text = timeline(&definition).text();
+    assert!(
+        text.contains("  T1   consul-ecs-mesh-init has ended, and ECS stops the task: it is essential\n"),
+        "{text}"
+    );
+    assert!(!text.contains("consul-ecs-mesh-init gets TERM"), "{text}");
 }
 
 #[test]

@@ -371,3 +371,31 @@ fn a_task_role_of_the_input_has_the_tags_and_the_path_of_the_login() {
         }
     }
 }
+
+#[test]
+fn a_template_of_another_program_is_named_as_one() {
+    let json = |cpu: &str| format!("{{\"family\": \"web\",\n \"cpu\": {cpu},\n \"containerDefinitions\": []}}");
+    for (name, text) in [
+        ("task.json", json("${cpu}")),
+        ("task.json", json("<CPU>")),
+        ("task.json", json("@CPU@")),
+        ("task.json", json("__CPU__")),
+        ("task.json", json("%cpu%")),
+        ("task.json", json("{{ .Values.cpu }}")),
+        ("task.json", format!("{{% if mesh %}}\n{}\n{{% endif %}}", json("256"))),
+        ("task.json", format!("<% if mesh %>\n{}", json("256"))),
+        (
+            "task.yaml",
+            "family: web\ncontainerDefinitions:\n{{- range .apps }}\n  - name: {{ .name }}\n{{- end }}\n".to_owned(),
+        ),
+        ("task.yaml", "family: web\ncontainerDefinitions:\n  - name: {{ name }}\n".to_owned()),
+    ] {
+        let problem = read(name, &text).unwrap_err().to_string();
+        assert!(problem.ends_with("; this looks like a template: check what it renders"), "{text}: {problem}");
+    }
+    // A value with such a text is none, nor is another mistake.
+    for text in [json("25six"), json("256,,"), json("\"{{resolve:ssm:cpu}}\", \"a\": \"${b}\" 1")] {
+        let problem = read("task.json", &text).unwrap_err().to_string();
+        assert!(!problem.contains("template"), "{text}: {problem}");
+    }
+}

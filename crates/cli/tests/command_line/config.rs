@@ -64,3 +64,26 @@ fn a_file_that_names_the_schema_is_read() {
     let workspace = Workspace::new("config-schema", &files);
     assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
 }
+
+#[test]
+fn excluded_files_are_not_read_unless_they_are_named() {
+    // Given files with mistakes below the configuration, and a check in a directory below it.
+    let config = "exclude = ['lab', '**/*.draft.json']\n";
+    let files = [("web.json", CLEAN), ("ecs-mesh.toml", config), ("api.draft.json", &bridged())];
+    let workspace = Workspace::new("config-exclude", &files);
+    for name in ["lab/web.json", "apps/lab/web.json", "apps/web.draft.json"] {
+        let path = workspace.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bridged()).unwrap();
+    }
+    let found = |arguments: &[&str]| {
+        let output = out(&workspace.run(&[&["check", "--quiet", "--output", "concise"], arguments].concat()));
+        output.lines().filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect::<Vec<_>>()
+    };
+    // Then a pattern without wildcards is a directory next to the configuration, and a named file is read.
+    assert_eq!(found(&[]), ["apps/lab/web.json"]);
+    assert_eq!(found(&["lab"]), [""; 0]);
+    assert_eq!(found(&["lab/web.json", "api.draft.json"]), ["api.draft.json", "lab/web.json"]);
+    let shown = out(&workspace.run(&["config", "show"]));
+    assert!(shown.contains("\nexclude = [\"lab\", \"**/*.draft.json\"]  # ecs-mesh.toml:1:11\n"), "{shown}");
+}

@@ -66,6 +66,37 @@ fn findings_without_a_fix_are_counted() {
     assert_eq!((shown.status.code(), out(&shown), errors(&shown)), (Some(0), String::new(), said.to_owned()));
 }
 
+/// A Terraform source is read with its directory: one file after the other, each would read all of them again.
+#[test]
+fn all_files_of_a_directory_are_fixed_together() {
+    let main = |name: &str| {
+        format!(
+            "resource \"aws_ecs_task_definition\" \"{name}\" {{\n  family                = \"{name}\"\n  network_mode          = \"bridge\"\n  tags                  = {{ \"consul.hashicorp.com/mesh\" = \"true\" }}\n  container_definitions = jsonencode([\n    {{ name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" }},\n  ])\n}}\n"
+        )
+    };
+    let workspace = Workspace::new("fix-many", &[]);
+    let names: Vec<String> = (0..100).map(|number| format!("web-{number:03}")).collect();
+    for name in &names {
+        fs::write(workspace.0.join(format!("{name}.tf")), main(name)).unwrap();
+    }
+    let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode"]);
+    assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
+    for name in &names {
+        assert_eq!(workspace.read(&format!("{name}.tf")), main(name).replace("bridge", "awsvpc"));
+        assert!(errors(&written).contains(&format!("{name}.tf: fixed consul-network-mode\n")), "{name}");
+    }
+}
+
+#[test]
+fn a_fix_names_what_else_must_change() {
+    let workspace = Workspace::new("fix-else", &[("web.json", &bridged())]);
+    let also = "info: web.json:3: with awsvpc, ECS services and RunTask need a networkConfiguration with subnets\n";
+    for arguments in [&["fix"][..], &["fix", "--write"]] {
+        let said = errors(&workspace.run(arguments));
+        assert!(said.contains(also), "{said}");
+    }
+}
+
 #[test]
 fn a_fix_skips_what_is_ignored() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
@@ -153,9 +184,10 @@ fn an_injected_definition_passes_the_check() {
     // The support of every release with client agents has ended.
     let ended = "info: consul-end-of-support: consul-ecs 0.4 goes with Consul 1.11, whose support has ended";
     let logs = "info: the mesh's containers get no logConfiguration";
+    let subnets = "info: with awsvpc, ECS services and RunTask need a networkConfiguration with subnets";
     // Without it, the token goes to the servers in clear text.
     let certificate = ["--ca-secret", "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-AbCdEf"];
-    let cases = [("dataplane", &certificate[..], &[logs][..]), ("client", &client, &[logs, ended])];
+    let cases = [("dataplane", &certificate[..], &[subnets, logs][..]), ("client", &client, &[subnets, logs, ended])];
     for (generation, more, says) in cases {
         let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal", "--generation", generation];
         let output = workspace.run(&[&inject, more].concat());
@@ -196,4 +228,68 @@ fn missing_injection_options_are_named() {
     assert!(
         inject("plain.json", &["--generation", "dataplane", "--family", "web"]).contains("no such task definition")
     );
+}
+
+#[test]
+fn app_mesh_is_replaced_and_what_is_removed_is_listed() {
+    let app_mesh = include_str!("../../../audit/src/bases/app-mesh.json");
+    let workspace = Workspace::new("inject-app-mesh", &[("orders.json", app_mesh)]);
+    let output = workspace.run(&["inject", "orders.json", "--consul-hosts", "consul.example.internal", "--no-acls"]);
+    let (said, text) = (errors(&output), out(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for removed in ["proxyConfiguration", "the container envoy", "the dependency of orders on envoy"] {
+        assert!(said.contains(&format!("info: removed {removed}\n")), "{removed}: {said}");
+    }
+    assert!(!text.contains("APPMESH") && !text.contains("\"envoy\""), "{text}");
+    assert!(text.contains("xray-daemon") && text.contains("consul-dataplane"), "{text}");
+}
+
+#[test]
+fn hosts_that_no_lookup_finds_are_refused_with_what_to_write() {
+    let workspace = Workspace::new("inject-hosts", &[("plain.json", PLAIN)]);
+    let auto_join = "provider=aws tag_key=consul tag_value=server";
+    for (hosts, generation, advice) in [
+        ("https://consul.example.internal:8501", "dataplane", "write consul.example.internal"),
+        ("consul.example.internal:8501", "dataplane", "write consul.example.internal"),
+        ("https://consul.example.internal", "client", "write consul.example.internal"),
+        (auto_join, "dataplane", "write exec=discover -q addrs provider=aws tag_key=consul tag_value=server"),
+        ("exec=discover -q addrs provider=aws", "client", "write provider=aws"),
+    ] {
+        let arguments = ["inject", "plain.json", "--no-acls", "--generation", generation, "--consul-hosts", hosts];
+        workspace.assert_refused(&arguments, advice);
+    }
+    for (hosts, generation) in [
+        (auto_join, "client"),
+        ("consul.example.internal:8301", "client"),
+        ("exec=discover -q addrs provider=aws", "dataplane"),
+        ("10.0.0.1", "dataplane"),
+        ("2001:db8::1", "dataplane"),
+    ] {
+        let arguments = ["inject", "plain.json", "--no-acls", "--generation", generation, "--consul-hosts", hosts];
+        assert_eq!(workspace.run(&arguments).status.code(), Some(0), "{hosts}");
+    }
+}
+
+#[test]
+fn an_injection_says_what_concerns_the_definition() {
+    let routed = PLAIN.replace(
+        "\"image\": \"example/orders:2\",",
+        "\"image\": \"example/orders:2\", \"logConfiguration\": { \"logDriver\": \"awsfirelens\" },",
+    );
+    let workspace = Workspace::new("inject-says", &[("plain.json", PLAIN), ("routed.json", &routed)]);
+    let said = |file: &str, more: &[&str]| {
+        let arguments = ["inject", file, "--consul-hosts", "consul.example.internal"];
+        errors(&workspace.run(&[&arguments, more].concat()))
+    };
+    assert!(!said("plain.json", &[]).contains("awsfirelens"));
+    assert!(said("routed.json", &[]).contains("awsfirelens is not carried over"));
+    let clear = "in clear text";
+    assert!(said("plain.json", &[]).contains(clear));
+    assert!(
+        !said("plain.json", &["--no-acls"]).contains(clear)
+            && !said("plain.json", &["--ca-secret", "arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf"])
+                .contains(clear)
+    );
+    let network = "with awsvpc, ECS services and RunTask need a networkConfiguration with subnets";
+    assert!(said("plain.json", &[]).contains(network));
 }

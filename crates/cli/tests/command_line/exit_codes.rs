@@ -68,6 +68,37 @@ fn a_check_of_nothing_has_its_own_exit_code() {
     assert_eq!(workspace.run(&["check", "notes.yaml"]).status.code(), Some(2), "a file that is named must be one");
 }
 
+/// As a module that is not read.
+#[test]
+fn definitions_with_unknown_containers_are_no_success() {
+    let unknown = "variable \"all\" {}\nresource \"aws_ecs_task_definition\" \"web\" {\n  family                = \"web\"\n  container_definitions = jsonencode(var.all)\n}\n";
+    let template = "Resources:\n  Web:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      ContainerDefinitions: !GetAtt Made.Containers\n";
+    let workspace =
+        Workspace::new("exit-unknown", &[("main.tf", unknown), ("web.yaml", template), ("web.json", CLEAN)]);
+    for (file, reason) in [
+        ("main.tf", "what the Terraform sources contain"),
+        ("web.yaml", "their containers are known only at deployment"),
+    ] {
+        let output = workspace.run(&["check", file]);
+        assert_eq!(output.status.code(), Some(3), "{file}: {}", errors(&output));
+        assert!(
+            errors(&output).contains(&format!("no task definition could be checked: {reason}")),
+            "{}",
+            errors(&output)
+        );
+    }
+    assert_eq!(workspace.run(&["check", "main.tf", "web.json"]).status.code(), Some(0), "another one is checked");
+}
+
+#[test]
+fn a_cdk_project_without_output_is_told_to_synthesise() {
+    let workspace = Workspace::new("exit-cdk", &[("cdk.json", "{ \"app\": \"npx ts-node app.ts\" }")]);
+    let output = workspace.run(&["check"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = "error: .: no task definition found: this is a project of the AWS CDK without cdk.out; run `cdk synth`, then check cdk.out\n";
+    assert_eq!(errors(&output), said);
+}
+
 #[test]
 fn a_quiet_check_prints_findings_and_errors_only() {
     let in_vain = CLEAN.replace("\"networkMode\"", "// ecs-mesh: ignore[consul-network-mode]\n  \"networkMode\"");

@@ -85,3 +85,21 @@ fn statistics_of_a_clean_run_are_the_summary() {
     let workspace = Workspace::new("statistics-clean", &[("web.json", CLEAN)]);
     assert_eq!(out(&workspace.run(&["check", "--statistics"])), "no findings in 1 task definition (1 file)\n");
 }
+
+#[test]
+fn excerpts_are_cut_to_the_terminal() {
+    // Given a line with characters of several bytes, whose excerpt begins in its middle.
+    let line = serde_json::from_str::<serde_json::Value>(&bridged()).unwrap().to_string();
+    let line = line.replace("\"networkMode\"", "\"cpu\":\"ééééé\",\"networkMode\"");
+    let workspace = Workspace::new("excerpt-width", &[("web.json", &line)]);
+    for width in [30, 40, 50, 60, 80, 100, 120, 140] {
+        let shown = workspace.command(&["check", "web.json"]).env("COLUMNS", width.to_string()).output().unwrap();
+        let shown = out(&shown);
+        let excerpts: Vec<&str> = shown.lines().filter(|line| line.starts_with("1 | ")).collect();
+        assert!(!excerpts.is_empty(), "{shown}");
+        for excerpt in excerpts {
+            assert!(excerpt.chars().count() <= width, "{width}: {excerpt}");
+            assert!(excerpt.contains("bridge"), "{width}: {excerpt}");
+        }
+    }
+}

@@ -184,6 +184,9 @@ features! {
         DockerHub: Releases::since(7).until(9),
         /// The health check of the control plane fails with an answer that is an error.
         StrictHealthCheck: Releases { since: Release::new(0, 7, 1), until: None },
+        /// After TERM, health-sync goes on to write what it sees, and may overwrite the critical status.
+        /// <https://github.com/hashicorp/consul-ecs/pull/290>
+        SyncsAfterTerm: Releases { since: line(7), until: Some(Release::new(0, 9, 1)) },
         /// Traffic is redirected to the proxy unless the configuration says otherwise.
         TransparentProxy: Releases::since(8),
         /// The dataplane's checks pass only if every synced container is healthy.

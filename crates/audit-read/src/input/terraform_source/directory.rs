@@ -58,7 +58,9 @@ impl Directory {
             let mut body = read(&mut directory, Arc::clone(&file));
             body.blocks.retain(|block| match address(block) {
                 Some(address) if declared.contains(&address) => {
-                    twice.push(declared_twice(&file, block, &address));
+                    if is_read(block) {
+                        twice.push(declared_twice(&file, block, &address));
+                    }
                     false
                 }
                 address => {
@@ -137,6 +139,12 @@ fn address(block: &Block) -> Option<String> {
     }
 }
 
+/// Whether a block may change what is read: a resource of another service does not.
+fn is_read(block: &Block) -> bool {
+    let is_of = |kind: &str| ["aws_ecs_", "aws_appmesh_"].iter().any(|service| kind.starts_with(service));
+    block.kind != "resource" || block.label(0).is_some_and(is_of)
+}
+
 fn declared_twice(file: &SourceFile, block: &Block, address: &str) -> InputProblem {
     let reason =
         format!("{address} is declared before, and Terraform refuses a second declaration; this one is not read");
@@ -179,14 +187,14 @@ const WORDS: [&str; 3] = ["aws_ecs_task_definition", "aws_ecs_service", "consul-
 pub(super) struct Directories {
     /// The directory tree that is checked; without one, no other file is read.
     pub(super) tree: Option<Tree>,
-    /// A file whose text counts instead of that on disk.
-    edited: Option<Arc<SourceFile>>,
+    /// Files whose texts count instead of those on disk.
+    edited: Vec<Arc<SourceFile>>,
     known: RefCell<BTreeMap<PathBuf, Rc<Directory>>>,
     problems: RefCell<Vec<InputProblem>>,
 }
 
 impl Directories {
-    pub(super) fn new(tree: Option<Tree>, edited: Option<Arc<SourceFile>>) -> Self {
+    pub(super) fn new(tree: Option<Tree>, edited: Vec<Arc<SourceFile>>) -> Self {
         Self { tree, edited, known: RefCell::default(), problems: RefCell::default() }
     }
 
@@ -199,10 +207,10 @@ impl Directories {
         let shown = path.to_string_lossy().into_owned();
         let mut problems = Vec::new();
         let mut sources = Tree::files(path, &shown, is_source_name, &mut problems);
-        if let Some(edited) = &self.edited
-            && let Some(source) = sources.iter_mut().find(|source| source.name == edited.name)
-        {
-            *source = Arc::clone(edited);
+        for edited in &self.edited {
+            if let Some(source) = sources.iter_mut().find(|source| source.name == edited.name) {
+                *source = Arc::clone(edited);
+            }
         }
         // OpenTofu reads `main.tofu` instead of `main.tf`.
         let is_tofu = |file: &&Arc<SourceFile>| file.name.contains(".tofu");

@@ -48,26 +48,29 @@ use crate::{
 pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
     let mut read = Gathered::default();
     let directory = Rc::new(Directory::of(vec![file], Vec::new(), &mut read.problems));
-    let world = World::new(Directories::new(None, None));
+    let world = World::new(Directories::new(None, Vec::new()));
     let mut run = Run { world: &world, visited: BTreeSet::new(), read };
     run.root(&directory, None);
     run.read
 }
 
-/// Reads a file with the others of its directory, but with this text instead of that on disk. Nothing outside of
-/// `roots` and of its directory is read.
-pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
-    let path = PathBuf::from(&file.name);
-    if !path.is_file() {
-        return read_text(Arc::clone(file));
+/// Reads files with the others of their directory, but with these texts instead of those on disk. Nothing outside of
+/// `roots` and of this directory is read.
+pub(in crate::input) fn read_edited(files: &[Arc<SourceFile>], roots: &[PathBuf]) -> Gathered {
+    let mut read = Gathered::default();
+    let (on_disk, others): (Vec<_>, Vec<_>) = files.iter().cloned().partition(|file| Path::new(&file.name).is_file());
+    others.into_iter().for_each(|file| read.add(read_text(file)));
+    if on_disk.is_empty() {
+        return read;
     }
-    let own = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => parent.to_owned(),
-        None => PathBuf::from("."),
-    };
-    let roots = roots.iter().cloned().chain([own]).collect();
-    let found = FoundFile { path, name: file.name.clone(), is_named: true };
-    read_directories(&[found], roots, Some(file))
+    let own = on_disk.iter().filter_map(|file| Path::new(&file.name).parent());
+    let own = own.map(|parent| if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() });
+    let roots = roots.iter().cloned().chain(own).collect();
+    let found =
+        |file: &Arc<SourceFile>| FoundFile { path: PathBuf::from(&file.name), name: file.name.clone(), is_named: true };
+    let found: Vec<FoundFile> = on_disk.iter().map(found).collect();
+    read.add(read_directories(&found, roots, on_disk));
+    read
 }
 
 /// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
@@ -76,9 +79,9 @@ pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -
 pub(in crate::input) fn read_directories(
     files: &[FoundFile],
     roots: Vec<PathBuf>,
-    edited: Option<&Arc<SourceFile>>,
+    edited: Vec<Arc<SourceFile>>,
 ) -> Gathered {
-    let world = World::new(Directories::new(Some(Tree::new(roots)), edited.cloned()));
+    let world = World::new(Directories::new(Some(Tree::new(roots)), edited));
     let groups = groups(files, &world.directories);
     let mut read = Gathered { files_read: files.len(), ..Gathered::default() };
     // Their resources of App Mesh are not read.
