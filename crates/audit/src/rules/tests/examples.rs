@@ -17,7 +17,9 @@ use audit_read::{Material, input::read_source, source::SourceFile};
 const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service", "consul-end-of-support"];
 
 /// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
-const NEVER_ALONE: [&str; 3] = ["consul-tags-not-propagated", "consul-task-role-shared", "consul-token-secret-managed"];
+/// A JSON value shows no equal keys.
+const NEVER_ALONE: [&str; 4] =
+    ["consul-tags-not-propagated", "consul-task-role-shared", "consul-token-secret-managed", "ecs-duplicate-key"];
 
 pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap());
