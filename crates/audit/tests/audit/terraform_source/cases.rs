@@ -1,7 +1,7 @@
 //! What is read, what is unknown, and what is named, case by case.
 
 use audit::audit;
-use audit_read::input::gather;
+use audit_read::{definition::TaskDefinition, input::gather};
 
 use super::case::{
     Case,
@@ -11,7 +11,7 @@ use super::case::{
 use crate::{folder::Folder, reading::ids};
 
 #[rustfmt::skip]
-const CASES: [Case; 46] = [
+const CASES: [Case; 51] = [
     ("jsonencode(@)", &[], Found("main.tf", 3)),
     ("(jsonencode((@)))", &[], Found("main.tf", 3)),
     ("jsonencode(local.all)", &[("l.tf", "locals {\n  all = @\n}")], Found("main.tf", 3)),
@@ -42,6 +42,11 @@ const CASES: [Case; 46] = [
     ("templatefile(\"web.tpl\", { on = \"db\" })", &[("web.tpl", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"${on}\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
     ("templatefile(\"web.tpl\", { all = @ })", &[("web.tpl", "${jsonencode(all)}")], Found("main.tf", 3)),
     ("templatefile(\"web.tpl\", {})", &[("web.tpl", "[${nothing}")], Noted("its containers are not known")),
+    ("templatefile(\"none.tpl\", { a = data.aws_region.here.name })", &[], Noted("because the file does not exist")),
+    ("data.template_file.web.rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  template = file(\"web.tpl\")\n  vars = { on = \"db\" }\n}"), ("web.tpl", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"${on}\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
+    ("data.template_file.web.rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  template = file(\"none.tpl\")\n}")], Noted("because the file does not exist")),
+    ("data.template_file.web[0].rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  count = 1\n  template = file(\"none.tpl\")\n}")], Noted("is known only to Terraform")),
+    ("jsonencode(try(jsondecode(var.web.all), @))", &[("v.tf", "variable \"web\" {\n  type = object({ all = optional(string) })\n  default = {}\n}")], Found("main.tf", 3)),
     ("data.template_file.web.rendered", &[], Noted("data.template_file.web.rendered is known only to Terraform")),
     ("module.containers.json", &[], Noted("module.containers.json is known only to Terraform")),
     ("provider::example::containers()", &[], Noted("the function containers is not computed")),
