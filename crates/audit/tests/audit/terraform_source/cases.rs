@@ -119,6 +119,44 @@ fn a_module_outside_of_what_is_checked_is_named() {
     assert!(notes[0].contains("prod/main.tf:1:8: module.web: its source ../modules/task is outside"), "{}", notes[0]);
 }
 
+/// What the task definitions of a call are called, and the notes about it.
+fn of_call(arguments: &str) -> (Vec<String>, Vec<String>) {
+    let folder = Folder::with(&[("main.tf", format!("module \"m\" {{\n{arguments}\n}}\n").as_bytes())]);
+    let gathered = read(&folder);
+    let notes = gathered.unchecked.iter().chain(&gathered.problems).map(|note| note.reason.clone());
+    (gathered.material.definitions.iter().map(TaskDefinition::name).collect(), notes.collect())
+}
+
+#[test]
+fn a_fork_is_judged_like_the_module_and_named() {
+    for (source, module) in [
+        ("source = \"git::https://git.example.com/net/consul-ecs.git//modules/gateway-task?ref=v0.9.0\"", "0.9.0"),
+        ("source = \"github.com/acme/terraform-aws-consul-ecs//modules/mesh-task?ref=v0.8.1\"", "0.8.1"),
+        ("source = \"acme/consul-ecs/aws//modules/mesh-task\"\n  version = \"~> 0.7.0\"", "0.7"),
+    ] {
+        let (names, notes) = of_call(&format!("  {source}\n  family = \"web\"\n  kind = \"mesh-gateway\""));
+        assert_eq!(names, ["web"], "{source}");
+        let expected = format!("it is checked as HashiCorp's {module}, of which it is a fork");
+        assert!(notes.len() == 1 && notes[0].contains(&expected), "{notes:?}");
+    }
+    let (names, notes) = of_call("  source = \"acme/consul-ecs/aws//modules/controller\"\n  name_prefix = \"web\"");
+    assert!(names.is_empty() && notes.len() == 1 && notes[0].contains("it is a fork of is not known"), "{notes:?}");
+}
+
+#[test]
+fn modules_of_other_clouds_are_not_named() {
+    for (source, is_named) in [
+        ("terraform-google-modules/container-vm/google", false),
+        ("Azure/avm-res-app-containerapp/azurerm", false),
+        ("git::https://git.example.com/terraform-kubernetes-app.git?ref=v1", false),
+        ("terraform-aws-modules/ecs/aws//modules/service", true),
+        ("git::https://git.example.com/service.git", true),
+    ] {
+        let (_, notes) = of_call(&format!("  source = \"{source}\"\n  container = {{ image = \"web:1\" }}"));
+        assert_eq!(!notes.is_empty(), is_named, "{source}: {notes:?}");
+    }
+}
+
 #[test]
 fn a_named_file_is_checked_with_what_its_directory_declares() {
     let folder = folder(
