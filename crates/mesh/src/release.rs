@@ -133,11 +133,15 @@ impl Image {
     /// The release in the tag, if the tag names a single one: `0.9.4`, `1.21.2-ent`, `0.9.1-ubi`, `0.10.1-fips1403`.
     /// A tag with two numbers moves from release to release, and `-dev` or `-rc1` comes before one.
     pub fn release(&self) -> Option<Release> {
+        self.releases().filter(|release| release.patch.is_some())
+    }
+
+    /// The same, or the line whose releases the tag names one after the other.
+    pub fn releases(&self) -> Option<Release> {
         let tag = self.tag.as_deref()?.trim_start_matches('v');
         let (numbers, suffix) = tag.split_once('-').unwrap_or((tag, ""));
         let is_edition = |part: &str| matches!(part, "" | "ent" | "ubi") || part.starts_with("fips");
-        let release: Release = numbers.parse().ok()?;
-        Some(release).filter(|it| it.patch.is_some() && suffix.split(['-', '.']).all(is_edition))
+        numbers.parse().ok().filter(|_| suffix.split(['-', '.']).all(is_edition))
     }
 
     /// The program that the image certainly contains. Mirrors may use other names, so that most names are inconclusive.

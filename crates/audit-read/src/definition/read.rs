@@ -253,6 +253,7 @@ impl TaskDefinition {
             proxy: reader.map("proxyConfiguration", proxy)?,
             tags: reader.maps("tags", Tag::read)?,
             services: Vec::new(),
+            repeated_keys: node.repeated_keys(),
             place: reader.place(),
             family,
         })

@@ -9,7 +9,7 @@ use super::{
     read::record,
 };
 use crate::{
-    document::{Place, Span},
+    document::{Place, RepeatedKey, Span},
     source::SourceFile,
 };
 
@@ -49,6 +49,7 @@ pub struct TaskDefinition {
     pub tags: List<Tag>,
     /// The services of the input that run it.
     pub services: Vec<ServiceUse>,
+    pub repeated_keys: Vec<RepeatedKey>,
     /// Its place in the file.
     pub place: Place,
 }

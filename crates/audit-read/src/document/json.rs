@@ -1,7 +1,5 @@
 //! JSON, with the place of every value. Comments are allowed: they can ignore findings.
 
-use std::collections::HashSet;
-
 use jsonc_parser::{
     CollectOptions, ParseOptions, ast,
     common::{Range, Ranged},
@@ -27,7 +25,7 @@ pub const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
 /// Reads a JSON text. `route` leads to it: empty for a file.
 ///
 /// # Errors
-/// It is not JSON, a map has two equal keys, or it is nested too deeply.
+/// It is not JSON, or it is nested too deeply.
 pub fn parse_json(text: &str, route: &Route) -> Result<Node, ParseError> {
     let options = CollectOptions { comments: jsonc_parser::CommentCollectionStrategy::Off, tokens: false };
     let parsed = parse_to_ast(text, &options, &JSON_WITH_COMMENTS)
@@ -60,19 +58,13 @@ fn read(value: ast::Value<'_>, route: Route, depth: usize) -> Result<Node, Parse
 }
 
 fn read_object(object: ast::Object<'_>, route: &Route, depth: usize) -> Result<Vec<Entry>, ParseError> {
-    let mut seen = HashSet::with_capacity(object.properties.len());
-    let duplicate = object.properties.iter().position(|property| !seen.insert(property.name.as_str()));
-    let mut entries = Vec::with_capacity(object.properties.len());
-    for (index, property) in object.properties.into_iter().enumerate() {
+    let entry = |property: ast::ObjectProp<'_>| {
         let key_span = span(property.name.range());
         let key = property.name.into_string();
-        if duplicate == Some(index) {
-            return Err(ParseError::new(key_span, format!("the key {key:?} is twice in one map")));
-        }
         let node = read(property.value, route.then(Step::Key(key.clone())), depth + 1)?;
-        entries.push(Entry { key, key_span, node });
-    }
-    Ok(entries)
+        Ok(Entry::new(key, key_span, node))
+    };
+    object.properties.into_iter().map(entry).collect::<Result<_, _>>().map(Entry::last_of_each_key)
 }
 
 fn span(range: Range) -> Span {
@@ -108,8 +100,6 @@ mod tests {
             ("", 0, "empty"),
             (r#"{"a": }"#, 6, "not JSON"),
             (r#"{"a": 1"#, 0, "unterminated object"),
-            (r#"{"a": 1, "a": 2}"#, 9, "\"a\" is twice"),
-            (r#"{"a": {"b": 1, "b": 2}, "a": 3}"#, 15, "\"b\" is twice"),
             ("{'a': 1}", 1, "single-quoted"),
         ] {
             let error = parse(text).unwrap_err();

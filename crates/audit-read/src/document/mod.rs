@@ -8,7 +8,7 @@ mod yaml;
 
 pub use self::{
     json::{JSON_WITH_COMMENTS, parse_json},
-    node::{Entry, HOLE, Node, Value},
+    node::{Entry, HOLE, Node, RepeatedKey, Value},
     place::{Place, Position, Route, Span, Step},
     text_parts::{TextBuilder, TextParts, embedded_json},
     yaml::{parse_yaml, parse_yaml_document, yaml_documents},

@@ -1,5 +1,7 @@
 //! A value and its place in the file.
 
+use std::collections::HashMap;
+
 use mesh::consul_ecs::{self, Tree};
 use serde_json::Value as Json;
 
@@ -23,7 +25,7 @@ pub enum Value {
     Number(String),
     Text(String),
     List(Vec<Node>),
-    /// A map in the order of the file. Its keys are unique.
+    /// A map in the order of the file. Its keys are unique: of equal ones, the last counts.
     Map(Vec<Entry>),
     /// A value that is known only at deployment.
     Unknown,
@@ -37,6 +39,49 @@ pub struct Entry {
     pub key_span: Span,
     /// The value.
     pub node: Node,
+    /// The bytes of an entry with an equal key before it in the same map, which does not count.
+    pub replaced: Option<Span>,
+}
+
+impl Entry {
+    pub fn new(key: impl Into<String>, key_span: Span, node: Node) -> Self {
+        Self { key: key.into(), key_span, node, replaced: None }
+    }
+
+    /// The key, if it replaces an equal one.
+    pub fn repeated(&self) -> Option<RepeatedKey> {
+        self.replaced.map(|ignored| RepeatedKey { key: self.key.clone(), ignored, last: self.key_span })
+    }
+
+    /// The entries of a map in a file. Of equal keys, the last counts, as in CloudFormation and Terraform. Edits do not reach
+    /// its value: they could change an earlier one.
+    pub fn last_of_each_key(mut entries: Vec<Self>) -> Vec<Self> {
+        let mut last = HashMap::with_capacity(entries.len());
+        let numbered = entries.iter().enumerate();
+        let mut replaced: Vec<(usize, usize)> =
+            numbered.filter_map(|(index, entry)| Some((last.insert(entry.key.as_str(), index)?, index))).collect();
+        replaced.sort_unstable();
+        for (earlier, later) in replaced.iter().copied() {
+            let span = entries.get(earlier).map(|entry| Span::new(entry.key_span.start, entry.node.place.span.end));
+            if let Some(entry) = entries.get_mut(later) {
+                entry.replaced = span;
+                entry.node.remove_routes();
+            }
+        }
+        let (mut index, mut ignored) = (0.., replaced.into_iter().map(|(earlier, _)| earlier).peekable());
+        entries.retain(|_| index.next().and_then(|index| ignored.next_if_eq(&index)).is_none());
+        entries
+    }
+}
+
+/// A key that replaces an equal one in the same map.
+#[derive(Debug, Clone)]
+pub struct RepeatedKey {
+    pub key: String,
+    /// The bytes of the entry that does not count: its key and its value.
+    pub ignored: Span,
+    /// The bytes of the key whose value counts.
+    pub last: Span,
 }
 
 /// In a string: a part that is known only at deployment. A Unicode noncharacter, which texts do not contain.
@@ -124,7 +169,12 @@ impl Node {
             Value::Map(entries) => Value::Map(
                 entries
                     .iter()
-                    .map(|entry| Entry { key: entry.key.clone(), key_span: span, node: entry.node.placed(span) })
+                    .map(|entry| Entry {
+                        key: entry.key.clone(),
+                        key_span: span,
+                        node: entry.node.placed(span),
+                        replaced: entry.replaced.map(|_| span),
+                    })
                     .collect(),
             ),
             other => other.clone(),
@@ -139,6 +189,7 @@ impl Node {
             Value::List(items) => items.iter_mut().for_each(|item| item.map_spans(map)),
             Value::Map(entries) => entries.iter_mut().for_each(|entry| {
                 entry.key_span = map(entry.key_span);
+                entry.replaced = entry.replaced.map(map);
                 entry.node.map_spans(map);
             }),
             _ => {}
@@ -180,6 +231,12 @@ impl Node {
             Value::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect(),
             Value::Unknown => HOLE.to_string().into(),
         }
+    }
+
+    /// The keys that replace an equal one in the same map, in the whole value.
+    pub fn repeated_keys(&self) -> Vec<RepeatedKey> {
+        let below = self.children().into_iter().flat_map(Self::repeated_keys);
+        self.entries().iter().filter_map(Entry::repeated).chain(below).collect()
     }
 
     /// The type of the value, for error messages.

@@ -12,8 +12,8 @@ const MAX_NODES: usize = 300_000;
 /// Reads a YAML text that is one document.
 ///
 /// # Errors
-/// It is not YAML or several documents, a map has two equal keys or one that is not a scalar, it is nested too deeply,
-/// or its aliases expand to too many values.
+/// It is not YAML or several documents, a map has a key that is not a scalar, it is nested too deeply, or its aliases
+/// expand to too many values.
 pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
     parse_document(text, &Route::default())
 }
@@ -135,14 +135,13 @@ impl<'t> YamlReader<'t> {
 
     fn entries(&mut self, route: &Route, depth: usize) -> Result<(Vec<Entry>, usize), ParseError> {
         let mut entries: Vec<Entry> = Vec::new();
-        let mut seen = BTreeSet::new();
         loop {
             let (event, mark) = self.next()?;
             let mut key_span = self.span(mark);
             let key = match event {
                 Event::MappingEnd => {
                     let end = entries.last().map_or(0, |entry| entry.node.place.span.end.max(entry.key_span.end));
-                    return Ok((merged(entries), end.max(self.bracket(mark, '}'))));
+                    return Ok((merged(Entry::last_of_each_key(entries)), end.max(self.bracket(mark, '}'))));
                 }
                 Event::Scalar(key, style, ..) => {
                     key_span = self.scalar_span(mark, style);
@@ -150,12 +149,9 @@ impl<'t> YamlReader<'t> {
                 }
                 _ => return Err(ParseError::new(key_span, "a key that is not a plain value")),
             };
-            if !seen.insert(key.clone()) {
-                return Err(ParseError::new(key_span, format!("the key {key:?} is twice in one map")));
-            }
             let (event, mark) = self.next()?;
             let node = self.node(event, mark, route.then(Step::Key(key.clone())), depth + 1)?;
-            entries.push(Entry { key, key_span, node });
+            entries.push(Entry::new(key, key_span, node));
         }
     }
 
@@ -184,7 +180,7 @@ impl<'t> YamlReader<'t> {
         if let Some(without_tag) = before.strip_suffix(&format!("!{}", tag.suffix)) {
             place.span.start = without_tag.len();
         }
-        Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
+        Node { value: Value::Map(vec![Entry::new(key, place.span, node)]), place }
     }
 
     /// The start of a list. If a list has the indentation of its key, the parser reports the start of its first item.
@@ -430,7 +426,6 @@ mod tests {
         for (text, reason) in [
             ("", "empty"),
             ("a: [1, 2", "not YAML"),
-            ("a: 1\na: 2\n", "\"a\" is twice"),
             ("? [a]\n: b\n", "not a plain value"),
             ("a: *nothing\n", "not YAML"),
             ("a: &x [*x]\n", "alias of itself"),

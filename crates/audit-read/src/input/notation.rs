@@ -24,7 +24,7 @@ pub enum Notation {
 /// `.json`: then the text must be JSON.
 ///
 /// # Errors
-/// It is neither, a map has two equal keys, or it is nested too deeply.
+/// It is neither, or it is nested too deeply.
 pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
     let is_json_by_name = is_json_by_name(file);
     if !is_json_by_name && !looks_like_json(&file.text) {

@@ -53,7 +53,7 @@ pub(super) fn number<'r>(findings: impl Iterator<Item = &'r mut Reported>) {
 
 /// The keys between `node` and the smallest value around `span`; `None` if `span` is not in it.
 fn path(node: &Node, text: &str, span: Span) -> Option<Vec<String>> {
-    for Entry { key, key_span, node } in node.entries() {
+    for Entry { key, key_span, node, .. } in node.entries() {
         // A type or label of Terraform has the place of its first block's type, and not of what it contains.
         let is_label = node.place.span == *key_span;
         let below = (is_label || contains(node.place.span, span)).then(|| path(node, text, span)).flatten();

@@ -44,6 +44,9 @@ impl Secrets {
 
     /// Adds the secrets of a definition.
     pub(super) fn learn(&mut self, definition: &TaskDefinition) {
+        // The values of equal keys but the last are in no container. Their keys are shown.
+        let ignored = definition.repeated_keys.iter();
+        self.secret.extend(ignored.map(|key| Span::new(key.ignored.start + key.key.len(), key.ignored.end)));
         let containers = &definition.containers.items;
         // A value that is also a name is not secret.
         let is_name = |value: &str| {

@@ -155,7 +155,7 @@ fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
     let is_absent = |name: &&str| matches!(envoy.environment_has(name), Maybe::Absent);
     let (span, message) = match subject.app_mesh.as_ref().and_then(AppMeshTask::resource_variable) {
-        Some(variable) if MeshResource::parse(variable.value.text()?).is_none() => {
+        Some(variable) if variable.value.known().is_some_and(MeshResource::is_none) => {
             let name = variable.name.text().unwrap_or_default();
             (variable.value.span(), format!("{name} is not the name of a virtual node or gateway"))
         }
@@ -428,7 +428,7 @@ virtual node.",
 
 fn check_gateway_mixed(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;
-    mesh.resource().filter(|resource| resource.kind == ResourceKind::VirtualGateway)?;
+    mesh.resource_of_kind(ResourceKind::VirtualGateway)?;
     let (envoy, variable) = mesh.envoy.zip(mesh.resource_variable())?;
     let label = envoy.label();
     if mesh.proxy.is_some() {

@@ -207,10 +207,11 @@ clients connect directly, needs none.",
 
 fn check_proxy_configuration(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent())?;
-    let resource = mesh.resource().filter(|resource| resource.kind == ResourceKind::VirtualNode)?;
+    let resource = mesh.resource_of_kind(ResourceKind::VirtualNode)?;
     let envoy = mesh.envoy?;
     let label = envoy.label();
-    let message = format!("{label} represents virtual node {}, but there is no proxy configuration", resource.name);
+    let node = Text::known(resource.name).shown();
+    let message = format!("{label} represents virtual node {node}, but there is no proxy configuration");
     let help = format!("add a proxyConfiguration with containerName {label} and the app's ports");
     Some(Draft::new(envoy.span(), message, help).of(envoy))
 }

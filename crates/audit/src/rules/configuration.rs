@@ -198,8 +198,11 @@ before 0.8, `networkResilienceConfig` before 0.9.4). The rule needs a version in
     example: Some(
         Base::Dataplane.wrong("config.service.networkResilienceConfig.outlierDetection.consecutive5xx", "5").given(&[
             ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
-            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
-            ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9""#),
+            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.4-dev""#),
+            (
+                "containerDefinitions[consul-ecs-health-sync].image",
+                r#""public.ecr.aws/hashicorp/consul-ecs:0.9.4-dev""#,
+            ),
         ]),
     ),
     ..Rule::of_task(Applies::ConsulAndController, check_config_version)

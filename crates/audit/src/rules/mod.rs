@@ -16,6 +16,7 @@ mod gateway;
 mod health_sync;
 mod identity;
 mod images;
+mod keys;
 mod mesh_init;
 mod pages;
 mod prelude;
@@ -35,7 +36,7 @@ pub(crate) mod tests;
 
 use super::rule::Rule;
 
-static RULES: [&Rule; 176] = [
+static RULES: [&Rule; 177] = [
     &containers::CONSUL_NETWORK_MODE,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
@@ -199,6 +200,7 @@ static RULES: [&Rule; 176] = [
     &dependencies::ECS_DEPENDENCY_ESSENTIAL,
     &dependencies::ECS_DEPENDENCY_HEALTH,
     &dependencies::ECS_DEPENDENCY_UNKNOWN,
+    &keys::ECS_DUPLICATE_KEY,
     &containers::ECS_HEALTH_CHECK_COMMAND,
     &containers::ECS_HEALTH_CHECK_RANGE,
     &containers::ECS_HOST_PORT,

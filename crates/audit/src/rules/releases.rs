@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::{
-    subject::{Release, Software, image_of, line_of, release_of},
+    subject::{Release, Software, image_of, line_of, release_of, releases_of},
     versions::{Defect, Need, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
 
@@ -14,8 +14,9 @@ pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
     explanation: "\
 Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
 lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
-image whose tag names a single release, such as `0.9.4`, `1.21.2-ent` or `0.10.1-fips1403`; with `latest`, `0.9`, a \
-digest alone, or an image with another name, it reports nothing.",
+image whose tag names a release, such as `0.9.4`, `1.21.2-ent` or `0.10.1-fips1403`. Of a line, such as `0.9` or the \
+version `~> 0.9.0` of a Terraform module, it reports the defects that all of its releases have. With `latest`, a digest \
+alone, or an image with another name, it reports nothing.",
     sources: &[
         pages::CONSUL_ECS_CHANGELOG,
         "https://github.com/hashicorp/consul-dataplane/blob/main/CHANGELOG.md",
@@ -35,7 +36,7 @@ digest alone, or an image with another name, it reports nothing.",
 fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
     let mut drafts: Vec<((Program, Release), Draft)> = Vec::new();
     for container in subject.containers_of_consul() {
-        let Some(found) = release_of(container) else { continue };
+        let Some(found) = releases_of(container) else { continue };
         if let Some((_, draft)) = drafts.iter_mut().find(|(known, _)| *known == found) {
             draft.add_note_elsewhere(container.image.span(), "this image as well");
         } else if let Some(draft) = draft(subject, container, found.0, found.1) {

@@ -64,6 +64,11 @@ impl<'d> AppMeshTask<'d> {
     pub fn resource(&self) -> Option<MeshResource<'d>> {
         MeshResource::of(self.resource_variable()?.value.known()?)
     }
+
+    /// The same if its kind is known: parts of its names may not be.
+    pub fn resource_of_kind(&self, kind: ResourceKind) -> Option<MeshResource<'d>> {
+        MeshResource::parse(&self.resource_variable()?.value.known()?.0).filter(|resource| resource.kind == kind)
+    }
 }
 
 fn is_virtual_gateway(envoy: &Container) -> bool {
@@ -98,6 +103,15 @@ impl<'t> MeshResource<'t> {
         (is_known(resource.mesh) && is_known(resource.name)).then_some(resource)
     }
 
+    /// Whether a text names no virtual node or gateway, whatever its unknown parts are.
+    pub fn is_none(text: &Text) -> bool {
+        let is_misspelt = |kind: &str| !kind.contains(HOLE) && kind_of(kind).is_none();
+        match text.whole() {
+            Some(whole) => MeshResource::parse(whole).is_none(),
+            None => matches!(text.0.split('/').collect::<Vec<_>>()[..], [_, _, kind, _] if is_misspelt(kind)),
+        }
+    }
+
     /// Parses `mesh/<mesh>/virtualNode/<node>`, `mesh/<mesh>/virtualGateway/<gateway>`, or an ARN that ends with one of
     /// these.
     pub fn parse(text: &'t str) -> Option<Self> {
@@ -111,14 +125,18 @@ impl<'t> MeshResource<'t> {
         };
         let parts: Vec<&str> = path.split('/').collect();
         let ["mesh", mesh, kind, name] = parts.as_slice() else { return None };
-        let kind = match *kind {
-            "virtualNode" => ResourceKind::VirtualNode,
-            "virtualGateway" => ResourceKind::VirtualGateway,
-            _ => return None,
-        };
+        let kind = kind_of(kind)?;
         // In other accounts, the name of a shared mesh is `mesh@owner`.
         let mesh = mesh.split('@').next().unwrap_or_default();
         (!mesh.is_empty() && !name.is_empty()).then_some(Self { mesh, kind, name })
+    }
+}
+
+fn kind_of(spelled: &str) -> Option<ResourceKind> {
+    match spelled {
+        "virtualNode" => Some(ResourceKind::VirtualNode),
+        "virtualGateway" => Some(ResourceKind::VirtualGateway),
+        _ => None,
     }
 }
 

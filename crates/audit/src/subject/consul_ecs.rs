@@ -2,7 +2,10 @@
 
 use super::{ControllerKind, Release, Subcommand, configuration::Configuration, consul::ConsulTask};
 use crate::{finding::Draft, versions::Program};
-use audit_read::definition::{Container, Field, List, Maybe, TaskDefinition, Text};
+use audit_read::{
+    definition::{Container, Field, List, Maybe, TaskDefinition, Text},
+    document::HOLE,
+};
 use mesh::{
     consul_ecs::{self, CONFIG_VARIABLE, Role, Words, configures_controller},
     release::{Image, Software},
@@ -146,9 +149,15 @@ fn has_configuration(container: &Container) -> bool {
 /// A container's image, if enough of the reference is known for the name.
 pub fn image_of(container: &Container) -> Option<Image> {
     let text = container.image.known()?;
-    let image = Image::parse(text.tail());
     // After an unknown part, the rest may begin within a name, unless it contains a slash.
-    (text.whole().is_some() || text.tail().contains('/')).then_some(image)
+    if text.whole().is_some() || text.tail().contains('/') {
+        return Some(Image::parse(text.tail()));
+    }
+    // Before it, the name is known if the tag has begun: of `consul-ecs:0.3.…`, also the line.
+    let (before, _) = text.0.rsplit_once(HOLE)?;
+    let (name, tag) = before.rsplit('/').next()?.split_once(':').filter(|(name, _)| !name.contains(HOLE))?;
+    let line = tag.strip_suffix('.').filter(|numbers| numbers.parse::<Release>().is_ok());
+    Some(Image { name: name.to_owned(), tag: line.map(str::to_owned) })
 }
 
 /// Whether a container has the image of consul-ecs, by its name.
@@ -175,6 +184,12 @@ fn program_of(image: &Image) -> Option<Program> {
 pub fn release_of(container: &Container) -> Option<(Program, Release)> {
     let image = image_of(container)?;
     Some((program_of(&image)?, image.release()?))
+}
+
+/// The same, or the line if the tag names its releases one after the other.
+pub fn releases_of(container: &Container) -> Option<(Program, Release)> {
+    let image = image_of(container)?;
+    Some((program_of(&image)?, image.releases()?))
 }
 
 /// The program of the mesh in the image of a container, and the line of its release, if both are certain.

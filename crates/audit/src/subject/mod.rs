@@ -16,7 +16,10 @@ pub use self::{
     apps::{EntryPoint, is_observer, workloads},
     configuration::Configuration,
     consul::ConsulTask,
-    consul_ecs::{ConsulEcs, Controller, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, subcommand},
+    consul_ecs::{
+        ConsulEcs, Controller, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of,
+        subcommand,
+    },
     credential::{CREDENTIALS, secrets_in, sounds_secret},
 };
 use crate::{Deployment, finding::Fix};

@@ -78,9 +78,16 @@ pub fn has_ended(program: Program, line: Release) -> Option<bool> {
     }))
 }
 
-/// The known defects of a release.
+/// The known defects of a release; of a line, those that all of its releases have.
 pub fn defects_of(program: Program, release: Release) -> Vec<&'static Defect> {
-    let is_one = |defect: &&Defect| defect.program == program && defect.is_in(release);
+    let releases = match (release.patch, newest_of(program, release)) {
+        (Some(_), _) => vec![release],
+        (None, Some(Release { major, minor, patch: Some(newest) })) => {
+            (0..=newest).map(|patch| Release::new(major, minor, patch)).collect()
+        }
+        (None, _) => return Vec::new(),
+    };
+    let is_one = |defect: &&Defect| defect.program == program && releases.iter().all(|one| defect.is_in(*one));
     table().defects.iter().filter(is_one).collect()
 }
 

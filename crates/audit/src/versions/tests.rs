@@ -124,6 +124,9 @@ fn a_defect_begins_and_ends_with_its_releases() {
     assert!(has("0.9.1", "ecs-critical-overwritten"));
     assert!(!has("0.9.2", "ecs-critical-overwritten") && has("0.9.2", "ecs-writes-every-second"));
     assert!(!has("0.10.0", "ecs-writes-every-second"));
+    // A line has what all of its releases have.
+    assert!(has("0.8", "ecs-dataplane-check-alone") && has("0.9", "ecs-writes-every-second"));
+    assert!(!has("0.9", "ecs-critical-overwritten") && !has("0.7", "ecs-shutdown") && !has("0.99", "ecs-login-replay"));
 }
 
 #[test]

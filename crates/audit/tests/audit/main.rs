@@ -20,6 +20,7 @@ mod paths;
 mod plan;
 mod reading;
 mod repairs;
+mod repeated_keys;
 mod reports;
 mod template;
 mod terraform_source;

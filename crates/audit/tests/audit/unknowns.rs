@@ -4,7 +4,7 @@ use audit::{example::Base, finding::Finding};
 use serde_json::{Value, json};
 
 use crate::{
-    reading::{findings_in, shown},
+    reading::{findings_in, ids, shown},
     template::template,
 };
 
@@ -165,4 +165,32 @@ fn parameters_in_the_configuration_have_no_findings() {
         }
     }
     assert_silence((count, unexpected), 600);
+}
+
+#[test]
+fn the_known_parts_of_a_string_are_judged() {
+    let joined = |kind: &str| json!({ "Fn::Join": ["/", ["mesh", { "Ref": "Given" }, kind, { "Ref": "Given" }]] });
+    for (resource, has_proxy, expected) in [
+        (json!({ "Fn::Sub": "mesh/${Given}/virtualNode/${Given}" }), false, &["appmesh-proxy-configuration"][..]),
+        (json!({ "Fn::Sub": "mesh/${Given}/virtualNode/${Given}" }), true, &[]),
+        (json!({ "Fn::Sub": "mesh/${Given}/virtualNod/${Given}" }), true, &["appmesh-envoy-resource"]),
+        (json!({ "Fn::Sub": "arn:aws:appmesh:${Given}:mesh/a/virtualNod/b" }), true, &["appmesh-envoy-resource"]),
+        (json!({ "Fn::Sub": "mesh/${Given}/x" }), true, &[]),
+        (joined("virtualnode"), true, &["appmesh-envoy-resource"]),
+        (joined("virtualGateway"), true, &["appmesh-gateway-mixed"]),
+    ] {
+        let mut definition: Value = serde_json::from_str(Base::AppMesh.json()).unwrap();
+        if !has_proxy {
+            definition.as_object_mut().unwrap().remove("proxyConfiguration");
+        }
+        let named = |list: &Value, name: &str| {
+            list.as_array().unwrap().iter().position(|one| one["name"] == name).unwrap().to_string()
+        };
+        let containers = ["containerDefinitions".to_owned(), named(&definition["containerDefinitions"], "envoy")];
+        let variables: ValuePath = [&containers[..], &["environment".to_owned()]].concat();
+        let variable = named(at(&mut definition, &variables), "APPMESH_RESOURCE_ARN");
+        let value = [variables, vec![variable, "value".to_owned()]].concat();
+        let definition = replaced(&definition, &value, resource.clone());
+        assert_eq!(ids(&found(&definition)), expected, "{resource}");
+    }
 }

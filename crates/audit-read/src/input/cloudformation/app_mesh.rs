@@ -47,11 +47,11 @@ fn spelled_as_the_api(node: Node, key: &str) -> Node {
     Node { value, place: node.place }
 }
 
-fn spelled_entry(Entry { key, key_span, node }: Entry) -> Entry {
+fn spelled_entry(Entry { key, key_span, node, .. }: Entry) -> Entry {
     let mut chars = key.chars();
     let key: String = chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default();
     let node = spelled_as_the_api(node, &key);
-    Entry { key, key_span, node }
+    Entry::new(key, key_span, node)
 }
 
 /// Properties that refer to each other in a longer chain are unknown. A node's mesh, for example, is a chain of two.

@@ -42,7 +42,12 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         }
         match TaskDefinition::read(file.clone(), resource.id.to_owned(), &properties, Dialect::CloudFormation) {
             Ok(definition) => {
-                definitions.push(TaskDefinition { is_synthesised, construct: construct(resource.node), ..definition });
+                let own = node.entries_of("Resources").iter().find(|entry| entry.key == resource.id);
+                let above = if definitions.is_empty() { node.entries() } else { &[] };
+                let repeated = above.iter().chain(own).filter_map(Entry::repeated);
+                let repeated_keys = repeated.chain(resource.node.repeated_keys()).collect();
+                let construct = construct(resource.node);
+                definitions.push(TaskDefinition { construct, is_synthesised, repeated_keys, ..definition });
             }
             Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
         }
@@ -130,7 +135,7 @@ fn has_nested_stacks(template: &Node) -> bool {
 
 /// Collects the resources. A loop of `Fn::ForEach` has one resource, with an unknown loop variable.
 fn collect<'n>(entries: &'n [Entry], is_generated: bool, out: &mut Vec<TemplateResource<'n>>) {
-    for Entry { key, key_span, node } in entries {
+    for Entry { key, key_span, node, .. } in entries {
         if key.starts_with("Fn::ForEach::") {
             collect(node.items().get(2).map(Node::entries).unwrap_or_default(), is_generated, out);
         } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {

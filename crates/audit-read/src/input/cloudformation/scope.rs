@@ -170,8 +170,8 @@ impl Scope<'_, '_> {
         Node { value, place: node.place.clone() }
     }
 
-    fn resolved_entry(&self, Entry { key, key_span, node }: &Entry) -> Entry {
-        Entry { key: key.clone(), key_span: *key_span, node: self.resolve(node) }
+    fn resolved_entry(&self, entry: &Entry) -> Entry {
+        Entry { key: entry.key.clone(), node: self.resolve(&entry.node), ..*entry }
     }
 
     /// A branch of `Fn::If` is written where it is used and keeps its places; every other result has the place of the

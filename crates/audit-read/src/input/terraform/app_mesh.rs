@@ -45,14 +45,14 @@ fn spelled_as_the_api(node: &Node) -> Node {
     Node { value, place: Place::fixed(node.place.span) }
 }
 
-fn spelled_entry(Entry { key, key_span, node }: &Entry) -> Option<Entry> {
+fn spelled_entry(Entry { key, key_span, node, .. }: &Entry) -> Option<Entry> {
     if let Some((_, list)) = REPEATED.iter().find(|(block, _)| block == key) {
         let value = match &node.value {
             Value::List(blocks) => Value::List(blocks.iter().map(spelled_as_the_api).collect()),
             other => other.clone(),
         };
         let node = Node { value, place: Place::fixed(node.place.span) };
-        return Some(Entry { key: (*list).to_owned(), key_span: *key_span, node });
+        return Some(Entry::new(*list, *key_span, node));
     }
     let node = match &node.value {
         // A block that may not be repeated is a list of at most one item.
@@ -62,7 +62,7 @@ fn spelled_entry(Entry { key, key_span, node }: &Entry) -> Option<Entry> {
         Value::Number(number) if number == "0" && key != "weight" => return None,
         _ => spelled_as_the_api(node),
     };
-    Some(Entry { key: camel_case(key), key_span: *key_span, node })
+    Some(Entry::new(camel_case(key), *key_span, node))
 }
 
 /// `virtual_node_name` is `virtualNodeName`.

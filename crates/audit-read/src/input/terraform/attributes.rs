@@ -121,7 +121,7 @@ fn number_of(value: &Node) -> Node {
 fn listed(map: &Node, name_key: &str) -> Node {
     let place = Place::fixed(map.place.span);
     let Value::Map(entries) = &map.value else { return Node { value: map.value.clone(), place } };
-    let items = entries.iter().map(|Entry { key, key_span, node }| {
+    let items = entries.iter().map(|Entry { key, key_span, node, .. }| {
         let name = Node { value: Value::Text(key.clone()), place: Place::fixed(*key_span) };
         // A key that is not known stands for any number of entries.
         if key.contains(HOLE) {
@@ -134,5 +134,5 @@ fn listed(map: &Node, name_key: &str) -> Node {
 }
 
 fn entry(key: &str, node: Node) -> Entry {
-    Entry { key: key.to_owned(), key_span: node.place.span, node }
+    Entry::new(key, node.place.span, node)
 }

@@ -145,10 +145,9 @@ fn overlaid(value: &Node, unknown: Option<&Node>) -> Node {
 }
 
 fn overlaid_map(entries: &[Entry], unknown: Option<&Node>, owner: &Place) -> Vec<Entry> {
-    let known = entries.iter().map(|entry| Entry {
-        key: entry.key.clone(),
-        key_span: entry.key_span,
-        node: overlaid(&entry.node, unknown.and_then(|unknown| unknown.get(&entry.key))),
+    let known = entries.iter().map(|entry| {
+        let node = overlaid(&entry.node, unknown.and_then(|unknown| unknown.get(&entry.key)));
+        Entry::new(&*entry.key, entry.key_span, node)
     });
     let mut all: Vec<Entry> = known.collect();
     let added = unknown
@@ -156,11 +155,9 @@ fn overlaid_map(entries: &[Entry], unknown: Option<&Node>, owner: &Place) -> Vec
         .unwrap_or_default()
         .iter()
         .filter(|added| is_unknown_somewhere(&added.node) && entries.iter().all(|entry| entry.key != added.key));
-    all.extend(added.map(|added| Entry {
-        key: added.key.clone(),
-        key_span: owner.span,
-        node: Node { value: Value::Unknown, place: owner.clone() },
-    }));
+    all.extend(
+        added.map(|added| Entry::new(&*added.key, owner.span, Node { value: Value::Unknown, place: owner.clone() })),
+    );
     all
 }
 

@@ -29,10 +29,9 @@ impl Reader<'_, '_> {
         for name in names {
             entries.push(body.attribute(name).map_or_else(
                 || self.absent(name),
-                |attribute| Entry {
-                    key: attribute.name.clone(),
-                    key_span: self.span_in_block(attribute.file, attribute.name_span),
-                    node: self.value(attribute),
+                |attribute| {
+                    let span = self.span_in_block(attribute.file, attribute.name_span);
+                    Entry::new(&*attribute.name, span, self.value(attribute))
                 },
             ));
         }
@@ -147,11 +146,7 @@ impl Reader<'_, '_> {
             let frame = Frame { file: attribute.file, ..frame };
             let value = self.module.evaluate(&attribute.expression, frame);
             let node = self.in_block(attribute.file, value.unwrap_or_else(|| unknown(attribute.name_span)));
-            Entry {
-                key: attribute.name.clone(),
-                key_span: self.span_in_block(attribute.file, attribute.name_span),
-                node,
-            }
+            Entry::new(&*attribute.name, self.span_in_block(attribute.file, attribute.name_span), node)
         });
         Node { value: Value::Map(entries.collect()), place: Place::fixed(span) }
     }

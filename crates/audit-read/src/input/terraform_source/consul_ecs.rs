@@ -51,7 +51,9 @@ fn parsed(text: &str) -> Body {
 pub(super) struct ConsulEcs {
     name: &'static str,
     /// A line if a version constraint leaves the patch open.
-    release: Release,
+    pub(super) release: Release,
+    /// Whether the module is a fork, which may differ from `HashiCorp`'s.
+    pub(super) is_fork: bool,
 }
 
 impl ConsulEcs {
@@ -107,7 +109,7 @@ impl ConsulEcs {
 /// The containers that the module `mesh-task` of a release makes of its inputs: the containers of the inputs, then its own.
 /// What is unknown or empty is left out. `None` if the inputs are not the module's.
 pub fn mesh_task(release: Release, inputs: &Json) -> Option<Vec<Map<String, Json>>> {
-    let (called, at) = (ConsulEcs { name: "mesh-task", release }, Span::default());
+    let (called, at) = (ConsulEcs { name: "mesh-task", release, is_fork: false }, Span::default());
     let given = parse_json(&inputs.to_string(), &Route::default()).ok()?.placed(at);
     let world = World::new(Directories::new(None, Vec::new()));
     let mut module = Module::root(&world, called.directory(Arc::new(SourceFile::new("", "")), at));
@@ -197,19 +199,24 @@ pub(super) fn called(source: &str, version: Option<&str>) -> Option<Result<Consu
     let is_git = ["github.com/hashicorp/terraform-aws-consul-ecs", "github.com:hashicorp/terraform-aws-consul-ecs"]
         .iter()
         .any(|repository| package.ends_with(repository));
-    if !is_registry && !is_git {
+    let is_fork = !is_registry && !is_git;
+    if is_fork && !package.contains("consul") {
         return None;
     }
     let name = *MODULES.iter().find(|name| **name == module.trim_end_matches('/'))?;
-    let wanted = if is_git { query.split('&').find_map(|part| part.strip_prefix("ref=")) } else { version };
-    let release = match (is_git, wanted) {
-        (true, Some(tag)) => Release::in_tag(tag)
+    let tag = query.split('&').find_map(|part| part.strip_prefix("ref="));
+    let release = match (tag, version) {
+        (Some(tag), _) => Release::in_tag(tag)
             .filter(|release| release.patch.is_some() && (OLDEST..=NEWEST).contains(&release.in_line())),
-        (_, None) => newest(|_| true),
-        (false, Some(constraint)) => constrained(constraint),
+        (None, Some(constraint)) => constrained(constraint),
+        (None, None) if is_fork => None,
+        (None, None) => newest(|_| true),
     };
-    let unknown = || format!("of its versions, {OLDEST} to {NEWEST} are known, but not {}", wanted.unwrap_or_default());
-    Some(release.map(|release| ConsulEcs { name, release }).ok_or_else(unknown))
+    let unknown = || match tag.or(version) {
+        Some(wanted) => format!("of its versions, {OLDEST} to {NEWEST} are known, but not {wanted}"),
+        None => "which version of HashiCorp's module it is a fork of is not known".to_owned(),
+    };
+    Some(release.map(|release| ConsulEcs { name, release, is_fork }).ok_or_else(unknown))
 }
 
 /// The newest version that meets all constraints. Source:
@@ -282,7 +289,7 @@ mod tests {
             Some((6, Some(0)))
         );
         assert!(called("hashicorp/consul-ecs/aws//modules/dev-server", Some("0.9.0")).is_none());
-        assert!(called("example/consul-ecs/aws//modules/mesh-task", Some("0.9.0")).is_none());
+        assert!(called("example/vpc/aws//modules/controller", Some("0.9.0")).is_none());
         assert!(called("terraform-aws-modules/ecs/aws//modules/service", None).is_none());
     }
 

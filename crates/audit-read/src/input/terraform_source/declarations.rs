@@ -105,6 +105,10 @@ impl Declarations {
                 self.unread(module, call, &reason);
             }
             Callee::ConsulEcs(called) => {
+                if called.is_fork {
+                    let reason = format!("it is checked as HashiCorp's {}, of which it is a fork; ", called.release);
+                    self.unread(module, call, &reason);
+                }
                 for instance in instances(module, call, 0) {
                     let reader = Reader { module, block: call, instance: &instance, depth: 0 };
                     self.called(&called.module(&reader), name);

@@ -29,6 +29,8 @@ pub(super) struct Directory {
     /// Values of variables from `terraform.tfvars` and `*.auto.tfvars`.
     pub(super) values: BTreeMap<String, Attribute>,
     pub(super) resources: Vec<Block>,
+    /// Data sources.
+    pub(super) data: Vec<Block>,
     pub(super) calls: Vec<Block>,
     pub(super) providers: Vec<Block>,
     /// Whether one of its files is not in Terraform's language.
@@ -98,6 +100,7 @@ impl Directory {
         for block in body.blocks {
             match block.kind.as_str() {
                 "resource" => self.resources.push(block),
+                "data" => self.data.push(block),
                 "module" => self.calls.push(block),
                 "provider" => self.providers.push(block),
                 "locals" => {

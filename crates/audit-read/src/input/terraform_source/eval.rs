@@ -15,10 +15,10 @@ use hcl_edit::{
 
 use super::{
     module::Module,
-    syntax::Expression,
+    syntax::{Expression, replaced_key},
     values::{
-        OPEN_KEY, as_bool, as_number, cost, equal, is_open, is_uncertain, last_of_each_key, list, literal, map, node,
-        number, of_type_with, sorted, text, unknown,
+        OPEN_KEY, as_bool, as_number, cost, equal, is_open, is_uncertain, list, literal, map, node, number,
+        of_type_with, sorted, text, unknown,
     },
 };
 use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, TextBuilder, Value};
@@ -93,9 +93,9 @@ impl Module<'_> {
                 Value::List(items.collect::<Option<_>>()?)
             }
             Value::Map(entries) => {
-                let entries = entries.iter().map(|Entry { key, key_span, node }| {
-                    let node = self.json(node, then(Step::Key(key.clone())).as_ref(), inner)?;
-                    Some(Entry { key: key.clone(), key_span: *key_span, node })
+                let entries = entries.iter().map(|entry| {
+                    let node = self.json(&entry.node, then(Step::Key(entry.key.clone())).as_ref(), inner)?;
+                    Some(Entry { key: entry.key.clone(), node, ..*entry })
                 });
                 Value::Map(entries.collect::<Option<_>>()?)
             }
@@ -147,18 +147,22 @@ impl Module<'_> {
             let (key, key_span) = match key {
                 ObjectKey::Ident(name) => (name.as_str().to_owned(), self.span_of(name)),
                 ObjectKey::Expression(expression) => {
-                    (self.native(expression, None, frame)?.as_text()?, self.span_of(expression))
+                    let key = match replaced_key(expression, &self.directory.file(frame.file).text) {
+                        Some(key) => key.to_owned(),
+                        None => self.native(expression, None, frame)?.as_text()?,
+                    };
+                    (key, self.span_of(expression))
                 }
             };
             if key.contains(HOLE) {
-                entries.push(Entry { key: OPEN_KEY.to_owned(), key_span, node: unknown(key_span) });
+                entries.push(Entry::new(OPEN_KEY, key_span, unknown(key_span)));
                 continue;
             }
             let route = route.map(|route| route.then(Step::Key(key.clone())));
             let node = self.native(value.expr(), route.as_ref(), frame)?;
-            entries.push(Entry { key, key_span, node });
+            entries.push(Entry::new(key, key_span, node));
         }
-        Some(last_of_each_key(entries))
+        Some(Entry::last_of_each_key(entries))
     }
 
     fn conditional(&self, conditional: &Conditional, frame: Frame<'_>) -> Option<Node> {
@@ -341,9 +345,9 @@ fn keyed(produced: Vec<Produced>, is_grouped: bool, span: Span) -> Option<Vec<En
             // Terraform refuses two equal keys.
             Some(_) => return None,
             None if is_grouped && name != OPEN_KEY => {
-                entries.push(Entry { key: name, key_span, node: list(vec![value], span) });
+                entries.push(Entry::new(name, key_span, list(vec![value], span)));
             }
-            None => entries.push(Entry { key: name, key_span, node: value }),
+            None => entries.push(Entry::new(name, key_span, value)),
         }
     }
     Some(entries)

@@ -161,7 +161,23 @@ impl Module<'_> {
             "jsonencode" => return Some(json_encoded(&self.native(call.args.get(0)?, route, frame)?, span)),
             _ => {}
         }
-        let Some(arguments) = self.arguments(call, frame)? else { return Some(unknown(span)) };
+        let (arguments, cause) = self.world.with_cause(|| self.arguments(call, frame));
+        // Why the call is unknown comes before why an argument is.
+        let (value, own) = self.world.with_cause(|| self.called_with(name, arguments?, call, span, frame));
+        self.world.because_of(own.as_ref());
+        self.world.because_of(cause.as_ref());
+        value
+    }
+
+    fn called_with(
+        &self,
+        name: &str,
+        arguments: Option<Vec<Node>>,
+        call: &FuncCall,
+        span: Span,
+        frame: Frame<'_>,
+    ) -> Option<Node> {
+        let Some(arguments) = arguments else { return Some(unknown(span)) };
         if !self.world.pay(frame.depth, COST_OF_CALLS * arguments.iter().map(cost).sum::<usize>()) {
             return Some(unknown(span));
         }
@@ -230,9 +246,13 @@ impl Module<'_> {
         if name == "file" {
             return Some(text(content, span));
         }
-        // A template is another file, so its values have the place of the call.
-        let template = hcl_edit::parser::parse_template(&content).ok();
-        match &arguments.get(1)?.value {
+        self.of_template(&content, arguments.get(1)?, span, frame)
+    }
+
+    /// The text that a template in another place produces: its values have the place of the call.
+    pub(super) fn of_template(&self, text: &str, variables: &Node, span: Span, frame: Frame<'_>) -> Option<Node> {
+        let template = hcl_edit::parser::parse_template(text).ok();
+        match &variables.value {
             Value::Map(variables) => self.rendered(&template?, variables, None, span, frame),
             Value::Unknown => template.map(|_| unknown(span)),
             _ => None,
@@ -522,8 +542,11 @@ fn zipmap(keys: &Node, values: &Node, span: Span) -> Option<Node> {
 
 /// The value of a JSON text. All of it has the place of the call.
 fn json_decoded(text: &Node, span: Span) -> Option<Node> {
-    let Some(text) = text.text() else { return Some(unknown(span)) };
-    Some(parse_json(text, &Route::default()).ok()?.placed(span))
+    let text = text.as_text()?;
+    if text.contains(HOLE) {
+        return Some(unknown(span));
+    }
+    Some(parse_json(&text, &Route::default()).ok()?.placed(span))
 }
 
 /// The JSON of a value, in which every part has the place of its value. An unknown value becomes an unknown part of the

@@ -235,10 +235,19 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
     }
 }
 
+/// Words in the sources of modules for other clouds, by the names of Terraform's providers:
+/// `GoogleCloudPlatform/container-vm/google`, `terraform-azurerm-container-app`. Source:
+/// <https://developer.hashicorp.com/terraform/registry/modules/publish>
+const OTHER_CLOUDS: [&str; 11] =
+    ["alicloud", "azapi", "azure", "azurerm", "digitalocean", "docker", "google", "helm", "ibm", "kubernetes", "oci"];
+
 /// A module that cannot be read is named if it gets containers.
 fn unread(call: &Block, reason: &str) -> Callee {
+    let source = call.body.attribute("source").and_then(|source| source.expression.literal()).unwrap_or_default();
+    let mut words = source.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_elsewhere = words.any(|word| OTHER_CLOUDS.iter().any(|cloud| word.eq_ignore_ascii_case(cloud)));
     let gets_containers = call.body.attributes.iter().any(|attribute| attribute.name.contains("container"));
-    if gets_containers { Callee::Unread(reason.to_owned()) } else { Callee::Irrelevant }
+    if gets_containers && !is_elsewhere { Callee::Unread(reason.to_owned()) } else { Callee::Irrelevant }
 }
 
 impl<'w> Module<'w> {

@@ -38,6 +38,10 @@ impl Module<'_> {
             ("local", Some(name)) => self.local(name, rest, frame, span),
             ("path", Some(name)) => Some(self.path(name, span)),
             ("module", Some(_)) => self.of_call(&operators, span, frame),
+            ("data", Some("template_file")) => match self.template_file(&operators, span, frame) {
+                Some(rendered) => rendered,
+                None => Some(self.attribute_of_resource(root, &operators, span, frame)),
+            },
             ("each" | "count", _) => Some(self.unknown(frame, span, format!("{root} is not known"))),
             _ => Some(self.attribute_of_resource(root, &operators, span, frame)),
         }
@@ -67,6 +71,28 @@ impl Module<'_> {
             return text(format!("arn:{HOLE}"), span);
         }
         unknown
+    }
+
+    /// `data.template_file.NAME.rendered`. `None` if it is another attribute, or has several instances. Source:
+    /// <https://registry.terraform.io/providers/hashicorp/template/latest/docs/data-sources/file>
+    #[expect(clippy::option_option, reason = "another attribute is not the same as invalid")]
+    fn template_file(&self, operators: &[&TraversalOperator], span: Span, frame: Frame<'_>) -> Option<Option<Node>> {
+        let [_, name, rendered] = operators else { return None };
+        let directory = Rc::clone(&self.directory);
+        let is_it = |block: &&Block| block.label(0) == Some("template_file") && block.label(1) == attribute_name(name);
+        let body = &directory.data.iter().find(is_it)?.body;
+        let has_instances = ["count", "for_each"].iter().any(|name| body.attribute(name).is_some());
+        if has_instances || attribute_name(rendered) != Some("rendered") {
+            return None;
+        }
+        let value = |name: &str| {
+            let attribute = body.attribute(name)?;
+            self.evaluate(&attribute.expression, Frame { depth: frame.depth + 1, ..Frame::of(attribute.file) })
+        };
+        let (template, variables) = (value("template")?, value("vars"));
+        let variables = variables.unwrap_or_else(|| map(Vec::new(), span));
+        let Some(template) = template.text() else { return Some(Some(unknown(span))) };
+        Some(self.of_template(template, &variables, span, frame))
     }
 
     /// The value at the end of attributes and indices.

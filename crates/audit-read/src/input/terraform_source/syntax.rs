@@ -125,9 +125,16 @@ pub(in crate::input) fn span_of(part: &impl hcl_edit::Span) -> Span {
 /// Reads a file of a module, or one with values of variables.
 ///
 /// # Errors
-/// It is not in the notation that its name stands for, or it is nested too deeply.
+/// It is not in the notation that its name stands for, it has equal keys in JSON, or it is nested too deeply.
 pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseError> {
-    let json = || parse_json(&without_mark(&file.text, "   "), &Route::default());
+    let json = || {
+        let values = parse_json(&without_mark(&file.text, "   "), &Route::default())?;
+        // In this notation, Terraform refuses equal keys: <https://github.com/hashicorp/hcl/blob/main/json/structure.go>
+        match values.repeated_keys().first() {
+            Some(key) => Err(ParseError::new(key.last, format!("the key {:?} is twice in one map", key.key))),
+            None => Ok(values),
+        }
+    };
     let endings: Vec<String> = file.name.rsplit('.').take(2).map(str::to_ascii_lowercase).collect();
     match endings.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["json", "tfvars"] => {
@@ -140,15 +147,48 @@ pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseEr
     }
 }
 
-/// The syntax tree of a text in Terraform's native syntax.
+/// The syntax tree of a text in Terraform's native syntax. Of equal keys of an object, those after the first are numbers,
+/// because the parser refuses equal ones: [`replaced_key`] reads them.
 ///
 /// # Errors
 /// It is not in that syntax.
 pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
-    hcl_edit::parser::parse_body(&without_mark(text, "   ")).map_err(|error| {
+    let mut text = without_mark(text, "   ");
+    // With zeros behind them, all of these are different.
+    let mut numbers = (1..MAX_REPEATED_KEYS).filter(|number| number % 10 != 0).map(|number| number.to_string());
+    loop {
+        let error = match hcl_edit::parser::parse_body(&text) {
+            Ok(body) => return Ok(body),
+            Err(error) => error,
+        };
         let at = error.location().offset();
-        ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message()))
-    })
+        let key = repeated_key(&text, at).filter(|_| error.message().contains("redefined object key"));
+        let number = key.and_then(|key| numbers.next().filter(|number| number.len() <= key.end - key.start));
+        let (Some(key), Some(number)) = (key, number) else {
+            return Err(ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message())));
+        };
+        let number = format!("{number:0<width$}", width = key.end - key.start);
+        text.to_mut().replace_range(key.start..key.end, &number);
+    }
+}
+
+/// A limit for malicious files: for each repeated key, the file is parsed once more.
+const MAX_REPEATED_KEYS: usize = 40;
+
+/// The bytes of the key at a byte: a name or a string.
+fn repeated_key(text: &str, at: usize) -> Option<Span> {
+    let rest = text.get(at..)?;
+    let length = match rest.strip_prefix('"') {
+        Some(string) => string.find('"')? + 2,
+        None => rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')?,
+    };
+    (length > 0).then(|| Span::new(at, at + length))
+}
+
+/// The key for which [`parse_native`] has put a number.
+pub(super) fn replaced_key<'t>(key: &expr::Expression, text: &'t str) -> Option<&'t str> {
+    let spelled = spelled(text, span_of(key.as_number().map(|_| key)?)).trim_matches('"');
+    spelled.parse::<f64>().is_err().then_some(spelled)
 }
 
 pub(super) fn native_body(body: &structure::Body, file: usize) -> Body {
@@ -194,7 +234,7 @@ fn labels_of(kind: &str) -> usize {
 /// It is not a map.
 fn json_body(node: Node, file: usize) -> Result<Body, ParseError> {
     let mut body = Body::default();
-    for Entry { key, key_span, node } in map_of(node, "blocks")? {
+    for Entry { key, key_span, node, .. } in map_of(node, "blocks")? {
         let head = Head { kind: &key, span: key_span, file };
         head.blocks(node, labels_of(&key), &[], &mut body.blocks);
     }
@@ -219,7 +259,7 @@ impl Head<'_> {
         match node.value {
             Value::List(items) => items.into_iter().for_each(|item| self.blocks(item, missing_labels, labels, out)),
             Value::Map(entries) if missing_labels > 0 => {
-                for Entry { key, key_span, node } in entries {
+                for Entry { key, key_span, node, .. } in entries {
                     let own = [labels, &[Label { text: key, span: key_span }]].concat();
                     self.blocks(node, missing_labels - 1, &own, out);
                 }
@@ -240,7 +280,7 @@ impl Head<'_> {
     /// tells them apart, so that such a key becomes an argument and also blocks.
     fn content(&self, entries: Vec<Entry>) -> Body {
         let mut body = Body::default();
-        for Entry { key, key_span, node } in entries {
+        for Entry { key, key_span, node, .. } in entries {
             if matches!(node.value, Value::Map(_) | Value::List(_)) {
                 let head = Head { kind: &key, span: key_span, file: self.file };
                 let labels = usize::from(key == "dynamic");
@@ -267,10 +307,8 @@ pub fn literals(text: &str) -> Result<Node, ParseError> {
 }
 
 fn of_body(body: &structure::Body, text: &str, span: Span) -> Node {
-    let entries = body.attributes().map(|attribute| Entry {
-        key: attribute.key.to_string(),
-        key_span: span_of(&attribute.key),
-        node: of_expression(&attribute.value, text),
+    let entries = body.attributes().map(|attribute| {
+        Entry::new(attribute.key.to_string(), span_of(&attribute.key), of_expression(&attribute.value, text))
     });
     let mut root = at(Value::Map(entries.collect()), span);
     for block in body.blocks() {
@@ -291,11 +329,11 @@ fn nest(root: &mut Node, names: &[String], span: Span, inner: Node) {
     if rest.is_empty() {
         let count = entries.iter().filter(|entry| entry.key.split('#').next() == Some(first)).count();
         let key = if count == 0 { first.clone() } else { format!("{first}#{count}") };
-        entries.push(Entry { key, key_span: span, node: inner });
+        entries.push(Entry::new(key, span, inner));
         return;
     }
     if !entries.iter().any(|entry| entry.key == *first) {
-        entries.push(Entry { key: first.clone(), key_span: span, node: at(Value::Map(Vec::new()), span) });
+        entries.push(Entry::new(&**first, span, at(Value::Map(Vec::new()), span)));
     }
     if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
         nest(&mut entry.node, rest, span, inner);
@@ -321,12 +359,12 @@ fn of_expression(expression: &expr::Expression, text: &str) -> Node {
             let entries = object.iter().map(|(key, value)| {
                 let (key, key_span) = match key {
                     ObjectKey::Ident(name) => (name.as_str().to_owned(), span_of(name)),
-                    ObjectKey::Expression(name) => match name.as_str() {
+                    ObjectKey::Expression(name) => match name.as_str().or_else(|| replaced_key(name, text)) {
                         Some(name_text) => (name_text.to_owned(), span_of(name)),
                         None => (format!("({})", spelled(text, span_of(name))), span_of(name)),
                     },
                 };
-                Entry { key, key_span, node: of_expression(value.expr(), text) }
+                Entry::new(key, key_span, of_expression(value.expr(), text))
             });
             Value::Map(entries.collect())
         }

@@ -21,7 +21,7 @@ pub(super) fn text(text: impl Into<String>, span: Span) -> Node {
 }
 
 pub(super) fn entry(key: impl Into<String>, node: Node) -> Entry {
-    Entry { key: key.into(), key_span: node.place.span, node }
+    Entry::new(key, node.place.span, node)
 }
 
 /// A map at `span`.

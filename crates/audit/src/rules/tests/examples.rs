@@ -17,12 +17,14 @@ use audit_read::{Material, input::read_source, source::SourceFile};
 const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service", "consul-end-of-support"];
 
 /// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
-const NEVER_ALONE: [&str; 6] = [
+/// A JSON value shows no equal keys.
+const NEVER_ALONE: [&str; 7] = [
     "consul-tags-not-propagated",
     "consul-task-role-shared",
     "consul-task-role-tags",
     "consul-token-secret-managed",
     "consul-upstream-misspelt",
+    "ecs-duplicate-key",
     "ecs-load-balancer-target",
 ];
 

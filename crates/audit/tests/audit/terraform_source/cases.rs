@@ -1,7 +1,7 @@
 //! What is read, what is unknown, and what is named, case by case.
 
 use audit::audit;
-use audit_read::input::gather;
+use audit_read::{definition::TaskDefinition, input::gather};
 
 use super::case::{
     Case,
@@ -11,7 +11,7 @@ use super::case::{
 use crate::{folder::Folder, reading::ids};
 
 #[rustfmt::skip]
-const CASES: [Case; 46] = [
+const CASES: [Case; 51] = [
     ("jsonencode(@)", &[], Found("main.tf", 3)),
     ("(jsonencode((@)))", &[], Found("main.tf", 3)),
     ("jsonencode(local.all)", &[("l.tf", "locals {\n  all = @\n}")], Found("main.tf", 3)),
@@ -42,6 +42,11 @@ const CASES: [Case; 46] = [
     ("templatefile(\"web.tpl\", { on = \"db\" })", &[("web.tpl", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"${on}\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
     ("templatefile(\"web.tpl\", { all = @ })", &[("web.tpl", "${jsonencode(all)}")], Found("main.tf", 3)),
     ("templatefile(\"web.tpl\", {})", &[("web.tpl", "[${nothing}")], Noted("its containers are not known")),
+    ("templatefile(\"none.tpl\", { a = data.aws_region.here.name })", &[], Noted("because the file does not exist")),
+    ("data.template_file.web.rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  template = file(\"web.tpl\")\n  vars = { on = \"db\" }\n}"), ("web.tpl", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"${on}\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
+    ("data.template_file.web.rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  template = file(\"none.tpl\")\n}")], Noted("because the file does not exist")),
+    ("data.template_file.web[0].rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  count = 1\n  template = file(\"none.tpl\")\n}")], Noted("is known only to Terraform")),
+    ("jsonencode(try(jsondecode(var.web.all), @))", &[("v.tf", "variable \"web\" {\n  type = object({ all = optional(string) })\n  default = {}\n}")], Found("main.tf", 3)),
     ("data.template_file.web.rendered", &[], Noted("data.template_file.web.rendered is known only to Terraform")),
     ("module.containers.json", &[], Noted("module.containers.json is known only to Terraform")),
     ("provider::example::containers()", &[], Noted("the function containers is not computed")),
@@ -112,6 +117,44 @@ fn a_module_outside_of_what_is_checked_is_named() {
     let notes: Vec<String> = gathered.unchecked.iter().map(ToString::to_string).collect();
     assert_eq!(notes.len(), 2, "{notes:#?}");
     assert!(notes[0].contains("prod/main.tf:1:8: module.web: its source ../modules/task is outside"), "{}", notes[0]);
+}
+
+/// What the task definitions of a call are called, and the notes about it.
+fn of_call(arguments: &str) -> (Vec<String>, Vec<String>) {
+    let folder = Folder::with(&[("main.tf", format!("module \"m\" {{\n{arguments}\n}}\n").as_bytes())]);
+    let gathered = read(&folder);
+    let notes = gathered.unchecked.iter().chain(&gathered.problems).map(|note| note.reason.clone());
+    (gathered.material.definitions.iter().map(TaskDefinition::name).collect(), notes.collect())
+}
+
+#[test]
+fn a_fork_is_judged_like_the_module_and_named() {
+    for (source, module) in [
+        ("source = \"git::https://git.example.com/net/consul-ecs.git//modules/gateway-task?ref=v0.9.0\"", "0.9.0"),
+        ("source = \"github.com/acme/terraform-aws-consul-ecs//modules/mesh-task?ref=v0.8.1\"", "0.8.1"),
+        ("source = \"acme/consul-ecs/aws//modules/mesh-task\"\n  version = \"~> 0.7.0\"", "0.7"),
+    ] {
+        let (names, notes) = of_call(&format!("  {source}\n  family = \"web\"\n  kind = \"mesh-gateway\""));
+        assert_eq!(names, ["web"], "{source}");
+        let expected = format!("it is checked as HashiCorp's {module}, of which it is a fork");
+        assert!(notes.len() == 1 && notes[0].contains(&expected), "{notes:?}");
+    }
+    let (names, notes) = of_call("  source = \"acme/consul-ecs/aws//modules/controller\"\n  name_prefix = \"web\"");
+    assert!(names.is_empty() && notes.len() == 1 && notes[0].contains("it is a fork of is not known"), "{notes:?}");
+}
+
+#[test]
+fn modules_of_other_clouds_are_not_named() {
+    for (source, is_named) in [
+        ("terraform-google-modules/container-vm/google", false),
+        ("Azure/avm-res-app-containerapp/azurerm", false),
+        ("git::https://git.example.com/terraform-kubernetes-app.git?ref=v1", false),
+        ("terraform-aws-modules/ecs/aws//modules/service", true),
+        ("git::https://git.example.com/service.git", true),
+    ] {
+        let (_, notes) = of_call(&format!("  source = \"{source}\"\n  container = {{ image = \"web:1\" }}"));
+        assert_eq!(!notes.is_empty(), is_named, "{source}: {notes:?}");
+    }
 }
 
 #[test]

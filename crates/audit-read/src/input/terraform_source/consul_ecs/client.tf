@@ -32,7 +32,7 @@ locals {
 
   agent = {
     name            = "consul-client"
-    image           = local.input.consul_image != null ? local.input.consul_image : "public.ecr.aws/hashicorp/consul:${var.unknown}"
+    image           = local.input.consul_image != null ? local.input.consul_image : "public.ecr.aws/hashicorp/consul:${lookup(local.default, "consul", var.unknown)}"
     essential       = false
     entryPoint      = var.unknown
     command         = var.unknown
@@ -51,7 +51,7 @@ locals {
   proxy_port = local.is_gateway ? local.lan_port : local.input.envoy_public_listener_port != null ? local.input.envoy_public_listener_port : 20000
   proxy = {
     name      = "sidecar-proxy"
-    image     = local.input.envoy_image != null ? local.input.envoy_image : "envoyproxy/envoy${var.unknown}"
+    image     = local.input.envoy_image != null ? local.input.envoy_image : "envoyproxy/envoy${lookup(local.default, "envoy", var.unknown)}"
     essential = local.is_gateway
     # Otherwise it has the entry point of the image.
     entryPoint   = var.has.EnvoyEntryPoint && !local.is_gateway ? ["/consul/consul-ecs", "envoy-entrypoint"] : null

@@ -47,7 +47,7 @@ locals {
 
   proxy = {
     name  = "consul-dataplane"
-    image = local.input.consul_dataplane_image != null ? local.input.consul_dataplane_image : "hashicorp/consul-dataplane:${var.unknown}"
+    image = local.input.consul_dataplane_image != null ? local.input.consul_dataplane_image : "hashicorp/consul-dataplane:${lookup(local.default, "dataplane", var.unknown)}"
     # Redirected traffic is told from the proxy's own by its user.
     user       = var.has.TransparentProxy ? "5995" : null
     essential  = local.is_gateway

@@ -15,4 +15,19 @@ locals {
     local.input.consul_ecs_image != null ? local.input.consul_ecs_image
     : "${local.registry}hashicorp/consul-ecs:${var.version}"
   )
+
+  # The tags of the other default images, where a source names them.
+  # Source: https://github.com/hashicorp/terraform-aws-consul-ecs/pull/ and the number
+  default = lookup({
+    "0.2.0"  = { consul = "1.10.4", envoy = "-alpine:v1.18.4" } # 69
+    "0.4.0"  = { consul = "1.11.4", envoy = "-alpine:v1.20.2" } # 93
+    "0.4.3"  = { consul = "1.11.11", envoy = "-alpine:v1.20.7" } # 149
+    "0.5.2"  = { consul = "1.12.7", envoy = "-alpine:v1.21.6" } # 148
+    "0.7.1"  = { dataplane = "1.3.1" } # 247
+    "0.7.2"  = { dataplane = "1.3.2" } # 276
+    "0.7.3"  = { dataplane = "1.3.3" } # 290
+    "0.8.0"  = { dataplane = "1.4.0" } # 299
+    "0.9.3"  = { dataplane = "1.8.2" } # 383, its review
+    "0.10.0" = { dataplane = var.module == "mesh-task" ? "2.0.1" : var.unknown } # 415
+  }, var.version, {})
 }

@@ -1,0 +1,56 @@
+//! Maps with equal keys: the last value counts, and one finding says so.
+
+use std::sync::Arc;
+
+use audit::audit;
+use audit_read::{Material, input::read_source, source::SourceFile};
+
+use crate::reading::ids;
+
+/// A file whose container is called `web`, and the text from the key that counts.
+const CASES: [(&str, &str, &str); 10] = [
+    (
+        "task.json",
+        r#"{"family": "a", "containerDefinitions": [{"name": "x", "image": "i:1", "name": "web"}]}"#,
+        "\"name\": \"web",
+    ),
+    ("task.yaml", "family: a\ncontainerDefinitions:\n- name: x\n  image: i:1\n  name: web\n", "name: web"),
+    (
+        "stack.yaml",
+        "Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions:\n      - Name: !Ref X\n        Image: i:1\n        Name: web\n",
+        "Name: web",
+    ),
+    (
+        "stack.json",
+        r#"{"Resources": {"T": {"Type": "AWS::ECS::TaskDefinition", "Properties": {"ContainerDefinitions": [], "ContainerDefinitions": [{"Name": "web", "Image": "i:1"}]}}}}"#,
+        "\"ContainerDefinitions\": [{",
+    ),
+    (
+        "stack.yaml",
+        "Resources:\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {}\n  T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: [{Name: web, Image: 'i:1'}]\n",
+        "T:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n",
+    ),
+    ("main.tf", "jsonencode([{ name = \"x\", image = \"i:1\", name = \"web\" }])", "name = \"web"),
+    ("main.tf", "jsonencode([{ \"name\" = \"{\", image = \"i:1\", \"name\" = \"web\" }])", "\"name\" = \"web"),
+    ("main.tf", "jsonencode([{ name = \"x\", image = \"i:1\", \"name\" = \"web\" }])", "\"name\" = \"web"),
+    ("main.tf", "<<EOF\n[{\"name\": \"x\", \"image\": \"i:1\", \"name\": \"web\"}]\nEOF", "\"name\": \"web"),
+    (
+        "main.tf",
+        "jsonencode(local.all)\n}\nlocals {\n  all = [{ name = \"x\", name = \"y\", image = \"i:1\", name = \"web\" }]",
+        "name = \"web",
+    ),
+];
+
+#[test]
+fn the_last_of_equal_keys_counts() {
+    for (name, text, last) in CASES {
+        let resource = "resource \"aws_ecs_task_definition\" \"t\" {\n  family = \"a\"\n  container_definitions = ";
+        let text = if name == "main.tf" { format!("{resource}{text}\n}}\n") } else { text.to_owned() };
+        let mut material = Material::default();
+        read_source(Arc::new(SourceFile::new(name, &*text)), true, &mut material).unwrap();
+        assert!(material.definitions[0].containers.items[0].is_called("web"), "{text}");
+        let findings = audit(&material);
+        assert_eq!(ids(&findings), ["ecs-duplicate-key"], "{text}");
+        assert!(text[findings[0].span.start..].starts_with(last), "{text}: {:?}", &text[findings[0].span.start..]);
+    }
+}
