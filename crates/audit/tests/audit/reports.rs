@@ -131,7 +131,7 @@ fn excerpts_are_cut_to_the_width_of_the_terminal() {
         let excerpts: Vec<&str> = text.lines().filter(is_of_file).collect();
         assert_eq!(excerpts.len(), report.findings.len());
         for line in excerpts {
-            assert_eq!(line.chars().count(), usize::from(width), "{line}");
+            assert!(line.chars().count() <= usize::from(width) && line.contains("bridge"), "{width}: {line}");
         }
     }
 }
