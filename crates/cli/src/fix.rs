@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -11,7 +11,7 @@ use audit::{
     finding::{Finding, Identity},
     fix::{Left, repair},
 };
-use audit_read::source::SourceFile;
+use audit_read::{input::Tree, source::SourceFile};
 use clap::Args;
 use similar::TextDiff;
 
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     say_without_fix(&checked, streams);
     let mut is_open = false;
     for findings in wanted.into_values() {
-        is_open |= fix_file(arguments, &checked.gathered.roots, &findings, streams)?;
+        is_open |= fix_file(arguments, &checked.gathered.tree, &findings, streams)?;
     }
     Ok(match (checked.problems().next(), is_open) {
         (Some(_), _) => Exit::Unusable,
@@ -100,13 +100,13 @@ fn say_without_fix(checked: &Checked, streams: &mut Streams<'_>) {
 /// Fixes one file. Returns whether findings are left.
 fn fix_file(
     arguments: &Arguments,
-    roots: &[PathBuf],
+    tree: &Tree,
     wanted: &[&Finding],
     streams: &mut Streams<'_>,
 ) -> Result<bool, Failure> {
     let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
     let wanted: HashSet<Identity<'_>> = wanted.iter().map(|finding| finding.identity()).collect();
-    let outcome = repair(file, roots, |found| wanted.contains(&found.identity()));
+    let outcome = repair(file, tree, |found| wanted.contains(&found.identity()));
     for left in &outcome.left {
         streams.diagnostic(&format!("warning: {}", why(left)));
     }

@@ -1,8 +1,8 @@
 //! One text in any of the formats.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::{Gathered, InputProblem, cloudformation, notation, terraform, terraform_source, text::has_word};
+use super::{Gathered, InputProblem, Tree, cloudformation, notation, terraform, terraform_source, text::has_word};
 use crate::{
     Material,
     app_mesh::Resource,
@@ -24,13 +24,25 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
 }
 
 /// Reads a text that may be newer than the file on disk. Terraform sources are read with the other files of their
-/// directory and, below `roots`, with the modules that they call.
-pub fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
+/// directory and, in `tree`, with the modules that they call.
+pub fn read_edited(file: &Arc<SourceFile>, tree: &Tree) -> Gathered {
     if terraform_source::is_source_name(&file.name) {
-        return terraform_source::read_edited(file, roots);
+        return terraform_source::read_edited(file, tree);
     }
     let mut gathered = Gathered::default();
     gathered.read(file, true);
+    gathered
+}
+
+/// Reads what an editor shows: of a Terraform source the whole module, with the modules of `tree` that it calls. A text of
+/// another format is no problem. Other files may have the mesh resources that it names.
+pub fn read_open(file: &Arc<SourceFile>, tree: &Tree) -> Gathered {
+    if terraform_source::is_source_name(&file.name) {
+        return terraform_source::read_module(Path::new(&file.name).parent().unwrap_or(Path::new("")), tree);
+    }
+    let mut gathered = Gathered { files_read: 1, ..Gathered::default() };
+    gathered.read(file, false);
+    gathered.material.resources.is_partial = true;
     gathered
 }
 

@@ -3,7 +3,6 @@
 use std::{
     collections::{HashMap, HashSet},
     hash::Hash,
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -15,7 +14,7 @@ use crate::{
 use audit_read::{
     definition::{Dialect, TaskDefinition},
     document::Step,
-    input::{Gathered, read_edited},
+    input::{Gathered, Tree, read_edited},
     source::SourceFile,
 };
 
@@ -46,9 +45,9 @@ pub struct Left {
 
 /// Fixes all findings that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
 /// finding would remain, or if another finding of the same or a higher severity would appear. Terraform sources are read
-/// with the modules below `roots` that they call.
-pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Repair {
-    let mut state = State::of(file.clone(), roots);
+/// with the modules in `tree` that they call.
+pub fn repair(file: Arc<SourceFile>, tree: &Tree, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
+    let mut state = State::of(file.clone(), tree);
     let mut repair = Repair { before: file.clone(), after: file, fixed: Vec::new(), left: Vec::new() };
     let mut tried_after = 0;
     for _ in 0..MAX_ROUNDS {
@@ -74,7 +73,7 @@ pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Find
 /// A text, and the result of its audit.
 struct State<'r> {
     file: Arc<SourceFile>,
-    roots: &'r [PathBuf],
+    tree: &'r Tree,
     dialect: Result<Dialect, EditError>,
     findings: Vec<Finding>,
     /// The number of problems with reading it.
@@ -82,11 +81,11 @@ struct State<'r> {
 }
 
 impl<'r> State<'r> {
-    fn of(file: Arc<SourceFile>, roots: &'r [PathBuf]) -> Self {
-        let Gathered { material, problems, .. } = read_edited(&file, roots);
+    fn of(file: Arc<SourceFile>, tree: &'r Tree) -> Self {
+        let Gathered { material, problems, .. } = read_edited(&file, tree);
         Self {
             file,
-            roots,
+            tree,
             dialect: dialect(&material.definitions),
             findings: audit(&material),
             problems: problems.len(),
@@ -201,7 +200,7 @@ fn fix_group(state: &mut State<'_>, group: &[Finding], repair: &mut Repair) {
     });
     let error = match text {
         Ok(text) => {
-            let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)), state.roots);
+            let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)), state.tree);
             if fixed.is_better_than(state, group) {
                 *state = fixed;
                 repair.fixed.extend(group.iter().cloned());
@@ -226,7 +225,7 @@ mod tests {
     use crate::{example::Base, finding::Severity};
 
     fn state(text: &str) -> State<'static> {
-        State::of(Arc::new(SourceFile::new("task.json", text)), &[])
+        State::of(Arc::new(SourceFile::new("task.json", text)), Box::leak(Box::default()))
     }
 
     #[test]

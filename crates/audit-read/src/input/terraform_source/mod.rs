@@ -28,14 +28,15 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::syntax::{is_source_name, span_of};
+pub(super) use self::syntax::span_of;
 pub use self::{
     consul_ecs::mesh_task,
-    syntax::{literals, parse_native},
+    directory::Tree,
+    syntax::{is_source_name, literals, parse_native},
 };
 use self::{
     declarations::Declarations,
-    directory::{Directories, Directory, Tree, identity},
+    directory::{Directories, Directory, identity},
     module::{Callee, Module, World, callee},
 };
 use crate::{
@@ -47,38 +48,42 @@ use crate::{
 /// Reads a text on its own: no other file is read.
 pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
     let mut read = Gathered::default();
-    let directory = Rc::new(Directory::of(vec![file], Vec::new(), &mut read.problems));
-    let world = World::new(Directories::new(None, None));
+    let directory = Rc::new(Directory::of(vec![file], Vec::new(), &Tree::default(), &mut read.problems));
+    let world = World::new(Directories::new(None));
     let mut run = Run { world: &world, visited: BTreeSet::new(), read };
     run.root(&directory, None);
     run.read
 }
 
 /// Reads a file with the others of its directory, but with this text instead of that on disk. Nothing outside of
-/// `roots` and of its directory is read.
-pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, roots: &[PathBuf]) -> Gathered {
+/// `tree` and of its directory is read.
+pub(in crate::input) fn read_edited(file: &Arc<SourceFile>, tree: &Tree) -> Gathered {
     let path = PathBuf::from(&file.name);
-    if !path.is_file() {
+    if !path.is_file() && tree.opened(&path).is_none() {
         return read_text(Arc::clone(file));
     }
-    let own = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => parent.to_owned(),
-        None => PathBuf::from("."),
-    };
-    let roots = roots.iter().cloned().chain([own]).collect();
+    let mut tree = tree.clone().with(path.parent().unwrap_or(Path::new("")));
+    tree.open(Arc::clone(file));
     let found = FoundFile { path, name: file.name.clone(), is_named: true };
-    read_directories(&[found], roots, Some(file))
+    read_directories(&[found], tree)
+}
+
+/// Reads the module in a directory, with the modules of `tree` that it calls.
+pub(in crate::input) fn read_module(path: &Path, tree: &Tree) -> Gathered {
+    let world = World::new(Directories::new(Some(tree.clone().with(path))));
+    let directory = world.directories.load(path, false);
+    let mut read = Gathered { files_read: directory.files.len(), ..Gathered::default() };
+    read.material.resources.is_partial = directory.has_app_mesh();
+    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    run.root(&directory, None);
+    run.read.problems.extend(world.directories.take_problems());
+    Gathered { called: run.visited, ..run.read }
 }
 
 /// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
-/// out, but what they declare is used. Nothing outside of `roots` is read. `edited` counts
-/// instead of the file on disk.
-pub(in crate::input) fn read_directories(
-    files: &[FoundFile],
-    roots: Vec<PathBuf>,
-    edited: Option<&Arc<SourceFile>>,
-) -> Gathered {
-    let world = World::new(Directories::new(Some(Tree::new(roots)), edited.cloned()));
+/// out, but what they declare is used. Nothing outside of `tree` is read.
+pub(in crate::input) fn read_directories(files: &[FoundFile], tree: Tree) -> Gathered {
+    let world = World::new(Directories::new(Some(tree)));
     let groups = groups(files, &world.directories);
     let mut read = Gathered { files_read: files.len(), ..Gathered::default() };
     // Their resources of App Mesh are not read.
