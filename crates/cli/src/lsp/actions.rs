@@ -78,10 +78,8 @@ impl Project {
         let configuration = self.configuration(directory);
         let is_new = configuration.is_none();
         let configuration = configuration.or_else(|| Some(self.folder_of(path)?.join(NAME)))?;
-        let origin = |_: &_| match judged.gathered.material.is_synthesised(&finding.file.name) {
-            true => Origin::Generated,
-            false => Origin::Edited,
-        };
+        let is_generated = judged.gathered.material.is_synthesised(&finding.file.name);
+        let origin = |_: &_| if is_generated { Origin::Generated } else { Origin::Edited };
         let baseline = Baseline::new(&[finding], REASON, directory, configuration.parent()?, &origin);
         if let Some(file) = baseline.files.first() {
             return self.edit_of(path, &file.before.text, &file.after, false);
@@ -109,11 +107,15 @@ impl Project {
 
     /// The drawing of the task definition at a line of a file: the last one that begins up to there, else the first one.
     pub(super) fn timeline(&self, path: &Path, line: usize) -> Option<String> {
-        let definitions = self.judged.values().flat_map(|judged| &judged.report().definitions);
-        let mut here: Vec<_> = definitions.filter(|definition| Path::new(&definition.file) == path).collect();
-        here.sort_by_key(|definition| definition.position);
-        let above = here.iter().rev().find(|definition| definition.position.line <= line + 1);
-        above.or(here.first()).map(|definition| definition.timeline.svg())
+        let has_it = |judged: &&Judged| {
+            let mut definitions = judged.gathered.material.definitions.iter();
+            definitions.any(|definition| Path::new(&definition.file.name) == path)
+        };
+        let mut definitions = self.judged.values().find(has_it)?.report().definitions;
+        definitions.retain(|definition| Path::new(&definition.file) == path);
+        definitions.sort_by_key(|definition| definition.position);
+        let above = definitions.iter().rev().find(|definition| definition.position.line <= line + 1);
+        above.or(definitions.first()).map(|definition| definition.timeline.svg())
     }
 }
 

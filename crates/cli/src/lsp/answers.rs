@@ -28,9 +28,8 @@ impl Project {
     /// The diagnostics of what was judged together, by file.
     pub(super) fn diagnostics(&self, judged: &Judged) -> BTreeMap<PathBuf, Vec<Diagnostic>> {
         let mut by_file: BTreeMap<PathBuf, Vec<Diagnostic>> = BTreeMap::new();
-        let (problems, unchecked) = judged.problems();
-        let problems = problems.map(|problem| (problem, DiagnosticSeverity::Error));
-        let unchecked = unchecked.iter().map(|problem| (problem, DiagnosticSeverity::Information));
+        let problems = judged.problems().map(|problem| (problem, DiagnosticSeverity::Error));
+        let unchecked = judged.gathered.unchecked.iter().map(|problem| (problem, DiagnosticSeverity::Information));
         for (problem, severity) in problems.chain(unchecked) {
             by_file.entry(PathBuf::from(&problem.file)).or_default().push(self.of_problem(problem, severity));
         }

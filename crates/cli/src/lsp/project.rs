@@ -12,7 +12,7 @@ use audit::{
     audit,
     finding::{Finding, Threshold},
     ignore::{self, Config, Sorted},
-    report::{Report, Reported},
+    report::{Report, Reported, reported},
 };
 use audit_read::{
     document::Position,
@@ -60,28 +60,28 @@ pub(super) struct Document {
 }
 
 /// What the auditor says of a unit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) gathered: Gathered,
     pub(super) sorted: Sorted,
-    /// The same findings without secrets.
-    report: Report,
+    /// The same findings as reports show them: without secrets.
+    reported: Vec<Reported>,
 }
 
 impl Judged {
     /// The findings that count, each as it is and as reports show it.
     pub(super) fn findings(&self) -> impl Iterator<Item = (&Finding, &Reported)> {
-        self.sorted.findings.iter().zip(&self.report.findings)
+        self.sorted.findings.iter().zip(&self.reported)
     }
 
-    /// What could not be read, and what was not checked.
-    pub(super) fn problems(&self) -> (impl Iterator<Item = &InputProblem>, &[InputProblem]) {
-        (self.gathered.problems.iter().chain(&self.sorted.problems), &self.gathered.unchecked)
+    /// What could not be read.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &InputProblem> {
+        self.gathered.problems.iter().chain(&self.sorted.problems)
     }
 
-    /// The task definitions, each as it is and as reports show it.
-    pub(super) fn report(&self) -> &Report {
-        &self.report
+    /// The report with the timelines, which is drawn on request only.
+    pub(super) fn report(&self) -> Report {
+        Report::new(&self.gathered, &self.sorted, Threshold::Never)
     }
 }
 
@@ -163,21 +163,19 @@ impl Project {
             Unit::File(path) => Arc::clone(&self.documents.get(path)?.file),
             Unit::Module(directory) => Arc::new(SourceFile::new(directory.join("main.tf").to_string_lossy(), "")),
         };
-        match self.config(directory) {
+        Some(match self.config(directory) {
             Ok(config) => {
                 let gathered = read_open(&file, &self.tree);
                 let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, directory);
-                let report = Report::new(&gathered, &sorted, Threshold::Never);
-                Some(Judged { gathered, sorted, report })
+                let reported = reported(&gathered.material, &sorted.findings);
+                Judged { gathered, sorted, reported }
             }
             // As `check`, which judges nothing without it.
             Err(problem) => {
                 let gathered = Gathered { problems: vec![problem], ..Gathered::default() };
-                let sorted = Sorted::default();
-                let report = Report::new(&gathered, &sorted, Threshold::Never);
-                Some(Judged { gathered, sorted, report })
+                Judged { gathered, ..Judged::default() }
             }
-        }
+        })
     }
 
     /// The configuration file that counts for a directory: the nearest one from there upwards, saved or not.

@@ -89,10 +89,17 @@ mod tests {
     fn edited(before: &str, edits: &[TextEdit]) -> String {
         let byte = |position: Position| {
             let line: usize = before.split_inclusive('\n').take(position.line as usize).map(str::len).sum();
-            line + before[line..].chars().map(char::len_utf8).take(position.character as usize).sum::<usize>()
+            line + before
+                .get(line..)
+                .unwrap()
+                .chars()
+                .map(char::len_utf8)
+                .take(position.character as usize)
+                .sum::<usize>()
         };
         edits.iter().rev().fold(before.to_owned(), |text, edit| {
-            [&text[..byte(edit.range.start)], &edit.new_text, &text[byte(edit.range.end)..]].concat()
+            let (start, end) = (byte(edit.range.start), byte(edit.range.end));
+            [text.get(..start).unwrap(), &edit.new_text, text.get(end..).unwrap()].concat()
         })
     }
 
