@@ -99,6 +99,10 @@ wheel: ## Build the wheel of ecs-mesh (TARGET=x86_64-unknown-linux-musl for anot
 checksums: ## Write SHA256SUMS of the artefacts that are in target/dist
 	@python3 scripts/dist.py sums
 
+.PHONY: vscode
+vscode: tools ## Check the extension of VS Code, and bundle it (into integrations/vscode/dist)
+	@cd integrations/vscode && npm run --silent lint && npm run --silent build
+
 # The shell reads TAG from its environment: a tag's name may have characters that a recipe's text would run.
 export TAG
 
@@ -123,6 +127,12 @@ bench: tools ## Measure the speed (needs valgrind; PARTS="first-events plots" fo
 	cargo build --release --locked --package cli --bin ecs-mesh
 	BENCH_BINARIES=$(CURDIR)/target/release cargo bench $(all) --profile dev --bench bench -- $(PARTS)
 
+.PHONY: keystroke
+keystroke: tools ## Measure how long a keystroke takes in an editor, in projects of 100 files
+	cargo build --release --locked --package cli --bin ecs-mesh
+	ECS_MESH=$(CURDIR)/target/release/ecs-mesh python3 -m pytest --quiet --capture no -p no:cacheprovider -k neovim \
+		-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function crates/cli/tests/command_line/lsp/keystroke.py
+
 .PHONY: fmt
 fmt: ## Format the code
 	cargo fmt --all
@@ -146,7 +156,7 @@ pages: ## Write the pages of the rules, the tables of permissions and the snapsh
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 
 .PHONY: test
-test: setup lint workflows validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack
+test: setup lint workflows validate vscode ## Run everything: format, lints, dependencies, template, extension, and all tests against the real stack
 	cargo-deny --locked --workspace check licenses bans sources
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
@@ -218,4 +228,4 @@ advisories: tools ## Look for known vulnerabilities of dependencies (needs the n
 
 .PHONY: clean
 clean: ## Remove the tools and everything that was built
-	rm -rf target .aws-sam
+	rm -rf target .aws-sam integrations/vscode/node_modules integrations/vscode/dist

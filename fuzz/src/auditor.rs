@@ -81,7 +81,7 @@ pub fn repair(text: &str) {
 }
 
 fn assert_fixed_once(file: Arc<SourceFile>) {
-    let repaired = fix::repair(file, &[], |_| true);
-    let again = fix::repair(repaired.after.clone(), &[], |_| true);
+    let repaired = fix::repair(file, &input::Tree::default(), |_| true);
+    let again = fix::repair(repaired.after.clone(), &input::Tree::default(), |_| true);
     assert_eq!(repaired.after.text, again.after.text);
 }

@@ -275,7 +275,11 @@ fn add_ignore(
     let has_name = |finding: &&Finding| !finding.file.name.contains(char::REPLACEMENT_CHARACTER);
     let (findings, others): (Vec<&Finding>, Vec<&Finding>) = checked.sorted.findings.iter().partition(has_name);
     let baseline = Baseline::new(&findings, reason, directory, root, &origin);
-    let configuration = with_entries(&path, &baseline.entries_as_toml(reason))?;
+    let before = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| Failure::of(&path, error))?,
+    };
+    let configuration = with_entries(&before, &baseline.entries_as_toml(reason));
     config::parse(&path, configuration.clone(), root, directory)?;
 
     let others: BTreeSet<&str> = others.iter().map(|finding| finding.file.name.as_str()).collect();
@@ -304,16 +308,12 @@ fn add_ignore(
 }
 
 /// The text of the configuration file, with more entries at its end.
-fn with_entries(path: &Path, entries: &str) -> Result<String, Failure> {
-    let before = match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        read => read.map_err(|error| Failure::of(path, error))?,
-    };
+pub(super) fn with_entries(before: &str, entries: &str) -> String {
     let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     // The line ends of the file are kept.
     let entries = if before.contains("\r\n") { entries.replace('\n', "\r\n") } else { entries.to_owned() };
     let text = format!("{before}{end}{entries}");
-    Ok(if before.is_empty() { text.trim_start().to_owned() } else { text })
+    if before.is_empty() { text.trim_start().to_owned() } else { text }
 }
 
 /// A row for each rule with findings, the most frequent one first.

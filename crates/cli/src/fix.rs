@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let files: BTreeMap<&str, Arc<SourceFile>> =
             findings.iter().map(|finding| (finding.file.name.as_str(), Arc::clone(&finding.file))).collect();
         let is_wanted = |found: &Finding| identities.contains(&found.identity());
-        for outcome in repair_all(files.into_values().collect(), &checked.gathered.roots, is_wanted) {
+        for outcome in repair_all(files.into_values().collect(), &checked.gathered.tree, is_wanted) {
             is_open |= finish(arguments, &outcome, streams)?;
         }
     }

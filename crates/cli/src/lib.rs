@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  check fix inject graph rules explain config  task definitions, by the crates `audit` and `audit-live`
+//!  lsp                                       the same, for editors
 //!  status inventory why compare doctor       what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
@@ -18,6 +19,7 @@ mod graph;
 mod help;
 mod inject;
 mod inventory;
+mod lsp;
 mod output;
 mod reconcile;
 mod redrive;
@@ -74,6 +76,7 @@ enum Command {
     Explain(explain::Arguments),
     Graph(graph::Arguments),
     Config(config::Arguments),
+    Lsp(lsp::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
     Inventory(inventory::Arguments),
@@ -104,6 +107,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
         Command::Config(arguments) => config::run(arguments, streams),
+        Command::Lsp(arguments) => lsp::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
         Command::Inventory(arguments) => inventory::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),

@@ -16,7 +16,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let in_colour = Streams::uses_colour(io::stdout().is_terminal());
     let mut streams = Streams {
-        input: &mut io::stdin().lock(),
+        // Not locked: another thread of the language server reads it.
+        input: &mut io::stdin(),
         output: &mut io::stdout().lock(),
         // Not locked: the progress of a live audit is drawn by another thread.
         errors: &mut io::stderr(),

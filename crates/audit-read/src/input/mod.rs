@@ -12,15 +12,15 @@ mod terraform;
 mod terraform_source;
 mod text;
 
-use std::{fs::File, io::Read, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, fs::File, io::Read, path::PathBuf, sync::Arc};
 
 use self::paths::FoundFile;
 pub use self::{
     comments::{Comments, has_comment},
     notation::{Notation, is_native_terraform, parse, parse_all, trees},
     problem::InputProblem,
-    source::{ecs_definition, read_edited, read_source},
-    terraform_source::{literals, mesh_task, parse_native},
+    source::{ecs_definition, read_edited, read_open, read_source},
+    terraform_source::{Tree, is_source_name, literals, mesh_task, parse_native},
 };
 use crate::{Material, parallel::on_all_processors, source::SourceFile};
 
@@ -37,7 +37,9 @@ pub struct Gathered {
     /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
     pub unchecked: Vec<InputProblem>,
     /// The directories of the files. Terraform sources of other directories are not read.
-    pub roots: Vec<PathBuf>,
+    pub tree: Tree,
+    /// The directories of the Terraform modules that other modules call, without links.
+    pub called: BTreeSet<PathBuf>,
     /// The number of texts that were read, including texts of other formats.
     pub files_read: usize,
 }
@@ -67,8 +69,8 @@ pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&
         gathered.add(part);
     }
     if !sources.is_empty() {
-        gathered.roots = paths::roots(named);
-        gathered.add(terraform_source::read_directories(&sources, gathered.roots.clone(), Vec::new()));
+        gathered.tree = Tree::new(paths::roots(named));
+        gathered.add(terraform_source::read_directories(&sources, gathered.tree.clone()));
     }
     gathered.material.resources.is_partial |= !gathered.problems.is_empty();
     gathered

@@ -1,8 +1,8 @@
 //! One text in any of the formats.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::{Gathered, InputProblem, cloudformation, notation, terraform, terraform_source, text::has_word};
+use super::{Gathered, InputProblem, Tree, cloudformation, notation, terraform, terraform_source, text::has_word};
 use crate::{
     Material,
     app_mesh::Resource,
@@ -24,12 +24,24 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
 }
 
 /// Reads texts that may be newer than the files on disk. Terraform sources are of one directory; they are read with its other
-/// files and, below `roots`, with the modules that they call.
-pub fn read_edited(files: &[Arc<SourceFile>], roots: &[PathBuf]) -> Gathered {
+/// files and, in `tree`, with the modules that they call.
+pub fn read_edited(files: &[Arc<SourceFile>], tree: &Tree) -> Gathered {
     let (sources, others): (Vec<_>, Vec<_>) =
         files.iter().cloned().partition(|file| terraform_source::is_source_name(&file.name));
-    let mut gathered = terraform_source::read_edited(&sources, roots);
+    let mut gathered = terraform_source::read_edited(sources, tree);
     others.iter().for_each(|file| gathered.read(file, true));
+    gathered
+}
+
+/// Reads what an editor shows: of a Terraform source the whole module, with the modules of `tree` that it calls. A text of
+/// another format is no problem. Other files may have the mesh resources that it names.
+pub fn read_open(file: &Arc<SourceFile>, tree: &Tree) -> Gathered {
+    if terraform_source::is_source_name(&file.name) {
+        return terraform_source::read_module(Path::new(&file.name).parent().unwrap_or(Path::new("")), tree);
+    }
+    let mut gathered = Gathered { files_read: 1, ..Gathered::default() };
+    gathered.read(file, false);
+    gathered.material.resources.is_partial = true;
     gathered
 }
 

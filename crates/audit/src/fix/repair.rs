@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     hash::Hash,
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -15,7 +14,7 @@ use crate::{
 use audit_read::{
     definition::{Dialect, TaskDefinition},
     document::Step,
-    input::{Gathered, read_edited},
+    input::{Gathered, Tree, read_edited},
     source::SourceFile,
 };
 
@@ -46,16 +45,16 @@ pub struct Left {
 
 /// Fixes all findings of a file that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
 /// finding would remain, or if another finding of the same or a higher severity would appear. Terraform sources are read
-/// with the modules below `roots` that they call.
-pub fn repair(file: Arc<SourceFile>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Repair {
+/// with the modules in `tree` that they call.
+pub fn repair(file: Arc<SourceFile>, tree: &Tree, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
     let none = Repair { before: Arc::clone(&file), after: Arc::clone(&file), fixed: Vec::new(), left: Vec::new() };
-    repair_all(vec![file], roots, is_wanted).pop().unwrap_or(none)
+    repair_all(vec![file], tree, is_wanted).pop().unwrap_or(none)
 }
 
 /// The same for Terraform sources of one directory: they are read together, once for all independent fixes.
-pub fn repair_all(files: Vec<Arc<SourceFile>>, roots: &[PathBuf], is_wanted: impl Fn(&Finding) -> bool) -> Vec<Repair> {
+pub fn repair_all(files: Vec<Arc<SourceFile>>, tree: &Tree, is_wanted: impl Fn(&Finding) -> bool) -> Vec<Repair> {
     let before = files.clone();
-    let mut state = State::of(files, roots);
+    let mut state = State::of(files, tree);
     let mut made = Made::default();
     let mut tried_after = 0;
     for _ in 0..MAX_ROUNDS {
@@ -98,7 +97,7 @@ impl Made {
 /// Texts, and the result of their audit.
 struct State<'r> {
     files: Vec<Arc<SourceFile>>,
-    roots: &'r [PathBuf],
+    tree: &'r Tree,
     /// The spelling of each file, by its name.
     dialects: HashMap<String, Result<Dialect, EditError>>,
     findings: Vec<Finding>,
@@ -107,14 +106,14 @@ struct State<'r> {
 }
 
 impl<'r> State<'r> {
-    fn of(files: Vec<Arc<SourceFile>>, roots: &'r [PathBuf]) -> Self {
-        let Gathered { material, problems, .. } = read_edited(&files, roots);
+    fn of(files: Vec<Arc<SourceFile>>, tree: &'r Tree) -> Self {
+        let Gathered { material, problems, .. } = read_edited(&files, tree);
         let mut definitions: HashMap<&str, Vec<&TaskDefinition>> = HashMap::new();
         for definition in &material.definitions {
             definitions.entry(&definition.file.name).or_default().push(definition);
         }
         let dialects = definitions.into_iter().map(|(name, of_file)| (name.to_owned(), dialect(&of_file))).collect();
-        Self { dialects, findings: audit(&material), problems: problems.len(), files, roots }
+        Self { dialects, findings: audit(&material), problems: problems.len(), files, tree }
     }
 
     /// The files with the fixes of `group`.
@@ -239,7 +238,7 @@ fn edits(finding: &Finding) -> &[Edit] {
 fn fix_group(state: &mut State<'_>, group: &[Finding], made: &mut Made) {
     let error = match state.edited(group) {
         Ok(files) => {
-            let fixed = State::of(files, state.roots);
+            let fixed = State::of(files, state.tree);
             if fixed.is_better_than(state, group) {
                 *state = fixed;
                 made.fixed.extend(group.iter().cloned());
@@ -263,21 +262,21 @@ mod tests {
     use super::*;
     use crate::{example::Base, finding::Severity};
 
-    fn state(text: &str) -> State<'static> {
-        State::of(vec![Arc::new(SourceFile::new("task.json", text))], &[])
+    fn state<'t>(tree: &'t Tree, text: &str) -> State<'t> {
+        State::of(vec![Arc::new(SourceFile::new("task.json", text))], tree)
     }
 
     #[test]
     fn a_fix_that_causes_an_equal_finding_is_not_made() {
         // Given a definition with one defect, and one with another.
-        let base = Base::Dataplane.json();
-        let before = state(&base.replace("awsvpc", "bridge"));
-        let other = state(&base.replace("1048576", "2097152"));
+        let (tree, base) = (Tree::default(), Base::Dataplane.json());
+        let before = state(&tree, &base.replace("awsvpc", "bridge"));
+        let other = state(&tree, &base.replace("1048576", "2097152"));
         let fixed = before.findings.clone();
         // Then the second is not a fix of the first, unless the new finding is less severe.
-        assert!(state(base).is_better_than(&before, &fixed));
+        assert!(state(&tree, base).is_better_than(&before, &fixed));
         assert!(!other.is_better_than(&before, &fixed));
-        let mut harmless = state(&base.replace("1048576", "2097152"));
+        let mut harmless = state(&tree, &base.replace("1048576", "2097152"));
         harmless.findings.iter_mut().for_each(|finding| finding.severity = Severity::Info);
         assert!(harmless.is_better_than(&before, &fixed));
         // And a finding that remains is not fixed.
@@ -286,8 +285,9 @@ mod tests {
 
     #[test]
     fn a_fix_that_makes_the_file_unreadable_is_not_made() {
-        let before = state(&Base::Dataplane.json().replace("awsvpc", "bridge"));
-        let unreadable = state("{\"containerDefinitions\": 1, \"family\": 2}");
+        let tree = Tree::default();
+        let before = state(&tree, &Base::Dataplane.json().replace("awsvpc", "bridge"));
+        let unreadable = state(&tree, "{\"containerDefinitions\": 1, \"family\": 2}");
         assert!(!unreadable.is_better_than(&before, &before.findings));
     }
 }

@@ -9,6 +9,7 @@ use crate::finding::{Change, Edit};
 use audit_read::{
     definition::Dialect,
     document::{Route, Step},
+    input::Tree,
     source::SourceFile,
 };
 
@@ -92,13 +93,13 @@ fn an_edit_that_would_change_more_is_refused() {
 #[test]
 fn a_file_is_fixed_completely() {
     let broken = crate::example::Base::Dataplane.json().replace("awsvpc", "bridge").replace("1048576", "2097152");
-    let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), &[], |_| true);
+    let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), &Tree::default(), |_| true);
     let ids: Vec<&str> = repaired.fixed.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(ids, ["consul-network-mode", "consul-proxy-open-files"]);
     assert!(repaired.left.is_empty());
     assert_eq!(repaired.after.text, crate::example::Base::Dataplane.json());
     // A second run changes nothing.
-    let again = repair(repaired.after.clone(), &[], |_| true);
+    let again = repair(repaired.after.clone(), &Tree::default(), |_| true);
     assert_eq!((again.fixed.len(), &again.after), (0, &repaired.after));
 }
 
@@ -111,7 +112,7 @@ fn append(text: &str, path: &[Step], value: serde_json::Value) -> Result<String,
 }
 
 fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
+    repair(Arc::new(SourceFile::new(name, text)), &Tree::default(), |_| true)
 }
 
 #[test]

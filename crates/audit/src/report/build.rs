@@ -29,7 +29,7 @@ impl Report {
     /// The report of an audit of `gathered`.
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
-        let files = Files::of(material);
+        let files = Files::of(material, |_| true);
         let mut findings = each(&sorted.findings, |finding, paths| files.report(finding, None, paths));
         let mut ignored =
             each(&sorted.ignored, |ignored, paths| files.report(&ignored.finding, Some(&ignored.exception), paths));
@@ -70,6 +70,13 @@ impl Report {
     }
 }
 
+/// The findings as reports show them, in their order, without numbers and fingerprints.
+pub fn reported(material: &Material, findings: &[Finding]) -> Vec<Reported> {
+    let with_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.file.name.as_str()).collect();
+    let files = Files::of(material, |name| with_findings.contains(name));
+    each(findings, |finding, paths| files.report(finding, None, paths))
+}
+
 /// Reports items with all processors, in their order.
 fn each<T: Sync, R: Send>(items: &[T], report: impl Fn(&T, &mut Paths) -> R + Sync) -> Vec<R> {
     let parts = on_all_processors(items, |part| {
@@ -86,15 +93,17 @@ struct Files<'m> {
 }
 
 impl<'m> Files<'m> {
-    fn of(material: &'m Material) -> Self {
+    /// The files whose names are wanted.
+    fn of(material: &'m Material, is_wanted: impl Fn(&str) -> bool) -> Self {
         let mut secrets: BTreeMap<&str, Secrets> = BTreeMap::new();
         let mut lines = BTreeMap::new();
         let of_definitions = material.definitions.iter().map(|definition| &definition.file);
-        for file in of_definitions.chain(material.resources.all.iter().map(|resource| &resource.file)) {
+        let files = of_definitions.chain(material.resources.all.iter().map(|resource| &resource.file));
+        for file in files.filter(|file| is_wanted(&file.name)) {
             lines.entry(file.name.clone()).or_insert_with(|| Lines::of(&file.text));
             secrets.entry(&file.name).or_insert_with(|| Secrets::of(file));
         }
-        for definition in &material.definitions {
+        for definition in material.definitions.iter().filter(|definition| is_wanted(&definition.file.name)) {
             secrets.entry(&definition.file.name).or_default().learn(definition);
         }
         secrets.values_mut().for_each(Secrets::settle);

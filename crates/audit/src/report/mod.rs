@@ -15,7 +15,7 @@ mod text;
 use crate::rule::Rule;
 
 pub use self::{
-    build::clean,
+    build::{clean, reported},
     excerpt::Excerpt,
     model::{Counts, Definition, Report, Reported, ReportedNote},
 };

@@ -13,7 +13,7 @@ use audit::{
 use audit_read::{
     Material,
     definition::{Maybe, TaskDefinition},
-    input::{Gathered, read_source},
+    input::{Gathered, Tree, read_source},
     source::SourceFile,
 };
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn a_synthesised_template_is_not_edited() {
         assert!(findings.iter().all(|finding| !finding.help.is_empty()));
         // Then only a template that is not synthesised is edited.
         assert_eq!(findings.iter().any(|finding| finding.fix.is_some()), !is_synthesised);
-        let repaired = repair(Arc::new(SourceFile::new(NAME, broken.as_str())), &[], |_| true);
+        let repaired = repair(Arc::new(SourceFile::new(NAME, broken.as_str())), &Tree::default(), |_| true);
         assert_eq!(repaired.after.text == broken, is_synthesised);
         assert_eq!(definition(&text).is_synthesised, is_synthesised);
     }

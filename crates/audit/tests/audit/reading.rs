@@ -7,7 +7,11 @@ use audit::{
     finding::Finding,
     fix::{Repair, repair},
 };
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{
+    Material,
+    input::{Tree, read_source},
+    source::SourceFile,
+};
 use serde_json::Value;
 
 /// Reported for every definition or mesh of App Mesh.
@@ -38,7 +42,7 @@ pub(crate) fn findings(json: &Value) -> Vec<Finding> {
 
 /// A text after all its fixes.
 pub(crate) fn repaired(name: &str, text: &str) -> Repair {
-    repair(Arc::new(SourceFile::new(name, text)), &[], |_| true)
+    repair(Arc::new(SourceFile::new(name, text)), &Tree::default(), |_| true)
 }
 
 /// The rules, in alphabetical order.

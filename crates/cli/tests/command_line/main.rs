@@ -11,6 +11,7 @@ mod formats;
 mod html;
 mod integrations;
 mod live;
+mod lsp;
 mod pages;
 mod progress;
 mod rules;

@@ -111,7 +111,7 @@ impl ConsulEcs {
 pub fn mesh_task(release: Release, inputs: &Json) -> Option<Vec<Map<String, Json>>> {
     let (called, at) = (ConsulEcs { name: "mesh-task", release, is_fork: false }, Span::default());
     let given = parse_json(&inputs.to_string(), &Route::default()).ok()?.placed(at);
-    let world = World::new(Directories::new(None, Vec::new()));
+    let world = World::new(Directories::new(None));
     let mut module = Module::root(&world, called.directory(Arc::new(SourceFile::new("", "")), at));
     module.inputs = Some(called.inputs(given, None, at));
     module.made_at = Some(at);

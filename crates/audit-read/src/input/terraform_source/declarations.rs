@@ -225,7 +225,7 @@ fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
         return Ok(reader.module.unknown(Frame::of(reader.block.file), span, "it has no container_definitions"));
     };
     if let Some(argument) = encoded(&attribute.expression) {
-        let argument = Attribute { expression: Expression::Native(Box::new(argument.clone())), ..attribute.clone() };
+        let argument = Attribute { expression: Expression::Native(Arc::new(argument.clone())), ..attribute.clone() };
         return Ok(closed(reader.value(&argument)));
     }
     let value = reader.value(attribute);

@@ -4,14 +4,16 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
     fs::{self, File},
     path::{Component, Path, PathBuf},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use super::syntax::{Attribute, Block, Body, is_source_name, read_body};
 use crate::{
+    document::ParseError,
     input::{InputProblem, text},
     source::SourceFile,
 };
@@ -43,13 +45,14 @@ impl Directory {
     pub(super) fn of(
         sources: Vec<Arc<SourceFile>>,
         values: Vec<Arc<SourceFile>>,
+        tree: &Tree,
         problems: &mut Vec<InputProblem>,
     ) -> Self {
         let mut directory = Self::default();
         // Override files change what the others declare, so they come last.
         let (overrides, sources): (Vec<_>, Vec<_>) = sources.into_iter().partition(|file| is_override(&file.name));
         let mut read = |directory: &mut Self, file: Arc<SourceFile>| {
-            let body = read_body(&file, directory.files.len());
+            let body = tree.body(&file, directory.files.len());
             let body = body.map_err(|error| problems.push(InputProblem::unreadable(&file, &error))).ok();
             directory.is_partial |= body.is_none();
             directory.files.push(file);
@@ -190,15 +193,13 @@ const WORDS: [&str; 3] = ["aws_ecs_task_definition", "aws_ecs_service", "consul-
 pub(super) struct Directories {
     /// The directory tree that is checked; without one, no other file is read.
     pub(super) tree: Option<Tree>,
-    /// Files whose texts count instead of those on disk.
-    edited: Vec<Arc<SourceFile>>,
     known: RefCell<BTreeMap<PathBuf, Rc<Directory>>>,
     problems: RefCell<Vec<InputProblem>>,
 }
 
 impl Directories {
-    pub(super) fn new(tree: Option<Tree>, edited: Vec<Arc<SourceFile>>) -> Self {
-        Self { tree, edited, known: RefCell::default(), problems: RefCell::default() }
+    pub(super) fn new(tree: Option<Tree>) -> Self {
+        Self { tree, known: RefCell::default(), problems: RefCell::default() }
     }
 
     /// The module in a directory. What cannot be read is a problem if the directory `is_named` or has one of the words.
@@ -207,22 +208,18 @@ impl Directories {
         if let Some(known) = self.known.borrow().get(&identity) {
             return Rc::clone(known);
         }
+        let Some(tree) = &self.tree else { return Rc::default() };
         let shown = path.to_string_lossy().into_owned();
         let mut problems = Vec::new();
-        let mut sources = Tree::files(path, &shown, is_source_name, &mut problems);
-        for edited in &self.edited {
-            if let Some(source) = sources.iter_mut().find(|source| source.name == edited.name) {
-                *source = Arc::clone(edited);
-            }
-        }
+        let mut sources = tree.files(path, &shown, is_source_name, &mut problems);
         // OpenTofu reads `main.tofu` instead of `main.tf`.
         let is_tofu = |file: &&Arc<SourceFile>| file.name.contains(".tofu");
         let replaced: BTreeSet<String> =
             sources.iter().filter(is_tofu).map(|file| file.name.replace(".tofu", ".tf")).collect();
         sources.retain(|file| !replaced.contains(&file.name));
         let is_relevant = is_named || sources.iter().any(|file| WORDS.iter().any(|word| file.text.contains(word)));
-        let values = Tree::files(path, &shown, is_values_name, &mut problems);
-        let mut directory = Directory::of(sources, values, &mut problems);
+        let values = tree.files(path, &shown, is_values_name, &mut problems);
+        let mut directory = Directory::of(sources, values, tree, &mut problems);
         path.clone_into(&mut directory.path);
         if is_relevant {
             self.problems.borrow_mut().extend(problems);
@@ -254,6 +251,12 @@ pub(super) fn identity(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// The path of a file without links in its directory. The file need not exist.
+fn file_identity(path: &Path) -> PathBuf {
+    let directory = path.parent().map(identity).unwrap_or_default();
+    path.file_name().map(|name| directory.join(name)).unwrap_or(directory)
+}
+
 /// The path of the source of a call, as users read it: `stacks/prod` and `../../modules/web` are `modules/web`.
 pub(super) fn joined(caller: &Path, source: &str) -> PathBuf {
     let mut joined = PathBuf::new();
@@ -268,11 +271,18 @@ pub(super) fn joined(caller: &Path, source: &str) -> PathBuf {
 }
 
 /// The directory tree that is checked.
-#[derive(Debug, Clone)]
-pub(super) struct Tree {
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
     /// The directories that the user named, without links.
     roots: Vec<PathBuf>,
+    /// Texts that count instead of the files on disk, by their paths without links: what an editor has not saved.
+    open: BTreeMap<PathBuf, Arc<SourceFile>>,
+    /// What was read of files before; `None` if each is read once.
+    bodies: Option<Arc<Mutex<Bodies>>>,
 }
+
+/// The content of files by their names, with the text and the number that each file had.
+type Bodies = BTreeMap<String, (Arc<SourceFile>, usize, Body)>;
 
 /// Why a file next to a module is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,8 +294,54 @@ pub(super) enum Refusal {
 }
 
 impl Tree {
-    pub(super) fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { roots: roots.into_iter().filter_map(|root| fs::canonicalize(root).ok()).collect() }
+    /// The tree below these directories.
+    pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        let roots = roots.into_iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
+        Self { roots, ..Self::default() }
+    }
+
+    /// The tree, which keeps the content of files until their texts change: for an editor, which asks after each keystroke.
+    #[must_use]
+    pub fn remembering(mut self) -> Self {
+        self.bodies = Some(Arc::default());
+        self
+    }
+
+    /// The content of a file, which has this number in its module.
+    fn body(&self, file: &Arc<SourceFile>, index: usize) -> Result<Body, ParseError> {
+        let Some(mut bodies) = self.bodies.as_ref().and_then(|bodies| bodies.lock().ok()) else {
+            return read_body(file, index);
+        };
+        if let Some((known, number, body)) = bodies.get(&file.name)
+            && (number, &known.text) == (&index, &file.text)
+        {
+            return Ok(body.clone());
+        }
+        let body = read_body(file, index)?;
+        bodies.insert(file.name.clone(), (Arc::clone(file), index, body.clone()));
+        Ok(body)
+    }
+
+    /// The tree with one more directory.
+    #[must_use]
+    pub(super) fn with(mut self, root: &Path) -> Self {
+        self.roots.push(identity(root));
+        self
+    }
+
+    /// Puts a text in the place of the file that has its name, which need not exist.
+    pub fn open(&mut self, file: Arc<SourceFile>) {
+        self.open.insert(file_identity(Path::new(&file.name)), file);
+    }
+
+    /// The file on disk counts again.
+    pub fn close(&mut self, name: &str) {
+        self.open.remove(&file_identity(Path::new(name)));
+    }
+
+    /// The text that counts instead of the file at `path`.
+    pub fn opened(&self, path: &Path) -> Option<&Arc<SourceFile>> {
+        self.open.get(&file_identity(path))
     }
 
     /// The path of something in the tree.
@@ -298,6 +354,9 @@ impl Tree {
     /// The text of a file in the tree.
     pub(super) fn read(&self, base: &Path, relative: &str) -> Result<String, Refusal> {
         let path = self.find(base, relative)?;
+        if let Some(open) = self.open.get(&path) {
+            return Ok(open.text.clone());
+        }
         let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
         let mut file = File::open(&path).ok().filter(|_| is_file).ok_or(Refusal::Missing)?;
         text::read_text(relative, &mut file).map(|file| file.text).map_err(|_| Refusal::Missing)
@@ -305,20 +364,24 @@ impl Tree {
 
     /// The files of a directory whose names are `wanted`, sorted by name. `shown` is its path in reports.
     pub(super) fn files(
+        &self,
         path: &Path,
         shown: &str,
         wanted: impl Fn(&str) -> bool,
         problems: &mut Vec<InputProblem>,
     ) -> Vec<Arc<SourceFile>> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.') && wanted(name)).collect();
-        names.sort();
+        let path = identity(path);
+        let entries = fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
+        let on_disk = entries.map(|entry| entry.file_name());
+        let open = self.open.keys().filter(|open| open.parent() == Some(&path)).filter_map(|open| open.file_name());
+        let names = on_disk.chain(open.map(OsStr::to_owned)).filter_map(|name| name.into_string().ok());
+        let names: BTreeSet<String> = names.filter(|name| !name.starts_with('.') && wanted(name)).collect();
         let mut files = Vec::new();
         for name in names {
             let shown = if shown.is_empty() { name.clone() } else { format!("{shown}/{name}") };
-            match read(&path.join(&name), &shown) {
+            let path = path.join(&name);
+            let open = self.open.get(&path).map(|open| SourceFile::new(shown.as_str(), open.text.as_str()));
+            match open.map_or_else(|| read(&path, &shown), Ok) {
                 Ok(file) => files.push(Arc::new(file)),
                 Err(problem) => problems.push(problem),
             }

@@ -28,14 +28,15 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::syntax::{is_source_name, span_of};
+pub(super) use self::syntax::span_of;
 pub use self::{
     consul_ecs::mesh_task,
-    syntax::{literals, parse_native},
+    directory::Tree,
+    syntax::{is_source_name, literals, parse_native},
 };
 use self::{
     declarations::Declarations,
-    directory::{Directories, Directory, Tree, identity},
+    directory::{Directories, Directory, identity},
     module::{Callee, Module, World, callee},
 };
 use crate::{
@@ -47,41 +48,51 @@ use crate::{
 /// Reads a text on its own: no other file is read.
 pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
     let mut read = Gathered::default();
-    let directory = Rc::new(Directory::of(vec![file], Vec::new(), &mut read.problems));
-    let world = World::new(Directories::new(None, Vec::new()));
+    let directory = Rc::new(Directory::of(vec![file], Vec::new(), &Tree::default(), &mut read.problems));
+    let world = World::new(Directories::new(None));
     let mut run = Run { world: &world, visited: BTreeSet::new(), read };
     run.root(&directory, None);
     run.read
 }
 
-/// Reads files with the others of their directory, but with these texts instead of those on disk. Nothing outside of
-/// `roots` and of this directory is read.
-pub(in crate::input) fn read_edited(files: &[Arc<SourceFile>], roots: &[PathBuf]) -> Gathered {
+/// Reads files with the others of their directory, but with these texts instead of those on disk. Nothing outside of `tree`
+/// and of this directory is read.
+pub(in crate::input) fn read_edited(files: Vec<Arc<SourceFile>>, tree: &Tree) -> Gathered {
     let mut read = Gathered::default();
-    let (on_disk, others): (Vec<_>, Vec<_>) = files.iter().cloned().partition(|file| Path::new(&file.name).is_file());
-    others.into_iter().for_each(|file| read.add(read_text(file)));
-    if on_disk.is_empty() {
-        return read;
+    let mut tree = tree.clone();
+    let mut found = Vec::new();
+    for file in files {
+        let path = PathBuf::from(&file.name);
+        if !path.is_file() && tree.opened(&path).is_none() {
+            read.add(read_text(file));
+            continue;
+        }
+        tree = tree.with(path.parent().unwrap_or(Path::new("")));
+        found.push(FoundFile { path, name: file.name.clone(), is_named: true });
+        tree.open(file);
     }
-    let own = on_disk.iter().filter_map(|file| Path::new(&file.name).parent());
-    let own = own.map(|parent| if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() });
-    let roots = roots.iter().cloned().chain(own).collect();
-    let found =
-        |file: &Arc<SourceFile>| FoundFile { path: PathBuf::from(&file.name), name: file.name.clone(), is_named: true };
-    let found: Vec<FoundFile> = on_disk.iter().map(found).collect();
-    read.add(read_directories(&found, roots, on_disk));
+    if !found.is_empty() {
+        read.add(read_directories(&found, tree));
+    }
     read
 }
 
+/// Reads the module in a directory, with the modules of `tree` that it calls.
+pub(in crate::input) fn read_module(path: &Path, tree: &Tree) -> Gathered {
+    let world = World::new(Directories::new(Some(tree.clone().with(path))));
+    let directory = world.directories.load(path, false);
+    let mut read = Gathered { files_read: directory.files.len(), ..Gathered::default() };
+    read.material.resources.is_partial = directory.has_app_mesh();
+    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    run.root(&directory, None);
+    run.read.problems.extend(world.directories.take_problems());
+    Gathered { called: run.visited, ..run.read }
+}
+
 /// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
-/// out, but what they declare is used. Nothing outside of `roots` is read. `edited` counts
-/// instead of the file on disk.
-pub(in crate::input) fn read_directories(
-    files: &[FoundFile],
-    roots: Vec<PathBuf>,
-    edited: Vec<Arc<SourceFile>>,
-) -> Gathered {
-    let world = World::new(Directories::new(Some(Tree::new(roots)), edited));
+/// out, but what they declare is used. Nothing outside of `tree` is read.
+pub(in crate::input) fn read_directories(files: &[FoundFile], tree: Tree) -> Gathered {
+    let world = World::new(Directories::new(Some(tree)));
     let groups = groups(files, &world.directories);
     let mut read = Gathered { files_read: files.len(), ..Gathered::default() };
     // Their resources of App Mesh are not read.

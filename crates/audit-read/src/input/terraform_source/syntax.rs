@@ -2,6 +2,8 @@
 //! <https://developer.hashicorp.com/terraform/language/syntax/configuration>,
 //! <https://developer.hashicorp.com/terraform/language/syntax/json>
 
+use std::sync::Arc;
+
 use hcl_edit::{
     expr::{self, ObjectKey},
     structure,
@@ -55,7 +57,7 @@ pub(super) struct Attribute {
 #[derive(Debug, Clone)]
 pub(super) enum Expression {
     /// In Terraform's native syntax.
-    Native(Box<expr::Expression>),
+    Native(Arc<expr::Expression>),
     /// In JSON: strings are templates.
     Json(Node),
 }
@@ -112,7 +114,7 @@ impl Block {
 }
 
 /// Whether a file is in one of Terraform's notations, by its name.
-pub(in crate::input) fn is_source_name(name: &str) -> bool {
+pub fn is_source_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [".tf", ".tf.json", ".tofu", ".tofu.json"].iter().any(|ending| name.ends_with(ending))
 }
@@ -196,7 +198,7 @@ pub(super) fn native_body(body: &structure::Body, file: usize) -> Body {
         name: attribute.key.to_string(),
         name_span: span_of(&attribute.key),
         file,
-        expression: Expression::Native(Box::new(attribute.value.clone())),
+        expression: Expression::Native(Arc::new(attribute.value.clone())),
     });
     let blocks = body.blocks().map(|block| Block {
         kind: block.ident.to_string(),

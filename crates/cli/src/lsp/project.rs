@@ -1,0 +1,223 @@
+//! The files that an editor shows, and what the auditor says of them. A JSON or YAML file is judged on its own, a Terraform
+//! source with its module. What is open counts instead of the file on disk.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use audit::{
+    audit,
+    finding::{Finding, Threshold},
+    ignore::{self, Config, Sorted},
+    report::{Report, Reported, reported},
+};
+use audit_read::{
+    document::Position,
+    input::{Gathered, InputProblem, Tree, is_source_name, read_open},
+    source::SourceFile,
+};
+use gen_lsp_types::Uri;
+
+use crate::config::NAME;
+
+/// What is judged at once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unit {
+    /// A file in JSON or YAML.
+    File(PathBuf),
+    /// The directory of a Terraform module.
+    Module(PathBuf),
+}
+
+impl Unit {
+    /// The unit of a file; `None` for the configuration file.
+    fn of(path: &Path) -> Option<Self> {
+        let directory = path.parent()?.to_owned();
+        match path.file_name()?.to_str()? {
+            NAME => None,
+            name if is_source_name(name) => Some(Self::Module(directory)),
+            _ => Some(Self::File(path.to_owned())),
+        }
+    }
+
+    fn directory(&self) -> &Path {
+        match self {
+            Self::File(path) => path.parent().unwrap_or(path),
+            Self::Module(path) => path,
+        }
+    }
+}
+
+/// A file that is open in the editor.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) uri: Uri,
+    pub(super) version: i32,
+    pub(super) file: Arc<SourceFile>,
+}
+
+/// What the auditor says of a unit.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) gathered: Gathered,
+    pub(super) sorted: Sorted,
+    /// The same findings as reports show them: without secrets.
+    reported: Vec<Reported>,
+}
+
+impl Judged {
+    /// The findings that count, each as it is and as reports show it.
+    pub(super) fn findings(&self) -> impl Iterator<Item = (&Finding, &Reported)> {
+        self.sorted.findings.iter().zip(&self.reported)
+    }
+
+    /// What could not be read.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &InputProblem> {
+        self.gathered.problems.iter().chain(&self.sorted.problems)
+    }
+
+    /// The report with the timelines, which is drawn on request only.
+    pub(super) fn report(&self) -> Report {
+        Report::new(&self.gathered, &self.sorted, Threshold::Never)
+    }
+}
+
+/// The files that the editor shows, and the folders that it has open.
+#[derive(Debug, Default)]
+pub(super) struct Project {
+    /// The folders that the editor has open.
+    folders: Vec<PathBuf>,
+    pub(super) documents: BTreeMap<PathBuf, Document>,
+    pub(super) tree: Tree,
+    pub(super) judged: BTreeMap<Unit, Judged>,
+}
+
+impl Project {
+    pub(super) fn new(folders: Vec<PathBuf>) -> Self {
+        Self { tree: Tree::new(folders.clone()).remembering(), folders, ..Self::default() }
+    }
+
+    /// A file is opened or edited. Returns what has to be judged again.
+    pub(super) fn edit(&mut self, path: &Path, uri: Uri, version: i32, text: String) -> BTreeSet<Unit> {
+        let file = Arc::new(SourceFile::new(path.to_string_lossy(), text));
+        self.tree.open(Arc::clone(&file));
+        self.documents.insert(path.to_owned(), Document { uri, version, file });
+        self.concerned(path)
+    }
+
+    /// A file is closed: the file on disk counts again. Returns what has to be judged again.
+    pub(super) fn close(&mut self, path: &Path) -> BTreeSet<Unit> {
+        self.documents.remove(path);
+        self.tree.close(&path.to_string_lossy());
+        self.concerned(path)
+    }
+
+    /// What has to be judged when a file changes: its unit; with the configuration file, everything; with a file of values
+    /// or a template, the modules above it; with a module, those that call it.
+    fn concerned(&self, path: &Path) -> BTreeSet<Unit> {
+        let own = Unit::of(path);
+        let calls = |unit: &Unit, directory: &Path| {
+            let callee = fs::canonicalize(directory);
+            callee.is_ok_and(|callee| {
+                self.judged.get(unit).is_some_and(|judged| judged.gathered.called.contains(&callee))
+            })
+        };
+        let is_concerned = |unit: &Unit| match &own {
+            None => true,
+            Some(Unit::File(path)) => matches!(unit, Unit::Module(directory) if path.starts_with(directory)),
+            Some(Unit::Module(directory)) => calls(unit, directory),
+        };
+        self.units().into_iter().filter(is_concerned).chain(own.clone()).collect()
+    }
+
+    /// All units with an open file.
+    pub(super) fn units(&self) -> BTreeSet<Unit> {
+        self.documents.keys().filter_map(|path| Unit::of(path)).collect()
+    }
+
+    /// The open files of a unit.
+    pub(super) fn files_of(&self, unit: &Unit) -> impl Iterator<Item = PathBuf> {
+        self.documents.keys().filter(|path| Unit::of(path).as_ref() == Some(unit)).cloned()
+    }
+
+    /// The folder that has a file: what the editor has open, else the file's directory.
+    pub(super) fn folder_of<'p>(&'p self, path: &'p Path) -> Option<&'p Path> {
+        let folder = self.folders.iter().find(|folder| path.starts_with(folder));
+        folder.map(PathBuf::as_path).or_else(|| path.parent())
+    }
+
+    /// Judges a unit, or forgets it if none of its files is open.
+    pub(super) fn judge(&mut self, unit: &Unit) {
+        match self.units().contains(unit).then(|| self.judgement(unit)).flatten() {
+            Some(judged) => drop(self.judged.insert(unit.clone(), judged)),
+            None => drop(self.judged.remove(unit)),
+        }
+    }
+
+    fn judgement(&self, unit: &Unit) -> Option<Judged> {
+        let directory = unit.directory();
+        let file = match unit {
+            Unit::File(path) => Arc::clone(&self.documents.get(path)?.file),
+            Unit::Module(directory) => Arc::new(SourceFile::new(directory.join("main.tf").to_string_lossy(), "")),
+        };
+        Some(match self.config(directory) {
+            Ok(config) => {
+                let gathered = read_open(&file, &self.tree);
+                let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, directory);
+                let reported = reported(&gathered.material, &sorted.findings);
+                Judged { gathered, sorted, reported }
+            }
+            // As `check`, which judges nothing without it.
+            Err(problem) => {
+                let gathered = Gathered { problems: vec![problem], ..Gathered::default() };
+                Judged { gathered, ..Judged::default() }
+            }
+        })
+    }
+
+    /// The configuration file that counts for a directory: the nearest one from there upwards, saved or not.
+    pub(super) fn configuration(&self, directory: &Path) -> Option<PathBuf> {
+        let mut paths = directory.ancestors().map(|directory| directory.join(NAME));
+        paths.find(|path| self.documents.contains_key(path) || path.is_file())
+    }
+
+    fn config(&self, directory: &Path) -> Result<Config, InputProblem> {
+        let Some(path) = self.configuration(directory) else { return Ok(Config::default()) };
+        let name = path.to_string_lossy().into_owned();
+        let text = self.text(&path);
+        Config::read(SourceFile::new(name, text), path.parent().unwrap_or(directory)).map_err(|error| InputProblem {
+            file: error.file,
+            position: Some(error.position),
+            reason: error.reason,
+        })
+    }
+
+    /// The text of a file: as the editor shows it, else as it is on disk.
+    pub(super) fn text(&self, path: &Path) -> String {
+        match self.documents.get(path) {
+            Some(document) => document.file.text.clone(),
+            None => fs::read_to_string(path).unwrap_or_default(),
+        }
+    }
+
+    /// How editors call a file.
+    pub(super) fn uri(&self, path: &Path) -> Option<Uri> {
+        self.documents.get(path).map(|document| document.uri.clone()).or_else(|| Uri::from_file_path(path).ok())
+    }
+
+    /// The findings in a file, each with what was judged with it.
+    pub(super) fn findings_in<'p>(
+        &'p self,
+        path: &'p Path,
+    ) -> impl Iterator<Item = (&'p Judged, &'p Finding, &'p Reported)> {
+        let is_there = move |finding: &Finding| Path::new(&finding.file.name) == path;
+        let of = |judged: &'p Judged| judged.findings().map(move |(finding, reported)| (judged, finding, reported));
+        self.judged.values().flat_map(of).filter(move |(_, finding, _)| is_there(finding))
+    }
+}
+
+/// The first character of a file.
+pub(super) const TOP: Position = Position { line: 1, column: 1 };

@@ -1,0 +1,122 @@
+//! Positions as editors count them, and the edits between two texts.
+
+use gen_lsp_types::{Position, Range, TextEdit};
+use similar::{DiffTag, TextDiff};
+
+/// The position of a byte: lines from 0, and in the line the units of UTF-16, which every editor understands.
+pub(super) fn position(text: &str, byte: usize) -> Position {
+    let before = text.get(..text.floor_char_boundary(byte)).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count();
+    let character = before.get(line_start..).unwrap_or_default().encode_utf16().count();
+    Position { line: number(line), character: number(character) }
+}
+
+/// The range between two bytes.
+pub(super) fn range(text: &str, start: usize, end: usize) -> Range {
+    Range { start: position(text, start), end: position(text, end) }
+}
+
+/// The position of a character of the auditor's messages, which count lines and characters from 1.
+pub(super) fn position_of_character(text: &str, line: usize, column: usize) -> Position {
+    let content = text.split('\n').nth(line.saturating_sub(1)).unwrap_or_default().trim_start_matches('\u{feff}');
+    let character = content.chars().take(column.saturating_sub(1)).map(char::len_utf16).sum();
+    Position { line: number(line.saturating_sub(1)), character: number(character) }
+}
+
+/// Whether a range contains a position, or is empty and begins there.
+pub(super) fn contains(range: &Range, position: Position) -> bool {
+    range.start <= position && position <= range.end
+}
+
+/// Whether two ranges touch.
+pub(super) fn touch(one: &Range, other: &Range) -> bool {
+    one.start <= other.end && other.start <= one.end
+}
+
+/// The edits that make one text the other, line by line, so that the rest keeps its marks and folds.
+pub(super) fn edits(before: &str, after: &str) -> Vec<TextEdit> {
+    let lines: Vec<&str> = before.split_inclusive('\n').collect();
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
+    let start_of = |line: usize| match lines.get(line) {
+        Some(_) => Position { line: number(line), character: 0 },
+        None => position(before, before.len()),
+    };
+    let diff = TextDiff::from_lines(before, after);
+    let changed = diff.ops().iter().filter(|operation| operation.tag() != DiffTag::Equal);
+    changed
+        .map(|operation| TextEdit {
+            range: Range { start: start_of(operation.old_range().start), end: start_of(operation.old_range().end) },
+            new_text: new.get(operation.new_range()).unwrap_or_default().concat(),
+        })
+        .collect()
+}
+
+/// Texts of more than four thousand million lines are not read.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(line: u32, character: u32) -> Position {
+        Position { line, character }
+    }
+
+    #[test]
+    fn a_position_counts_units_of_utf_16() {
+        let text = "a\nü🚀b\r\nc";
+        for (part, expected) in [("a", at(0, 0)), ("ü", at(1, 0)), ("🚀", at(1, 1)), ("b", at(1, 3)), ("c", at(2, 0))]
+        {
+            assert_eq!(position(text, text.find(part).unwrap()), expected, "{part}");
+        }
+        assert_eq!(position(text, text.len()), at(2, 1));
+        // Within a character, and behind the end.
+        assert_eq!(position(text, 5), at(1, 1));
+        assert_eq!(position(text, 99), at(2, 1));
+    }
+
+    #[test]
+    fn a_character_of_a_message_becomes_units_of_utf_16() {
+        assert_eq!(position_of_character("\u{feff}a🚀b", 1, 3), at(0, 3));
+        assert_eq!(position_of_character("a\n🚀b", 2, 2), at(1, 2));
+        assert_eq!(position_of_character("a", 7, 9), at(6, 0));
+    }
+
+    /// The text after edits, which are made from the end.
+    fn edited(before: &str, edits: &[TextEdit]) -> String {
+        let byte = |position: Position| {
+            let line: usize = before.split_inclusive('\n').take(position.line as usize).map(str::len).sum();
+            line + before
+                .get(line..)
+                .unwrap()
+                .chars()
+                .map(char::len_utf8)
+                .take(position.character as usize)
+                .sum::<usize>()
+        };
+        edits.iter().rev().fold(before.to_owned(), |text, edit| {
+            let (start, end) = (byte(edit.range.start), byte(edit.range.end));
+            [text.get(..start).unwrap(), &edit.new_text, text.get(end..).unwrap()].concat()
+        })
+    }
+
+    #[test]
+    fn edits_change_lines_only() {
+        for (before, after) in [
+            ("a\nb\nc\nd\n", "a\nB\nc\nd\ne\n"),
+            ("a\nü", "a\nü\nc"),
+            ("a\r\nb\r\n", "a\r\nc\r\nb\r\n"),
+            ("", "a\n"),
+            ("a", ""),
+            ("a\nb", "b"),
+        ] {
+            assert_eq!(edited(before, &edits(before, after)), after, "{before:?} {after:?}");
+        }
+        let edits = edits("a\nb\nc\nd\n", "a\nB\nc\nd\ne\n");
+        let ranges: Vec<Range> = edits.iter().map(|edit| edit.range).collect();
+        assert_eq!(ranges, [Range { start: at(1, 0), end: at(2, 0) }, Range { start: at(4, 0), end: at(4, 0) }]);
+    }
+}
