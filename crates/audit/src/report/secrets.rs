@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 use crate::subject::{secrets_in, sounds_secret};
 use audit_read::{
     definition::{Container, TaskDefinition, Text},
-    document::{Node, Span, Value},
+    document::{Node, RepeatedKey, Span, Value},
     input,
     source::SourceFile,
 };
@@ -45,8 +45,11 @@ impl Secrets {
     /// Adds the secrets of a definition.
     pub(super) fn learn(&mut self, definition: &TaskDefinition) {
         // The values of equal keys but the last are in no container. Their keys are shown.
-        let ignored = definition.repeated_keys.iter();
-        self.secret.extend(ignored.map(|key| Span::new(key.ignored.start + key.key.len(), key.ignored.end)));
+        for RepeatedKey { key, ignored, .. } in &definition.repeated_keys {
+            let text = definition.file.text.get(ignored.start..).unwrap_or_default();
+            let quotes = if text.starts_with(['"', '\'']) { 2 } else { 0 };
+            self.secret.push(Span::new(ignored.start + key.len() + quotes, ignored.end));
+        }
         let containers = &definition.containers.items;
         // A value that is also a name is not secret.
         let is_name = |value: &str| {

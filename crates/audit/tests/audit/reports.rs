@@ -266,6 +266,14 @@ fn reports_contain_no_secrets() {
 }
 
 #[test]
+fn reports_contain_no_values_that_an_equal_key_replaces() {
+    let first = r#""environment": [{"name": "COLOUR", "value": "canary-1"}]"#;
+    let container = format!(r#"{{"name": "web", "image": "example/web:1", {first}, "environment": []}}"#);
+    let text = format!(r#"{{"family": "web", "containerDefinitions": [{container}]}}"#);
+    assert_silent(&[report(&[("web.json", text)], "")]);
+}
+
+#[test]
 fn reports_contain_no_keys_of_the_agent() {
     for script in [
         "exec consul agent -encrypt=canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
