@@ -29,7 +29,9 @@ pub fn read_edited(files: &[Arc<SourceFile>], tree: &Tree) -> Gathered {
     let (sources, others): (Vec<_>, Vec<_>) =
         files.iter().cloned().partition(|file| terraform_source::is_source_name(&file.name));
     let mut gathered = terraform_source::read_edited(sources, tree);
-    others.iter().for_each(|file| gathered.read(file, true));
+    for file in &others {
+        gathered.read(file, true);
+    }
     gathered
 }
 

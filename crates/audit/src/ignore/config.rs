@@ -138,7 +138,7 @@ impl Config {
     /// Whether the file called `name` in `directory` is not read.
     pub fn excludes(&self, name: &str, directory: &Path) -> bool {
         let path = Self::relative(name, directory, &self.directory);
-        self.exclude.iter().flat_map(|exclude| exclude.get_ref()).any(|pattern| pattern.is_match(&path))
+        self.exclude.iter().flat_map(Spanned::get_ref).any(|pattern| pattern.is_match(&path))
     }
 
     /// Where a value stands in the file: `ecs-mesh.toml:3:1`.
