@@ -319,8 +319,9 @@ fn with_role(path: Option<&str>, tags: &[(&str, &str)], section: &str) -> [Vec<(
         r#"{{"bootstrapDir":"/consul","consulServers":{{"hosts":"10.0.0.1"}},"consulLogin":{{"enabled":true}},{section}}}"#
     );
     let yaml_path = path.map(|path| format!("      Path: {path}\n")).unwrap_or_default();
-    let yaml_tags: String =
-        tags.iter().map(|(key, value)| format!("      - {{ Key: {key}, Value: {value} }}\n")).collect();
+    let each =
+        |format: fn(&str, &str) -> String| tags.iter().map(|(key, value)| format(key, value)).collect::<String>();
+    let yaml_tags = each(|key, value| format!("      - {{ Key: {key}, Value: {value} }}\n"));
     let template = format!(
         "Resources:\n  Role:\n    Type: AWS::IAM::Role\n    Properties:\n{yaml_path}      Tags:\n{yaml_tags}  Task:\n    Type: \
          AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      TaskRoleArn: !GetAtt Role.Arn\n      \
@@ -328,7 +329,7 @@ fn with_role(path: Option<&str>, tags: &[(&str, &str)], section: &str) -> [Vec<(
          Environment:\n        - {{ Name: CONSUL_ECS_CONFIG_JSON, Value: '{config}' }}\n"
     );
     let hcl_path = path.map(|path| format!("  path = \"{path}\"\n")).unwrap_or_default();
-    let hcl_tags: String = tags.iter().map(|(key, value)| format!("    \"{key}\" = \"{value}\"\n")).collect();
+    let hcl_tags = each(|key, value| format!("    \"{key}\" = \"{value}\"\n"));
     let role = format!("resource \"aws_iam_role\" \"task\" {{\n{hcl_path}  tags = {{\n{hcl_tags}  }}\n}}\n");
     let escaped = config.replace('"', "\\\"");
     let task = format!(

@@ -167,7 +167,8 @@ impl<'s> Server<'s> {
         match method.as_str() {
             "initialized" => self.watch(),
             "$/cancelRequest" => {
-                self.drop_requests(ErrorCode::RequestCanceled, |request| json!(request.id) == params["id"])
+                let id = params.get("id");
+                self.drop_requests(ErrorCode::RequestCanceled, |request| Some(&json!(request.id)) == id)
             }
             "textDocument/didOpen" => match read::<DidOpenTextDocumentParams>(params) {
                 Some(DidOpenTextDocumentParams { text_document: opened }) => {
@@ -205,7 +206,7 @@ impl<'s> Server<'s> {
     fn edit(&mut self, uri: Uri, version: i32, text: Option<String>) -> Result<(), Failure> {
         if let (Some(path), Some(text)) = (path_of(&uri), text) {
             self.drop_requests(ErrorCode::ContentModified, |request| {
-                request.params["textDocument"]["uri"] == json!(uri)
+                request.params.pointer("/textDocument/uri") == Some(&json!(uri))
             })?;
             self.stale.extend(self.project.edit(&path, uri, version, text));
         }
@@ -254,7 +255,7 @@ impl<'s> Server<'s> {
             let version = self.project.documents.get(&path).map(|document| document.version);
             let params = PublishDiagnosticsParams { uri, version, diagnostics };
             let method = PublishDiagnosticsNotification::METHOD.to_string();
-            self.send(Notification::new(method, params).into())?;
+            self.send(&Notification::new(method, params).into())?;
         }
         Ok(())
     }
@@ -299,7 +300,7 @@ impl<'s> Server<'s> {
 
     fn request<R: gen_lsp_types::Request>(&mut self, params: &R::Params) -> Result<(), Failure> {
         self.last_id += 1;
-        self.send(Request::new(self.last_id.into(), R::METHOD.to_string(), params).into())
+        self.send(&Request::new(self.last_id.into(), R::METHOD.to_string(), params).into())
     }
 
     fn refuse(&mut self, id: RequestId, code: ErrorCode, message: &str) -> Result<(), Failure> {
@@ -307,10 +308,10 @@ impl<'s> Server<'s> {
     }
 
     fn respond(&mut self, id: RequestId, response_result: Result<Value, ResponseError>) -> Result<(), Failure> {
-        self.send(Response { id, response_result }.into())
+        self.send(&Response { id, response_result }.into())
     }
 
-    fn send(&mut self, message: Message) -> Result<(), Failure> {
+    fn send(&mut self, message: &Message) -> Result<(), Failure> {
         message.write(&mut self.output)?;
         Ok(())
     }

@@ -8,5 +8,6 @@ mod fixes;
 mod mistakes;
 mod modules;
 mod notations;
+mod open;
 mod outputs;
 pub(crate) mod written;
