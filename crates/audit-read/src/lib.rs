@@ -16,7 +16,9 @@ pub mod input;
 pub mod parallel;
 pub mod source;
 
-use self::{app_mesh::Resources, definition::TaskDefinition};
+use std::sync::Arc;
+
+use self::{app_mesh::Resources, definition::TaskDefinition, source::SourceFile};
 
 /// The input of one run.
 #[derive(Debug, Default)]
@@ -31,6 +33,17 @@ impl Material {
     pub fn chosen(&self, choice: Option<&str>) -> Vec<&TaskDefinition> {
         let is_meant = |definition: &&TaskDefinition| choice.is_none_or(|choice| definition.is_meant_by(choice));
         self.definitions.iter().filter(is_meant).collect()
+    }
+
+    /// The files of what was read: the definitions, their services and roles, and the resources of App Mesh. A file may be
+    /// there several times.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<SourceFile>> {
+        let of_definitions = self.definitions.iter().flat_map(|definition| {
+            let services = definition.services.iter().map(|service| &service.file);
+            let role = definition.declared_role.iter().map(|role| &role.file);
+            std::iter::once(&definition.file).chain(services).chain(role)
+        });
+        of_definitions.chain(self.resources.all.iter().map(|resource| &resource.file))
     }
 
     /// Whether the AWS CDK has synthesised the file called `name`: then an edit of it is lost.

@@ -94,6 +94,8 @@ pub struct Finding {
     /// Its severity: the rule's, unless the case is milder or the configuration file sets another one.
     pub severity: Severity,
     pub file: Arc<SourceFile>,
+    /// The file of the definition or resource: a service or role of a definition may be in another one.
+    pub home: Arc<SourceFile>,
     /// The bytes of the defect.
     pub span: Span,
     /// The name of the task definition or mesh resource.
@@ -126,8 +128,7 @@ impl Finding {
     /// A finding of `rule` about a task definition.
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
         draft.help = definition.dialect.spell_arguments(draft.help);
-        let file = draft.file.take().unwrap_or_else(|| definition.file.clone());
-        Self::new(rule, file, definition.label(), definition.name(), draft)
+        Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
     }
 
     /// A finding of `rule` about a resource of App Mesh.
@@ -135,12 +136,14 @@ impl Finding {
         Self::new(rule, resource.file.clone(), resource.subject(), resource.label(), draft)
     }
 
-    fn new(rule: &'static Rule, file: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
-        let Draft { span, container, severity, message, help, notes, fix, file: _ } = draft;
+    fn new(rule: &'static Rule, home: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
+        let Draft { span, container, severity, message, help, notes, fix, file } = draft;
+        let file = file.unwrap_or_else(|| home.clone());
         Self {
             rule,
             severity: severity.unwrap_or(rule.severity),
             file,
+            home,
             span,
             subject,
             family,

@@ -111,10 +111,7 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
 
 /// All files of a run, each once.
 fn files(material: &Material) -> Vec<&Arc<SourceFile>> {
-    let of_definitions = material.definitions.iter().map(|definition| &definition.file);
-    let of_resources = material.resources.all.iter().map(|resource| &resource.file);
-    let by_name: BTreeMap<&str, &Arc<SourceFile>> =
-        of_definitions.chain(of_resources).map(|file| (file.name.as_str(), file)).collect();
+    let by_name: BTreeMap<&str, &Arc<SourceFile>> = material.files().map(|file| (file.name.as_str(), file)).collect();
     by_name.into_values().collect()
 }
 

@@ -97,9 +97,7 @@ impl<'m> Files<'m> {
     fn of(material: &'m Material, is_wanted: impl Fn(&str) -> bool) -> Self {
         let mut secrets: BTreeMap<&str, Secrets> = BTreeMap::new();
         let mut lines = BTreeMap::new();
-        let of_definitions = material.definitions.iter().map(|definition| &definition.file);
-        let files = of_definitions.chain(material.resources.all.iter().map(|resource| &resource.file));
-        for file in files.filter(|file| is_wanted(&file.name)) {
+        for file in material.files().filter(|file| is_wanted(&file.name)) {
             lines.entry(file.name.clone()).or_insert_with(|| Lines::of(&file.text));
             secrets.entry(&file.name).or_insert_with(|| Secrets::of(file));
         }
@@ -133,6 +131,7 @@ impl<'m> Files<'m> {
             rule: finding.rule,
             severity: finding.severity,
             file: clean(&finding.file.name),
+            home: clean(&finding.home.name),
             start,
             end,
             subject: clean(&finding.subject),

@@ -68,6 +68,9 @@ pub struct Reported {
     pub rule: &'static Rule,
     pub severity: Severity,
     pub file: String,
+    /// The file of the task definition or resource.
+    #[serde(skip)]
+    pub home: String,
     /// The first character of the defect.
     pub start: Position,
     /// The character after the last one of the defect.
@@ -188,9 +191,9 @@ impl Reported {
         }
     }
 
-    /// The file, and the definition or resource in it.
+    /// The definition or resource, and its file.
     pub fn group(&self) -> (&str, &str) {
-        (&self.file, &self.subject)
+        (&self.home, &self.subject)
     }
 
     /// The page about its rule.

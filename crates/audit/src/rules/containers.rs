@@ -89,8 +89,9 @@ fn wrong_target(definition: &TaskDefinition, service: &str, balancer: &LoadBalan
     let container = match definition.container(name) {
         Maybe::Known(container) => container,
         Maybe::Absent => {
-            let message =
-                format!("the load balancer of the service {service} names {name}, which is no container of the task");
+            let message = format!(
+                "the load balancer of the service {service} has the target {name}, which is no container of the definition"
+            );
             let help = "write the name of the container that gets the requests";
             return Some(Draft::new(balancer.container.span(), message, help));
         }

@@ -140,7 +140,7 @@ The auth method of HashiCorp's controller admits the roles below one path, `/con
 otherwise, and reads the name of the service from the role's tag `consul.hashicorp.com.service-name`, with dots: without \
 it, a login is refused. A gateway needs `consul.hashicorp.com.gateway-kind` as well. The rule looks at roles that the same \
 template or Terraform module declares, unless `consulLogin.method` names another auth method. HashiCorp's modules create \
-such a role themselves.",
+such a role themselves. A role without a path is a warning: the auth method may admit all.",
     sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::CONSUL_ARCHITECTURE],
     // An example is one definition, but the rule needs a role too.
     example: None,
@@ -178,8 +178,10 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
         }
     }
     if role.path.is_absent() || role.path.text() == Some("/") {
-        let message = "the task role has no path, but the auth method admits roles below a path".to_owned();
-        add(role.path.span(), message, "set the role's path to iamRolePath of the controller, usually /consul-ecs/");
+        let message = "the path of the task role is /, and not the one that the auth method admits";
+        let help = "set it to iamRolePath of the controller, by default /consul-ecs/";
+        let draft = Draft::new(role.path.span(), message, help).in_file(&role.file);
+        findings.add(draft.severity(Severity::Warning));
     }
 }
 

@@ -25,7 +25,7 @@ fn check_duplicate_key(subject: &Subject<'_>, findings: &mut Findings) {
     let configuration = subject.consul.as_ref().and_then(|consul| consul.configuration.json());
     let repeated = subject.definition.repeated_keys.iter().cloned();
     for repeated in repeated.chain(configuration.into_iter().flat_map(Node::repeated_keys)) {
-        let message = format!("the key {:?} is twice in one map, and only its last value counts", repeated.key);
+        let message = format!("the key {:?} is repeated in one map, and only its last value counts", repeated.key);
         let draft = Draft::new(repeated.last, message, "remove one of the two");
         findings.extend([draft.note(repeated.ignored, "this value has no effect")]);
     }

@@ -284,7 +284,7 @@ pub(super) static CONSUL_RELEASE_UNKNOWN: Rule = Rule {
     id: "consul-release-unknown",
     summary: "the table of releases has the releases of the mesh's programs",
     severity: Severity::Info,
-    effect: "this program knows nothing of the release, and judges it like the newest one that it knows",
+    effect: "ecs-mesh has no facts about the release, and judges it like the newest one that it knows",
     explanation: "\
 The release is newer than the table that the rules use. Fields, defects and pairs of the release may differ from what they say. \
 Update `ecs-mesh`.",
@@ -303,7 +303,7 @@ fn check_release_unknown(subject: &Subject<'_>, findings: &mut Findings) {
         let Some(newest) = newest.filter(|newest| release.in_line() > *newest) else { continue };
         let day = &table().as_of;
         let message = format!("{program} {release} is newer than {newest}, the newest known line (as of {day})");
-        let draft = Draft::new(container.image.span(), message, "update ecs-mesh, which may know it by now");
+        let draft = Draft::new(container.image.span(), message, "update ecs-mesh");
         if drafts.iter().all(|(known, _)| *known != (program, release)) {
             drafts.push(((program, release), draft.of(container)));
         }

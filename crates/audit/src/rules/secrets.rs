@@ -113,7 +113,8 @@ the role of the instance. The execution role needs `logs:CreateLogStream` and `l
 
 fn check_logs_execution_role(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
-    let role = Some(&definition.execution_role).filter(|role| role.is_absent() && definition.runs_on_fargate())?;
+    let is_fargate = definition.requires_compatibilities.items.iter().any(|item| item.text() == Some("FARGATE"));
+    let role = Some(&definition.execution_role).filter(|role| role.is_absent() && is_fargate)?;
     let is_awslogs = |container: &&Container| container.log_driver.text() == Some("awslogs");
     let containers = &definition.containers.items;
     let container = containers.iter().find(is_awslogs)?;

@@ -37,7 +37,12 @@ fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
         (needs_a_shell(program)?, "put the program with its pipes into a script of your own image".to_owned())
     } else {
         let (what, right) = wrong_address(hosts)?;
-        (what, format!("write {right}; the ports are http.port and grpc.port, and defaults.tls switches TLS on"))
+        let where_else = if right.starts_with(PROGRAM) {
+            ""
+        } else {
+            "; ports are in consulServers.http.port and grpc.port, TLS is in consulServers.defaults.tls"
+        };
+        (what, format!("write {right}{where_else}"))
     };
     let draft = Draft::new(configuration.place_of(HOSTS).span, format!("{HOSTS} {what}"), help);
     Some(consul_ecs.of_holder(draft))

@@ -347,7 +347,7 @@ fn a_task_role_of_the_input_has_the_tags_and_the_path_of_the_login() {
     let (web, mesh) = (r#""service":{"name":"web","port":80}"#, r#""gateway":{"kind":"mesh-gateway","name":"mgw"}"#);
     let path = Some("/consul-ecs/");
     let no_tag = |tag: &str| format!("the task role has no tag {tag}");
-    let no_path = "the task role has no path, but the auth method admits roles below a path";
+    let no_path = "the path of the task role is /, and not the one that the auth method admits";
     let wrong = format!("the tag {SERVICE} of the task role is shop, but the task registers web");
     for (path, tags, section, expected) in [
         (path, vec![(SERVICE, "web")], web, vec![]),

@@ -32,7 +32,12 @@ impl Project {
     pub(super) fn actions(&self, path: &Path, params: &CodeActionParams) -> Vec<CodeAction> {
         let wants = |kind: CodeActionKind| {
             let only = params.context.only.as_ref();
-            only.is_none_or(|only| only.iter().any(|wanted| kind.as_str().starts_with(wanted.as_str())))
+            // Editors ask for kinds that contain others, and name the program: `source`, `source.fixAll.ecs-mesh`.
+            let is_it = |wanted: &str| {
+                let rest = kind.as_str().strip_prefix(wanted.trim_end_matches(".ecs-mesh"));
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            only.is_none_or(|only| only.iter().any(|wanted| is_it(wanted.as_str())))
         };
         let mut actions = Vec::new();
         if wants(CodeActionKind::QuickFix) {

@@ -164,6 +164,7 @@ impl Project {
             Unit::Module(directory) => Arc::new(SourceFile::new(directory.join("main.tf").to_string_lossy(), "")),
         };
         Some(match self.config(directory) {
+            Ok(config) if config.excludes(&file.name, directory) => return None,
             Ok(config) => {
                 let gathered = read_open(&file, &self.tree);
                 let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, directory);

@@ -161,7 +161,7 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// Takes what the editor says. What it says otherwise than the protocol is ignored.
+    /// Takes a notification. Malformed ones are ignored.
     fn note(&mut self, notification: Notification) -> Result<(), Failure> {
         let Notification { method, params } = notification;
         match method.as_str() {
@@ -202,7 +202,7 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// Takes the text of a file. Whoever asked about the old text asks again.
+    /// Takes the text of a file. Requests about the old text fail with `ContentModified`.
     fn edit(&mut self, uri: Uri, version: i32, text: Option<String>) -> Result<(), Failure> {
         if let (Some(path), Some(text)) = (path_of(&uri), text) {
             self.drop_requests(ErrorCode::ContentModified, |request| {
@@ -234,7 +234,7 @@ impl<'s> Server<'s> {
         self.request::<RegistrationRequest>(&RegistrationParams { registrations: vec![registration] })
     }
 
-    /// Sends the diagnostics of the files of what was judged, also of those that have none any more.
+    /// Sends the diagnostics of what was judged: an empty list for files whose findings are gone.
     fn publish(&mut self) -> Result<(), Failure> {
         let mut files: BTreeSet<PathBuf> = BTreeSet::new();
         for unit in std::mem::take(&mut self.unshown) {
@@ -339,4 +339,39 @@ fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
 /// The path of a file; `None` for what is in no file system.
 fn path_of(uri: &Uri) -> Option<PathBuf> {
     uri.to_file_path().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_cancelled_or_overtaken_ends_with_an_error() {
+        let notification = |method: &str, params: Value| Message::from(Notification::new(method.to_owned(), params));
+        let request =
+            |id: i32, method: &str, params: Value| Message::from(Request::new(id.into(), method.to_owned(), params));
+        let hover = json!({ "textDocument": { "uri": "file:///web.json" }, "position": { "line": 0, "character": 0 } });
+        let changed = json!({ "textDocument": { "uri": "file:///web.json", "version": 2 }, "contentChanges": [{ "text": "{}" }] });
+        let mut output = Vec::new();
+        let mut server = Server::new(&mut output);
+        // Given two questions about a file that are not answered yet.
+        let initialize = json!({ "processId": null, "rootUri": null, "capabilities": {} });
+        for message in [
+            request(1, "initialize", initialize),
+            request(2, "textDocument/hover", hover.clone()),
+            request(3, "textDocument/hover", hover),
+            // When the first is cancelled, and the text changes.
+            notification("$/cancelRequest", json!({ "id": 2 })),
+            notification("textDocument/didChange", changed),
+        ] {
+            assert_eq!(server.receive(message).unwrap(), None);
+        }
+        // Then both end with the error that says so.
+        let mut answers = output.as_slice();
+        let mut codes = Vec::new();
+        while let Some(Message::Response(response)) = Message::read(&mut answers).unwrap() {
+            codes.extend(response.response_result.err().map(|error| error.code));
+        }
+        assert_eq!(codes, [ErrorCode::RequestCanceled as i32, ErrorCode::ContentModified as i32]);
+    }
 }

@@ -42,7 +42,7 @@ pub(super) fn edits(before: &str, after: &str) -> Vec<TextEdit> {
         Some(_) => Position { line: number(line), character: 0 },
         None => position(before, before.len()),
     };
-    let diff = TextDiff::from_lines(before, after);
+    let diff = TextDiff::from_slices(&lines, &new);
     let changed = diff.ops().iter().filter(|operation| operation.tag() != DiffTag::Equal);
     changed
         .map(|operation| TextEdit {

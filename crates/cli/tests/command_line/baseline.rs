@@ -150,3 +150,18 @@ fn only_selected_rules_are_accepted_and_a_reason_is_one_line() {
     assert_eq!(workspace.run(&["check", "--add-ignore=a\nb"]).status.code(), Some(2));
     assert_eq!(workspace.run(&["check", "--add-ignore= "]).status.code(), Some(2));
 }
+
+/// A service may be in another file than its definition: findings, exceptions and secrets are those of its own file.
+#[test]
+fn a_finding_in_the_file_of_a_service_is_ignored_there_and_shows_no_secret() {
+    let task = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = jsonencode([\n    { name = \"web\", image = \"example/web:1\" },\n  ])\n}\n";
+    let service = "resource \"aws_ecs_service\" \"web\" {\n  task_definition = aws_ecs_task_definition.web.arn\n  load_balancer {\n    container_name = \"nginx\" # postgres://u:hunter2hunter2@h/db\n  }\n}\n";
+    let workspace = Workspace::new("baseline-service", &[("task.tf", task), ("service.tf", service)]);
+    let found = out(&workspace.run(&["check"]));
+    assert!(found.contains("service.tf:4") && found.contains("container_name"), "{found}");
+    assert!(found.ends_with("1 error in 1 of 1 task definition (2 files)\n"), "{found}");
+    assert!(!found.contains("hunter2"), "{found}");
+    assert_eq!(workspace.run(&["check", "--add-ignore=a lab"]).status.code(), Some(0));
+    assert!(workspace.read("service.tf").contains("ecs-mesh: ignore[ecs-load-balancer-target] a lab"));
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
+}

@@ -3,7 +3,6 @@
 `cargo test --test command_line lsp` runs this file; see lsp.rs.
 """
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -18,8 +17,6 @@ BASES = Path(__file__).parents[4] / "audit/src/bases"
 CLEAN = (BASES / "dataplane.json").read_text()
 BRIDGED = CLEAN.replace('"awsvpc"', '"bridge"')
 RULE = "consul-network-mode"
-# Of the protocol's error codes.
-REQUEST_CANCELLED, CONTENT_MODIFIED = -32800, -32801
 
 
 def terraform(definition: str) -> str:
@@ -280,24 +277,3 @@ async def test_the_command_draws_the_timeline(editor: Editor):
         await editor.client.workspace_execute_command_async(
             lsp.ExecuteCommandParams("ecs-mesh.timeline", [editor.uri("package.json"), 0])
         )
-
-
-
-async def test_a_request_may_be_cancelled_or_overtaken(editor: Editor):
-    # Given a server that has much to read before it answers.
-    await editor.open("web.json", BRIDGED)
-    large = json.dumps([json.loads(BRIDGED)] * 40)
-    at = lsp.HoverParams(editor.document("web.json"), lsp.Position(0, 0))
-    editor.start("large.json", large)
-    # When a request is cancelled, and the text of another one changes.
-    cancelled = editor.client.protocol.send_request_async(lsp.TEXT_DOCUMENT_HOVER, at, msg_id="cancelled")
-    overtaken = editor.client.protocol.send_request_async(lsp.TEXT_DOCUMENT_HOVER, at, msg_id="overtaken")
-    cancelled, overtaken = asyncio.ensure_future(cancelled), asyncio.ensure_future(overtaken)
-    await asyncio.sleep(0)
-    editor.client.cancel_request(lsp.CancelParams(id="cancelled"))
-    editor.type("web.json", CLEAN)
-    # Then both end with the error that says so.
-    for request, code in [(cancelled, REQUEST_CANCELLED), (overtaken, CONTENT_MODIFIED)]:
-        with pytest.raises(JsonRpcException) as error:
-            await request
-        assert error.value.code == code
