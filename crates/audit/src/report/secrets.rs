@@ -27,6 +27,16 @@ pub(super) struct Secrets {
     search: Option<AhoCorasick>,
 }
 
+/// The value of a key that is repeated and does not count.
+fn value_of(RepeatedKey { key, ignored, .. }: &RepeatedKey, text: &str) -> Span {
+    let entry = text.get(ignored.start..ignored.end).unwrap_or_default();
+    let quoted = |quote: char| Some(entry.strip_prefix(quote)?.find(quote)? + 2);
+    let key = quoted('"').or_else(|| quoted('\'')).unwrap_or(key.len());
+    let rest = entry.get(key..).unwrap_or_default();
+    let value = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ':' || c == '=');
+    Span::new(ignored.end.saturating_sub(value.len()).max(ignored.start), ignored.end)
+}
+
 impl Secrets {
     /// The secrets of a file outside of definitions: passwords in URLs, and values that Terraform marks as sensitive.
     pub(super) fn of(file: &SourceFile) -> Self {
@@ -44,12 +54,9 @@ impl Secrets {
 
     /// Adds the secrets of a definition.
     pub(super) fn learn(&mut self, definition: &TaskDefinition) {
-        // The values of equal keys but the last are in no container. Their keys are shown.
-        for RepeatedKey { key, ignored, .. } in &definition.repeated_keys {
-            let text = definition.file.text.get(ignored.start..).unwrap_or_default();
-            let quotes = if text.starts_with(['"', '\'']) { 2 } else { 0 };
-            self.secret.push(Span::new(ignored.start + key.len() + quotes, ignored.end));
-        }
+        // No container has the values that do not count.
+        let repeated = definition.repeated_keys.iter();
+        self.secret.extend(repeated.map(|repeated| value_of(repeated, &definition.file.text)));
         let containers = &definition.containers.items;
         // A value that is also a name is not secret.
         let is_name = |value: &str| {

@@ -24,7 +24,13 @@ that is twice in one block.",
 fn check_duplicate_key(subject: &Subject<'_>, findings: &mut Findings) {
     let configuration = subject.consul.as_ref().and_then(|consul| consul.configuration.json());
     let repeated = subject.definition.repeated_keys.iter().cloned();
+    let mut seen = Vec::new();
     for repeated in repeated.chain(configuration.into_iter().flat_map(Node::repeated_keys)) {
+        // A local value may be in several containers.
+        if seen.contains(&repeated.last) {
+            continue;
+        }
+        seen.push(repeated.last);
         let message = format!("the key {:?} is repeated in one map, and only its last value counts", repeated.key);
         let draft = Draft::new(repeated.last, message, "remove one of the two");
         findings.extend([draft.note(repeated.ignored, "this value has no effect")]);

@@ -44,8 +44,8 @@ pub(super) struct Server<'s> {
     shown: BTreeMap<Unit, BTreeMap<PathBuf, Vec<Diagnostic>>>,
     /// The requests that wait for an answer.
     asked: VecDeque<Request>,
-    /// The drawings that the editor may still show.
-    drawings: Vec<NamedTempFile>,
+    /// The drawing that the editor may still show.
+    drawing: Option<NamedTempFile>,
     last_id: i32,
 }
 
@@ -67,7 +67,7 @@ impl<'s> Server<'s> {
             unshown: BTreeSet::new(),
             shown: BTreeMap::new(),
             asked: VecDeque::new(),
-            drawings: Vec::new(),
+            drawing: None,
             last_id: 0,
         }
     }
@@ -257,6 +257,7 @@ impl<'s> Server<'s> {
             let method = PublishDiagnosticsNotification::METHOD.to_string();
             self.send(&Notification::new(method, params).into())?;
         }
+        self.shown.retain(|_, shown| !shown.is_empty());
         Ok(())
     }
 
@@ -293,7 +294,7 @@ impl<'s> Server<'s> {
                 let params = ShowDocumentParams { uri, external: Some(true), take_focus: None, selection: None };
                 self.request::<ShowDocumentRequest>(&params)?;
             }
-            self.drawings.push(file);
+            self.drawing = Some(file);
         }
         Ok(Ok(json!({ "svg": svg })))
     }

@@ -5,6 +5,7 @@
 mod baseline;
 mod check;
 mod config;
+mod ecosystem;
 mod edits;
 mod exit_codes;
 mod formats;
