@@ -18,6 +18,7 @@ pub mod inject;
 pub mod report;
 pub mod rule;
 pub mod rules;
+pub mod spelling;
 pub mod subject;
 pub mod timeline;
 pub mod versions;

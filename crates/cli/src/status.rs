@@ -2,6 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
+use audit::spelling::nearest;
 use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{Observed, Reader, ServiceStatus, State, StatusReport, TaskStatus, status};
@@ -18,9 +19,6 @@ use crate::{
     streams::{Exit, Failure, Streams},
     sweep,
 };
-
-/// How similar a name has to be to be proposed.
-const SIMILAR: f64 = 0.8;
 
 /// Show what ECS runs and what Consul has of each service of the mesh, and what is wrong
 #[derive(Debug, Args)]
@@ -126,9 +124,7 @@ async fn read(
 }
 
 fn unknown(name: &str, known: &[String]) -> String {
-    let likeness = |other: &&String| strsim::jaro_winkler(name, other);
-    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    match nearest.filter(|nearest| likeness(nearest) >= SIMILAR) {
+    match nearest(name, known.iter().map(String::as_str)) {
         Some(nearest) => format!("there is no service {name:?} in the mesh; did you mean {nearest:?}?"),
         None if known.is_empty() => format!("there is no service {name:?} in the mesh, and no other one either"),
         None => format!("there is no service {name:?} in the mesh; there is {}", known.join(", ")),

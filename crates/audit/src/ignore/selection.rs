@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-use crate::rules::{rule, rules};
+use crate::{
+    rules::{rule, rules},
+    spelling::nearest,
+};
 
 /// A rule by its ID, or a group of rules by how their IDs begin: `consul`, `consul-client`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +32,9 @@ pub fn unknown_rule(id: &str) -> String {
     format!("there is no rule \"{name}\"; {advice}")
 }
 
-/// The most similar one of `names`, if one is similar enough to be meant.
 fn advice<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
-    const ALIKE: f64 = 0.7;
-    let name = name.to_lowercase();
-    let alike = names.into_iter().map(|candidate| (strsim::jaro_winkler(&name, candidate), candidate));
-    match alike.filter(|(likeness, _)| *likeness > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((_, likely)) => format!("did you mean {likely}?"),
+    match nearest(name, names) {
+        Some(likely) => format!("did you mean {likely}?"),
         None => "ecs-mesh rules lists all rules".to_owned(),
     }
 }

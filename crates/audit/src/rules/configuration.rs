@@ -1,7 +1,10 @@
 //! The configuration of consul-ecs, compared with the fields of its releases.
 
 use super::prelude::*;
-use crate::subject::{Configuration, ConsulEcs, Feature, consul_ecs_version};
+use crate::{
+    spelling::nearest,
+    subject::{Configuration, ConsulEcs, Feature, consul_ecs_version},
+};
 use audit_read::document::{Node, Span, Value};
 use mesh::consul_ecs::{CONFIG_VARIABLE, Check, Fault, Problem, ROOT, Releases};
 
@@ -107,16 +110,19 @@ field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
     ..Rule::of_task(Applies::ConsulAndController, check_config_schema)
 };
 
+/// What to do about an unknown field.
+pub(super) fn instead(problem: &Problem<'_, Node>, known: &[&str]) -> String {
+    let meant = problem.key.and_then(|key| nearest(key, known.iter().copied()));
+    meant.map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"))
+}
+
 fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     for problem in problems(&consul_ecs) {
         let path = &problem.path;
         let (message, help) = match &problem.fault {
-            Fault::Unknown { is_refused: true, nearest: Some(nearest) } => {
-                (format!("no release of consul-ecs knows {path}"), format!("did you mean {nearest}?"))
-            }
-            Fault::Unknown { is_refused: true, nearest: None } => {
-                (format!("no release of consul-ecs knows {path}"), "remove it".to_owned())
+            Fault::Unknown { is_refused: true, known } => {
+                (format!("no release of consul-ecs knows {path}"), instead(&problem, known))
             }
             Fault::Missing => (format!("{path} is missing"), format!("set {path}")),
             Fault::WrongType(wanted, found) => {
@@ -178,10 +184,9 @@ default port 20000.",
 fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     for problem in problems(&consul_ecs) {
-        let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };
+        let Fault::Unknown { is_refused: false, known } = &problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
-        let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("did you mean {nearest}?"));
-        let draft = Draft::new(span_of(&problem), message, help);
+        let draft = Draft::new(span_of(&problem), message, instead(&problem, known));
         findings.add(consul_ecs.of_holder(draft));
     }
 }

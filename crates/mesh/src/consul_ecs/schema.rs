@@ -105,16 +105,6 @@ impl Section {
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
-
-    /// The field that `name` most likely means: at most a third of its letters are wrong. Case, hyphens and underscores do not
-    /// count: `destination_name`.
-    fn nearest(&self, name: &str) -> Option<&'static str> {
-        let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
-        let meant = bare(name);
-        let known = self.fields.iter().map(|field| (strsim::osa_distance(&bare(field.name), &meant), field.name));
-        let near = known.filter(|(distance, _)| distance * 3 <= meant.chars().count());
-        near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
-    }
 }
 
 /// Declares sections: the table of their fields, and the structs of those that the controller reads.
@@ -248,8 +238,8 @@ pub enum Fault {
     Unknown {
         /// Whether consul-ecs refuses it; otherwise it ignores it.
         is_refused: bool,
-        /// A similar field.
-        nearest: Option<&'static str>,
+        /// The fields that the map may have.
+        known: Vec<&'static str>,
     },
     /// The field is required.
     Missing,
@@ -327,7 +317,8 @@ impl<'t, T: Tree> Check<'t, T> {
                 Some(field) if matches!(value.value(), Value::Null) && (field.is_nullable || field.is_required) => {}
                 Some(field) => self.value(value, &field.kind, &at.key(key, field.is_read)),
                 None => {
-                    let fault = Fault::Unknown { is_refused: section.is_strict, nearest: section.nearest(key) };
+                    let known = section.fields.iter().map(|field| field.name).collect();
+                    let fault = Fault::Unknown { is_refused: section.is_strict, known };
                     self.add_key(map, key, at.key(key, section.is_read_in_full), fault);
                 }
             }
