@@ -203,7 +203,7 @@ impl Draft {
         self
     }
 
-    /// The file that `span` is in, if it is not that of the definition: a service may be in another one.
+    /// The file that `span` is in, if the definition is in another one, as with a service.
     #[must_use]
     pub fn in_file(mut self, file: &Arc<SourceFile>) -> Self {
         self.file = Some(file.clone());

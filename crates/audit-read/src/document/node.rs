@@ -39,8 +39,8 @@ pub struct Entry {
     pub key_span: Span,
     /// The value.
     pub node: Node,
-    /// The bytes of an entry with an equal key before it in the same map, which does not count.
-    pub replaced: Option<Span>,
+    /// The bytes of an entry with an equal key before it in the same map, which does not count. Almost no entry has one.
+    pub replaced: Option<Box<Span>>,
 }
 
 impl Entry {
@@ -50,7 +50,8 @@ impl Entry {
 
     /// The key, if it replaces an equal one.
     pub fn repeated(&self) -> Option<RepeatedKey> {
-        self.replaced.map(|ignored| RepeatedKey { key: self.key.clone(), ignored, last: self.key_span })
+        let ignored = **self.replaced.as_ref()?;
+        Some(RepeatedKey { key: self.key.clone(), ignored, last: self.key_span })
     }
 
     /// The entries of a map in a file. Of equal keys, the last counts, as in CloudFormation and Terraform. Edits do not reach
@@ -64,7 +65,7 @@ impl Entry {
         for (earlier, later) in replaced.iter().copied() {
             let span = entries.get(earlier).map(|entry| Span::new(entry.key_span.start, entry.node.place.span.end));
             if let Some(entry) = entries.get_mut(later) {
-                entry.replaced = span;
+                entry.replaced = span.map(Box::new);
                 entry.node.remove_routes();
             }
         }
@@ -173,7 +174,7 @@ impl Node {
                         key: entry.key.clone(),
                         key_span: span,
                         node: entry.node.placed(span),
-                        replaced: entry.replaced.map(|_| span),
+                        replaced: entry.replaced.as_ref().map(|_| Box::new(span)),
                     })
                     .collect(),
             ),
@@ -189,7 +190,9 @@ impl Node {
             Value::List(items) => items.iter_mut().for_each(|item| item.map_spans(map)),
             Value::Map(entries) => entries.iter_mut().for_each(|entry| {
                 entry.key_span = map(entry.key_span);
-                entry.replaced = entry.replaced.map(map);
+                if let Some(replaced) = &mut entry.replaced {
+                    **replaced = map(**replaced);
+                }
                 entry.node.map_spans(map);
             }),
             _ => {}
@@ -235,8 +238,19 @@ impl Node {
 
     /// The keys that replace an equal one in the same map, in the whole value.
     pub fn repeated_keys(&self) -> Vec<RepeatedKey> {
-        let below = self.children().into_iter().flat_map(Self::repeated_keys);
-        self.entries().iter().filter_map(Entry::repeated).chain(below).collect()
+        let mut found = Vec::new();
+        self.add_repeated_keys(&mut found);
+        found
+    }
+
+    fn add_repeated_keys(&self, found: &mut Vec<RepeatedKey>) {
+        for item in self.items() {
+            item.add_repeated_keys(found);
+        }
+        for entry in self.entries() {
+            found.extend(entry.repeated());
+            entry.node.add_repeated_keys(found);
+        }
     }
 
     /// The type of the value, for error messages.

@@ -90,7 +90,7 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
             *used = true;
         }
         let Some(severity) = config.severity_of(finding.rule) else { continue };
-        // A rule's own severity leaves that of a milder case.
+        // Only another severity than the rule's own changes a milder case.
         if severity != finding.rule.severity {
             finding.severity = severity;
         }

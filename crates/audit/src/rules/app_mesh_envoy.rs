@@ -155,7 +155,7 @@ fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
     let is_absent = |name: &&str| matches!(envoy.environment_has(name), Maybe::Absent);
     let (span, message) = match subject.app_mesh.as_ref().and_then(AppMeshTask::resource_variable) {
-        Some(variable) if variable.value.known().is_some_and(MeshResource::is_none) => {
+        Some(variable) if variable.value.known().is_some_and(MeshResource::is_malformed) => {
             let name = variable.name.text().unwrap_or_default();
             (variable.value.span(), format!("{name} is not the name of a virtual node or gateway"))
         }

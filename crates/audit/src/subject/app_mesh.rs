@@ -103,8 +103,8 @@ impl<'t> MeshResource<'t> {
         (is_known(resource.mesh) && is_known(resource.name)).then_some(resource)
     }
 
-    /// Whether a text names no virtual node or gateway, whatever its unknown parts are.
-    pub fn is_none(text: &Text) -> bool {
+    /// Whether a text cannot name a virtual node or gateway with any value of its unknown parts.
+    pub fn is_malformed(text: &Text) -> bool {
         let is_misspelt = |kind: &str| !kind.contains(HOLE) && kind_of(kind).is_none();
         match text.whole() {
             Some(whole) => MeshResource::parse(whole).is_none(),

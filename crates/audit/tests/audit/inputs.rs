@@ -394,7 +394,7 @@ fn a_template_of_another_program_is_named_as_one() {
         let problem = read(name, &text).unwrap_err().to_string();
         assert!(problem.ends_with("; this looks like a template: check what it renders"), "{text}: {problem}");
     }
-    // A value with such a text is none, nor is another mistake.
+    // A value with such a text is no template, and neither is another mistake.
     for text in [json("25six"), json("256,,"), json("\"{{resolve:ssm:cpu}}\", \"a\": \"${b}\" 1")] {
         let problem = read("task.json", &text).unwrap_err().to_string();
         assert!(!problem.contains("template"), "{text}: {problem}");

@@ -36,7 +36,7 @@ pub(super) struct Server<'s> {
     phase: Phase,
     client: ClientCapabilities,
     project: Project,
-    /// What is to be judged again.
+    /// The units to judge again.
     stale: BTreeSet<Unit>,
     /// What was judged, and not yet shown.
     unshown: BTreeSet<Unit>,

@@ -151,7 +151,7 @@ fn only_selected_rules_are_accepted_and_a_reason_is_one_line() {
     assert_eq!(workspace.run(&["check", "--add-ignore= "]).status.code(), Some(2));
 }
 
-/// A service may be in another file than its definition: findings, exceptions and secrets are those of its own file.
+/// A service may be in another file than its definition. Its findings, exceptions and secrets belong to its own file.
 #[test]
 fn a_finding_in_the_file_of_a_service_is_ignored_there_and_shows_no_secret() {
     let task = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = jsonencode([\n    { name = \"web\", image = \"example/web:1\" },\n  ])\n}\n";

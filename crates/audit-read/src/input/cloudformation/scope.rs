@@ -171,7 +171,12 @@ impl Scope<'_, '_> {
     }
 
     fn resolved_entry(&self, entry: &Entry) -> Entry {
-        Entry { key: entry.key.clone(), node: self.resolve(&entry.node), ..*entry }
+        Entry {
+            key: entry.key.clone(),
+            key_span: entry.key_span,
+            node: self.resolve(&entry.node),
+            replaced: entry.replaced.clone(),
+        }
     }
 
     /// A branch of `Fn::If` is written where it is used and keeps its places; every other result has the place of the

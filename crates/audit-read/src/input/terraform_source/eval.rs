@@ -95,7 +95,12 @@ impl Module<'_> {
             Value::Map(entries) => {
                 let entries = entries.iter().map(|entry| {
                     let node = self.json(&entry.node, then(Step::Key(entry.key.clone())).as_ref(), inner)?;
-                    Some(Entry { key: entry.key.clone(), node, ..*entry })
+                    Some(Entry {
+                        key: entry.key.clone(),
+                        key_span: entry.key_span,
+                        node,
+                        replaced: entry.replaced.clone(),
+                    })
                 });
                 Value::Map(entries.collect::<Option<_>>()?)
             }
