@@ -57,9 +57,9 @@ demo: ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 	@target/debug/demo $(if $(KEEP),--keep)
 
 .PHONY: dashboard
-dashboard: tools ## Draw the dashboard from the metrics of the demo, into docs/dashboard.svg
+dashboard: tools ## Draw the dashboard from the metrics of the demo, into docs/images/dashboard.svg
 	cargo build $(all) --bin demo $(addprefix --bin ,$(functions))
-	@target/debug/demo --dashboard docs/dashboard.svg
+	@target/debug/demo --dashboard docs/images/dashboard.svg
 
 .PHONY: build
 build: tools validate ## Build the optimised functions and the template, ready to deploy (into target/sam)

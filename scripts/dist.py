@@ -111,7 +111,7 @@ def stackset(template: str, architecture: str) -> str:
     text = yaml.safe_dump(plain, sort_keys=False, width=120)
     if "AWS::Serverless" in text:
         sys.exit("the plain template still has AWS::Serverless")
-    return f"# Made by make dist from template.yaml, for StackSets: docs/release.md\n{text}"
+    return f"# Made by make dist from template.yaml, for StackSets: docs/contributing/release.md\n{text}"
 
 
 # ---- dependencies
@@ -271,14 +271,14 @@ def check_tag(tag: str) -> None:
 def schema_store() -> None:
     """The files of a pull request to SchemaStore: https://github.com/SchemaStore/schemastore/blob/master/CONTRIBUTING.md"""
     address = "https://json.schemastore.org/ecs-mesh.json"
-    schema = json.loads((TOP / "docs/schema/config.schema.json").read_text()) | {"$id": address}
+    schema = json.loads((TOP / "docs/reference/schema/config.schema.json").read_text()) | {"$id": address}
     entry = {
         "name": "ecs-mesh.toml",
         "description": "Configuration of ecs-mesh, which checks ECS task definitions for Consul's service mesh",
         "fileMatch": ["ecs-mesh.toml"],
         "url": address,
     }
-    example = re.search(r"(?s)```toml\n(.*?)```", (TOP / "docs/audit.md").read_text())[1]
+    example = re.search(r"(?s)```toml\n(.*?)```", (TOP / "docs/how-to/audit.md").read_text())[1]
     files = {
         "src/schemas/json/ecs-mesh.json": json.dumps(schema, indent=2) + "\n",
         "src/test/ecs-mesh/ecs-mesh.toml": example,

@@ -71,7 +71,7 @@ async fn main() {
             "growth" => growth::measure(&format!("{folder}/reconcile")).await,
             "auditor" => auditor::measure(&format!("{folder}/ecs-mesh")),
             "plots" => {
-                let picture = in_repository("docs/performance.svg");
+                let picture = in_repository("docs/images/performance.svg");
                 plots::draw(&figures_so_far(), &picture).expect("a picture");
                 continue;
             }

@@ -1,7 +1,7 @@
 locals {
   outputs = aws_cloudformation_stack.controller.outputs
 
-  # The policies of docs/deploy.md and docs/permissions.md, and docs/observe.md.
+  # The policies of docs/how-to/install-sam.md and docs/reference/permissions.md, and docs/how-to/move-from-consul-ecs.md.
   is_enterprise = local.partition != "" || length(var.cluster_partitions) > 0
   acting        = file("${path.module}/policies/${local.is_enterprise ? "enterprise" : "community"}.hcl")
   observing     = local.is_enterprise ? replace(local.acting, "\"write\"", "\"read\"") : file("${path.module}/policies/observe.hcl")

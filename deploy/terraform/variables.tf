@@ -1,4 +1,4 @@
-# Groups and defaults are as in template.yaml. docs/parameters.md says where a name or default differs.
+# Groups and defaults are as in template.yaml. docs/reference/parameters.md says where a name or default differs.
 
 # ---- Module
 

@@ -26,5 +26,5 @@ if [[ -n ${ACTION_REPOSITORY:-} ]]; then
 else
   version="$GITHUB_REPOSITORY/blob/$GITHUB_SHA"
 fi
-export ECS_MESH_DOCS="${ECS_MESH_DOCS:-$GITHUB_SERVER_URL/$version/docs/rules}"
+export ECS_MESH_DOCS="${ECS_MESH_DOCS:-$GITHUB_SERVER_URL/$version/docs/reference/rules}"
 cargo install --locked --path "$here/crates/cli" --root "$RUNNER_TEMP/ecs-mesh"

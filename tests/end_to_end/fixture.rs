@@ -1,5 +1,5 @@
 //! The stack that the end-to-end tests share: two deployments of the template, one for each token mode, with the policy that
-//! docs/deploy.md documents.
+//! docs/how-to/install-sam.md documents.
 
 use serde_json::Value;
 use tokio::sync::OnceCell;

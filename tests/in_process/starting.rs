@@ -102,7 +102,7 @@ type Steps = &'static [&'static [&'static str]];
 /// Requests of one step, each pair in this order: the second needs what the first reads.
 const WAITS: [(&str, &str); 2] = [("ListTasks", "DescribeTasks"), ("DescribeTasks", "GET status/leader")];
 
-/// A row of the table in docs/performance.md.
+/// A row of the table in docs/explanation/performance.md.
 struct Row {
     world: &'static str,
     first: First,

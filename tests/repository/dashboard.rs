@@ -7,8 +7,8 @@ use serde_json::Value;
 use telemetry::{Metric, NAMESPACE, STACK, all};
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
-const RUNBOOK: &str = include_str!("../../docs/alarms.md");
-const PICTURE: &str = include_str!("../../docs/dashboard.svg");
+const RUNBOOK: &str = include_str!("../../docs/how-to/alarms.md");
+const PICTURE: &str = include_str!("../../docs/images/dashboard.svg");
 
 fn text<'a>(node: &'a Node, keys: &[&str]) -> Option<&'a str> {
     keys.iter().try_fold(node, |node, key| node.get(key))?.text()

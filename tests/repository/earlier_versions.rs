@@ -1,6 +1,6 @@
 //! Stacks of earlier versions can be updated: their parameters keep their values, and their outputs stay.
 //!
-//! `earlier_templates` has the parameters and outputs of each version: docs/release.md says how a release adds its own.
+//! `earlier_templates` has the parameters and outputs of each version: docs/contributing/release.md says how a release adds its own.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use audit_read::document::{Node, parse_yaml};
 
 use crate::resolved::TEMPLATE;
 
-const PAGE: &str = include_str!("../../docs/upgrade.md");
+const PAGE: &str = include_str!("../../docs/how-to/upgrade.md");
 
 /// Parameters that were removed.
 const REMOVED: [&str; 2] = ["HealthSyncIntervalSeconds", "ReplaceBrokenTasks"];
@@ -34,7 +34,7 @@ fn parameters_of_earlier_versions_accept_their_values() {
             let (name, was) = (entry.key.as_str(), &entry.node);
             let Some(is) = TEMPLATE.get("Parameters").and_then(|all| all.get(name)) else {
                 assert!(REMOVED.contains(&name), "{name} of {version} is gone");
-                assert!(PAGE.contains(name), "docs/upgrade.md does not name {name}");
+                assert!(PAGE.contains(name), "docs/how-to/upgrade.md does not name {name}");
                 continue;
             };
             // A value that a stack has, and the default that it was created with

@@ -1,10 +1,10 @@
-//! The metrics that the functions count, and docs/metrics.md, agree.
+//! The metrics that the functions count, and docs/reference/metrics.md, agree.
 
 use std::collections::BTreeSet;
 
 use telemetry::{Metric, all};
 
-const PAGE: &str = include_str!("../../docs/metrics.md");
+const PAGE: &str = include_str!("../../docs/reference/metrics.md");
 
 /// The rows of the page's table.
 fn rows() -> Vec<[String; 4]> {

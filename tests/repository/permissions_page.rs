@@ -1,4 +1,4 @@
-//! The tables of docs/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
+//! The tables of docs/reference/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
 
 use std::{env, fmt::Write as _, fs};
 
@@ -6,7 +6,7 @@ use audit_read::document::Node;
 
 use crate::resolved::{TEMPLATE, resource};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/permissions.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/permissions.md");
 const START: &str = "<!-- written from template.yaml by make pages -->\n";
 const END: &str = "<!-- end -->\n";
 
@@ -156,5 +156,5 @@ fn the_page_lists_what_the_template_grants() {
         fs::write(PAGE, &fresh).unwrap();
         return;
     }
-    assert!(page == fresh, "docs/permissions.md is stale: run make pages");
+    assert!(page == fresh, "docs/reference/permissions.md is stale: run make pages");
 }

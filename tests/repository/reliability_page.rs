@@ -1,9 +1,9 @@
-//! The tests that docs/reliability.md and docs/development.md name exist.
+//! The tests that docs/contributing/evidence.md and docs/contributing/development.md name exist.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-const PAGE: &str = include_str!("../../docs/reliability.md");
-const DEVELOPMENT: &str = include_str!("../../docs/development.md");
+const PAGE: &str = include_str!("../../docs/contributing/evidence.md");
+const DEVELOPMENT: &str = include_str!("../../docs/contributing/development.md");
 
 /// The names of all tests below a folder.
 fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {

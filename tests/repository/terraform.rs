@@ -1,4 +1,4 @@
-//! The Terraform module joins the template: its parameters, groups, constraints and outputs, and docs/parameters.md.
+//! The Terraform module joins the template: its parameters, groups, constraints and outputs, and docs/reference/parameters.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const MAIN: &str = include_str!("../../deploy/terraform/main.tf");
 const HASHICORP: &str = include_str!("../../deploy/terraform/hashicorp.tf");
 const OUTPUTS: &str = include_str!("../../deploy/terraform/outputs.tf");
 const STAND_IN: &str = include_str!("../../deploy/terraform/examples/move-from-hashicorp/stand-in/variables.tf");
-const PAGE: &str = include_str!("../../docs/parameters.md");
+const PAGE: &str = include_str!("../../docs/reference/parameters.md");
 
 /// The variables that are lists, where the template has texts with commas.
 const LISTS: [&str; 4] = ["cluster_partitions", "ecs_cluster_arns", "security_groups", "subnets"];
@@ -71,7 +71,7 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// The table of docs/parameters.md: parameter → variable and its default, where they differ.
+/// The table of docs/reference/parameters.md: parameter → variable and its default, where they differ.
 fn differences() -> BTreeMap<&'static str, (&'static str, &'static str)> {
     let (_, section) = PAGE.split_once("\n## In Terraform\n").expect("the section");
     let section = section.split("\n## ").next().unwrap_or_default();
@@ -294,9 +294,18 @@ fn policy(page: &str) -> &str {
 #[test]
 fn the_output_has_the_documented_policies() {
     let pairs = [
-        (include_str!("../../deploy/terraform/policies/community.hcl"), include_str!("../../docs/deploy.md")),
-        (include_str!("../../deploy/terraform/policies/observe.hcl"), include_str!("../../docs/observe.md")),
-        (include_str!("../../deploy/terraform/policies/enterprise.hcl"), include_str!("../../docs/permissions.md")),
+        (
+            include_str!("../../deploy/terraform/policies/community.hcl"),
+            include_str!("../../docs/how-to/install-sam.md"),
+        ),
+        (
+            include_str!("../../deploy/terraform/policies/observe.hcl"),
+            include_str!("../../docs/how-to/move-from-consul-ecs.md"),
+        ),
+        (
+            include_str!("../../deploy/terraform/policies/enterprise.hcl"),
+            include_str!("../../docs/reference/permissions.md"),
+        ),
     ];
     for (file, page) in pairs {
         assert_eq!(file, policy(page));

@@ -1,11 +1,11 @@
-//! The page docs/command-line.md explains each cause that `ecs-mesh why` names, as its schema has them.
+//! The page docs/reference/commands/README.md explains each cause that `ecs-mesh why` names, as its schema has them.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-const PAGE: &str = include_str!("../../docs/command-line.md");
-const SCHEMA: &str = include_str!("../../docs/schema/why.schema.json");
+const PAGE: &str = include_str!("../../docs/reference/commands/README.md");
+const SCHEMA: &str = include_str!("../../docs/reference/schema/why.schema.json");
 
 #[test]
 fn the_page_explains_every_cause() {

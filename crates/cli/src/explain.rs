@@ -37,8 +37,8 @@ const INTRODUCTION: &str = "\
 # Rules
 
 Each rule looks for one thing that breaks a task definition, or will. The pages are written by
-`ecs-mesh rules --output markdown --output-dir docs/rules`, from the rules themselves. `ecs-mesh rules WORDS` searches the
-rules. The column *Fix* says whether [`ecs-mesh fix`](../audit.md#ecs-mesh) can fix findings of the rule, at least in some
+`ecs-mesh rules --output markdown --output-dir docs/reference/rules`, from the rules themselves. `ecs-mesh rules WORDS` searches the
+rules. The column *Fix* says whether [`ecs-mesh fix`](../../how-to/audit.md#ecs-mesh) can fix findings of the rule, at least in some
 definitions; the column *Added in*, which version brought the rule.
 
 A finding that is meant to be is ignored by a comment on its line, or alone above it

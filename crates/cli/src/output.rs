@@ -194,7 +194,8 @@ mod tests {
             ),
         ];
         for (name, schema) in schemas {
-            let file = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/{}.schema.json"), name);
+            let file =
+                format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/schema/{}.schema.json"), name);
             let file = Path::new(&file);
             if env::var_os("UPDATE_DOCS").is_some() {
                 fs::write(file, &schema).unwrap();
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn events_match_the_published_schema() {
-        let schema = serde_json::from_str(include_str!("../../../docs/schema/event.schema.json")).unwrap();
+        let schema = serde_json::from_str(include_str!("../../../docs/reference/schema/event.schema.json")).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         for line in include_str!("../../report/src/event/written.jsonl").lines() {
             let mut event: Value = serde_json::from_str(line).unwrap();

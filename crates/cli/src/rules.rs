@@ -16,7 +16,7 @@ use crate::{
 /// List the rules, or search them
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ecs-mesh rules\n  ecs-mesh rules health-sync\n  ecs-mesh rules --output json\n  ecs-mesh rules --output markdown --output-dir docs/rules"
+    after_help = "Examples:\n  ecs-mesh rules\n  ecs-mesh rules health-sync\n  ecs-mesh rules --output json\n  ecs-mesh rules --output markdown --output-dir docs/reference/rules"
 )]
 pub(super) struct Arguments {
     /// Only the rules whose ID or texts contain all of these words

@@ -25,7 +25,7 @@ pub enum ConsulError {
     AclsDisabled { subject: String },
     /// The controller's token is valid, but does not have the permission.
     #[error(
-        "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/deploy.md"
+        "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/how-to/install-sam.md"
     )]
     PermissionDenied { subject: String, reason: String },
     /// Another writer was faster: the accessor ID or name exists, or the object has changed since it was read.

@@ -1,4 +1,4 @@
-//! What the controller tells other programs: events (`docs/events.md`), and the metrics and log lines of healing. Events are
+//! What the controller tells other programs: events (`docs/reference/events.md`), and the metrics and log lines of healing. Events are
 //! collected while an invocation works, and sent at its end, so that no work waits for them.
 
 #[cfg(test)]

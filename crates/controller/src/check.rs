@@ -131,7 +131,7 @@ impl fmt::Display for MissingPermission {
 pub enum PreflightError {
     /// The token does not have all required permissions.
     #[error(
-        "the controller's Consul token lacks: {}; add them to its policy (see docs/deploy.md)",
+        "the controller's Consul token lacks: {}; add them to its policy (see docs/how-to/install-sam.md)",
         .0.iter().map(MissingPermission::to_string).collect::<Vec<_>>().join("; ")
     )]
     MissingPermissions(Vec<MissingPermission>),

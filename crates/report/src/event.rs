@@ -1,4 +1,4 @@
-//! The events that the functions put on the default event bus: `docs/events.md` and `docs/schema/event.schema.json`.
+//! The events that the functions put on the default event bus: `docs/reference/events.md` and `docs/reference/schema/event.schema.json`.
 
 use mesh::settings::Mode;
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn samples_on_the_page_are_events() {
-        let page = include_str!("../../../docs/events.md");
+        let page = include_str!("../../../docs/reference/events.md");
         let samples = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
         for sample in samples {
             let mut sample: Value = serde_json::from_str(sample).unwrap();

@@ -71,7 +71,8 @@ async fn what_a_rival_does_and_what_nobody_does_are_told_apart() {
     one.forget().await;
     let (document, code) = eventually_says(&aws, &world, &token, [4, 2, 2]).await;
     assert_eq!(code, Some(1));
-    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/compare.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/reference/schema/compare.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     let left: Vec<&str> =
         document["stillToDo"].as_array().unwrap().iter().map(|it| it["subject"].as_str().unwrap()).collect();

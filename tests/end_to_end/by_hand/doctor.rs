@@ -119,7 +119,8 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     // Given a working installation
     let (code, not_ok, document) = checked().await;
     assert_eq!((code, not_ok.as_slice()), (Some(0), &[][..]), "{document:#}");
-    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/doctor.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/reference/schema/doctor.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     let text = doctor(&aws.url, &["--stack", "doctor"]).await.out;
     assert!(text.contains(&format!("CloudWatch may publish to {topic} with the key arn:")), "{text}");

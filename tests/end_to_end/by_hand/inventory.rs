@@ -39,7 +39,8 @@ async fn what_runs_is_listed_with_its_releases() {
     let made = inventory("json", &[]).await;
     let document = made.json();
     assert_eq!(made.code, Some(0), "{document:#}{}", made.errors);
-    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/inventory.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/reference/schema/inventory.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     assert_eq!(permissions(&aws.requests()), documented("inventory"));
     assert!(document["consul"].as_str().unwrap().starts_with(|c: char| c.is_ascii_digit()), "{document:#}");

@@ -15,7 +15,7 @@ use serde_json::Value;
 use test_harness::recorder::RecordedRequest;
 use tokio::process::Command;
 
-const PAGE: &str = include_str!("../../../docs/command-line.md");
+const PAGE: &str = include_str!("../../../docs/reference/commands/README.md");
 
 /// What a command has said.
 struct Said {

@@ -60,7 +60,8 @@ async fn a_healthy_service_is_shown_with_few_calls() {
     assert_eq!(counts, [1, 1, 1, 1].map(Value::from));
     assert_eq!(row["versions"], json!({ "consulEcs": ["0.9.0"], "consulDataplane": ["1.3"] }));
     assert!(row["lastChange"]["at"].is_string(), "{row:#}");
-    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/status.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/reference/schema/status.schema.json")).unwrap();
     jsonschema::validate(&schema, &said.json()).unwrap();
     // The calls that the page documents
     let calls = [

@@ -31,7 +31,7 @@ async fn each_preflight_result_is_distinguished() {
     let error = controller(&consul.address, &weak.secret_id, &[]).await.preflight().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the controller's Consul token lacks: acl = \"write\"; add them to its policy (see docs/deploy.md)"
+        "the controller's Consul token lacks: acl = \"write\"; add them to its policy (see docs/how-to/install-sam.md)"
     );
     let nothing = consul.token_with_rules("nothing", "").await;
     let error = controller(&consul.address, &nothing.secret_id, &[]).await.preflight().await.unwrap_err();
@@ -41,7 +41,7 @@ async fn each_preflight_result_is_distinguished() {
             "the controller's Consul token lacks: acl = \"write\"; operator = \"write\"; \
              agent_prefix \"\" {{ policy = \"read\" }}; node_prefix \"\" {{ policy = \"read\" }}; \
              service_prefix \"\" {{ policy = \"write\" }}; node \"{CLUSTER}\" {{ policy = \"write\" }}; \
-             add them to its policy (see docs/deploy.md)"
+             add them to its policy (see docs/how-to/install-sam.md)"
         )
     );
 
@@ -99,7 +99,7 @@ async fn missing_permissions_name_their_clusters() {
     assert_eq!(
         error.to_string(),
         "the controller's Consul token lacks: acl = \"write\" in partition store (for the clusters shop, till); \
-         add them to its policy (see docs/deploy.md)"
+         add them to its policy (see docs/how-to/install-sam.md)"
     );
     // All permissions in the first cluster's partition, and permissions of a partition in the other
     let in_store = row("POST /authorize?partition=store&ns=default", &["acl", "node", "service", "node", "node"]);

@@ -1,5 +1,5 @@
-//! The policy for Consul Enterprise in docs/permissions.md: it grants what the controller requires, each rule where Enterprise allows
-//! it, and the same as the policy for Community Edition, whose necessity `least_policy` proves.
+//! The policy for Consul Enterprise in docs/reference/permissions.md: it grants what the controller requires, each rule
+//! where Enterprise allows it, and the same as the policy for Community Edition, whose necessity `least_policy` proves.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use mesh::{
     permissions::{Permission, Segment, required},
 };
 
-const PAGE: &str = include_str!("../../../docs/permissions.md");
+const PAGE: &str = include_str!("../../../docs/reference/permissions.md");
 const PARTITIONS: &str = r#"partition_prefix """#;
 const NAMESPACES: &str = r#"namespace_prefix """#;
 

@@ -1,5 +1,5 @@
-//! The policy in docs/deploy.md is sufficient and minimal: all requests of the controller are made to a real server, with the whole
-//! policy, without each of its rules, and with each write permission reduced to read.
+//! The policy in docs/how-to/install-sam.md is sufficient and minimal: all requests of the controller are made to a real
+//! server, with the whole policy, without each of its rules, and with each write permission reduced to read.
 
 use std::{collections::BTreeSet, sync::Arc};
 

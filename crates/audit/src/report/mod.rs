@@ -27,7 +27,7 @@ pub enum Format {
     Text,
     /// One line for each finding.
     Concise,
-    /// The auditor's own JSON, with the schema `docs/schema/report.schema.json`.
+    /// The auditor's own JSON, with the schema `docs/reference/schema/report.schema.json`.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -124,7 +124,7 @@ impl Report {
 /// The address of the rules' pages: a path of this repository, unless `ECS_MESH_DOCS` was set at build time.
 pub const DOCS: &str = match option_env!("ECS_MESH_DOCS") {
     Some(address) => address,
-    None => "docs/rules",
+    None => "docs/reference/rules",
 };
 
 /// The page about a rule.
@@ -154,8 +154,8 @@ mod tests {
     fn only_an_absolute_address_is_a_link() {
         let rule = rule("consul-network-mode").unwrap();
         let link = |docs| absolute(page_at(docs, rule));
-        assert_eq!(link("docs/rules"), None);
-        let address = "https://github.com/owner/repository/blob/v1/docs/rules";
+        assert_eq!(link("docs/reference/rules"), None);
+        let address = "https://github.com/owner/repository/blob/v1/docs/reference/rules";
         assert_eq!(link(address), Some(format!("{address}/consul-network-mode.md")));
         assert_eq!(link(&format!("{address}/")), link(address));
     }

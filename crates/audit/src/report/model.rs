@@ -230,7 +230,7 @@ struct Summary {
     counts: Counts,
 }
 
-/// The report in the auditor's own JSON: `docs/schema/report.schema.json`.
+/// The report in the auditor's own JSON: `docs/reference/schema/report.schema.json`.
 pub(super) fn json(report: &Report) -> Result<String, serde_json::Error> {
     let document = json!({
         "schemaVersion": SCHEMA_VERSION,

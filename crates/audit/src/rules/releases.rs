@@ -12,8 +12,8 @@ pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
     severity: Severity::Warning,
     effect: "the task does not start, gets requests too early, or burdens Consul, or the controller fails; the finding says which",
     explanation: "\
-Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page `docs/support.md` \
-lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
+Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page \
+`docs/reference/compatibility.md` lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
 image whose tag names a release, such as `0.9.4`, `1.21.2-ent` or `0.10.1-fips1403`. Of a line, such as `0.9` or the \
 version `~> 0.9.0` of a Terraform module, it reports the defects that all of its releases have. With `latest`, a digest \
 alone, or an image with another name, it reports nothing.",
@@ -91,8 +91,8 @@ pub(super) static CONSUL_RELEASE_PAIR: Rule = Rule {
     explanation: "\
 Each line of consul-ecs and each line of Consul Dataplane goes with some lines of Consul. If no line of Consul goes with \
 both, they are not tested together. With a client agent, consul-ecs and Envoy must go with the agent's Consul. \
-The page `docs/support.md` has the table. The rule needs versions in the images' tags, and reports nothing about lines that the \
-table does not have. The definition does not show the version of Consul's servers.",
+The page `docs/reference/compatibility.md` has the table. The rule needs versions in the images' tags, and reports \
+nothing about lines that the table does not have. The definition does not show the version of Consul's servers.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
         "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy",
@@ -156,7 +156,7 @@ pub(super) static CONSUL_END_OF_SUPPORT: Rule = Rule {
     explanation: "\
 HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, \
 only the newest. The support of a line of consul-ecs or Consul Dataplane counts as ended if the support of every \
-Consul that goes with it has ended. The rule compares with the day of its table, which is in `docs/support.md`, not \
+Consul that goes with it has ended. The rule compares with the day of its table, which is in `docs/reference/compatibility.md`, not \
 with the date of the check: the result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says \
 what blocks an update.",
     sources: &[

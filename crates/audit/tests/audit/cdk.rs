@@ -81,7 +81,8 @@ fn every_report_names_the_construct() {
         (&definition["address"], &definition["construct"]),
         (&json!("WebTaskDef7C1D9E55"), &json!("Shop/Web/TaskDef"))
     );
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/report.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/reference/schema/report.schema.json")).unwrap();
     assert!(jsonschema::is_valid(&schema, &json));
 }
 

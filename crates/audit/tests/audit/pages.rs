@@ -1,4 +1,4 @@
-//! The tables of docs/support.md are those of the releases. `UPDATE_DOCS=1` writes them.
+//! The tables of docs/reference/compatibility.md are those of the releases. `UPDATE_DOCS=1` writes them.
 
 use std::{env, fmt::Write as _, fs, path::Path};
 
@@ -10,7 +10,7 @@ const MARK: &str = "<!-- The rest is written by `make pages`";
 
 #[test]
 fn the_support_page_has_the_tables_of_the_releases() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/support.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/compatibility.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(MARK).expect("the mark");
     let (mark, _) = rest.split_once('\n').expect("a line");
@@ -19,7 +19,7 @@ fn the_support_page_has_the_tables_of_the_releases() {
         fs::write(&path, &fresh).unwrap();
     }
     let published = fs::read_to_string(&path).unwrap();
-    assert!(published == fresh, "docs/support.md is stale: run make pages");
+    assert!(published == fresh, "docs/reference/compatibility.md is stale: run make pages");
 }
 
 fn tables() -> String {

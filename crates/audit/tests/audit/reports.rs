@@ -163,7 +163,10 @@ fn a_clean_run_is_one_line() {
 #[test]
 fn json_and_sarif_match_their_schemas() {
     for report in [mixed(), report(&[], "")] {
-        assert_valid(include_str!("../../../../docs/schema/report.schema.json"), &rendered(&report, Format::Json));
+        assert_valid(
+            include_str!("../../../../docs/reference/schema/report.schema.json"),
+            &rendered(&report, Format::Json),
+        );
         assert_valid(include_str!("../schemas/sarif-schema-2.1.0.json"), &rendered(&report, Format::Sarif));
     }
 }

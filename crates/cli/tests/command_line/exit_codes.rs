@@ -118,7 +118,7 @@ fn the_table_of_exit_codes_has_every_command() {
     let help = out(&workspace.run(&["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    let page = std::fs::read_to_string(format!("{REPOSITORY}/docs/command-line.md")).unwrap();
+    let page = std::fs::read_to_string(format!("{REPOSITORY}/docs/reference/commands/README.md")).unwrap();
     let heads = page.lines().find(|line| line.starts_with("| code |")).unwrap();
     for command in commands.iter().filter(|command| !command.is_empty()) {
         assert!(heads.contains(&format!("`{command}`")), "{command}");
@@ -131,7 +131,7 @@ fn the_table_of_exit_codes_has_every_command() {
 #[test]
 fn the_pages_name_every_exit_code_and_option_of_check() {
     let page = |name: &str| std::fs::read_to_string(format!("{REPOSITORY}/docs/{name}.md")).unwrap();
-    let pages = ["audit", "command-line", "pipelines"].map(page).concat();
+    let pages = ["how-to/audit", "reference/commands/README", "how-to/check-in-ci"].map(page).concat();
     for code in 0..=3 {
         assert!(pages.contains(&format!("\n| {code} | ")), "{code}");
     }

@@ -1,4 +1,4 @@
-//! The GitHub Action, the hook of pre-commit, and what `docs/pipelines.md` shows.
+//! The GitHub Action, the hook of pre-commit, and what `docs/how-to/check-in-ci.md` shows.
 
 use std::{
     env, fs,
@@ -111,7 +111,7 @@ fn the_actions_description_names_the_refused_arguments() {
     assert!(named.len() >= 5, "{named:?}");
     for name in named {
         assert!(description.contains(&name), "{name}");
-        assert!(read("docs/pipelines.md").contains(&format!("`{name}`")), "{name}");
+        assert!(read("docs/how-to/check-in-ci.md").contains(&format!("`{name}`")), "{name}");
     }
 }
 
@@ -238,10 +238,13 @@ fn the_action_builds_links_to_its_own_version() {
     for (step, address) in [
         (
             &[("ACTION_REPOSITORY", "owner/mesh"), ("ACTION_REF", TAG)][..],
-            concat!("https://github.com/owner/mesh/blob/v", env!("CARGO_PKG_VERSION"), "/docs/rules\n"),
+            concat!("https://github.com/owner/mesh/blob/v", env!("CARGO_PKG_VERSION"), "/docs/reference/rules\n"),
         ),
         // A workflow of the action's own repository uses it as `./`.
-        (&[("ACTION_REPOSITORY", ""), ("ACTION_REF", "")], "https://github.com/team/shop/blob/0a1b/docs/rules\n"),
+        (
+            &[("ACTION_REPOSITORY", ""), ("ACTION_REF", "")],
+            "https://github.com/team/shop/blob/0a1b/docs/reference/rules\n",
+        ),
         (&[("ECS_MESH_DOCS", "https://docs.example.com")], "https://docs.example.com\n"),
     ] {
         assert_eq!(address_of_the_pages(step), address, "{step:?}");
@@ -303,7 +306,7 @@ fn the_hook_runs_for_every_file_that_changes_findings() {
 
 /// The YAML of the page about pipelines that contains `word`.
 fn documented(word: &str) -> Value {
-    let page = read("docs/pipelines.md");
+    let page = read("docs/how-to/check-in-ci.md");
     let mut blocks = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     yaml(blocks.find(|block| block.contains(word)).unwrap())
 }
@@ -330,7 +333,7 @@ fn the_documented_inputs_are_those_of_the_action() {
     for input in step["with"].as_object().unwrap().keys() {
         assert!(action["inputs"].get(input).is_some(), "{input}");
     }
-    let page = read("docs/pipelines.md");
+    let page = read("docs/how-to/check-in-ci.md");
     for input in action["inputs"].as_object().unwrap().keys() {
         assert!(page.contains(&format!("| `{input}` |")), "{input}");
     }

@@ -21,7 +21,7 @@ fn inventory_of_files_says_what_blocks_an_upgrade() {
 
     let blocked = upgrade("old.json");
     let document: Value = serde_json::from_str(&out(&blocked)).unwrap();
-    let schema = include_str!("../../../../docs/schema/inventory.schema.json");
+    let schema = include_str!("../../../../docs/reference/schema/inventory.schema.json");
     jsonschema::validate(&serde_json::from_str(schema).unwrap(), &document).unwrap();
     assert_eq!(blocked.status.code(), Some(1), "{document:#}");
     assert_eq!(document["rows"][0]["file"], "old.json:2");

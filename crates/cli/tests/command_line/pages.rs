@@ -22,7 +22,7 @@ fn pages(directory: &Path) -> BTreeMap<String, String> {
 
 #[test]
 fn the_pages_match_the_rules() {
-    let published = Path::new(REPOSITORY).join("docs/rules");
+    let published = Path::new(REPOSITORY).join("docs/reference/rules");
     if env::var_os("UPDATE_DOCS").is_some() {
         let _ = fs::remove_dir_all(&published);
         write_pages(&published);
@@ -36,19 +36,19 @@ fn the_pages_match_the_rules() {
     let how = "stale: run make pages";
     assert_eq!(names(&published), names(&fresh), "{how}");
     for (name, page) in fresh {
-        assert_eq!(published[&name], page, "docs/rules/{name} is {how}");
+        assert_eq!(published[&name], page, "docs/reference/rules/{name} is {how}");
     }
 }
 
 #[test]
 fn the_published_schema_is_current() {
     let printed = Command::new(env!("CARGO_BIN_EXE_ecs-mesh")).args(["config", "schema"]).output().unwrap();
-    let schema = Path::new(REPOSITORY).join("docs/schema/config.schema.json");
+    let schema = Path::new(REPOSITORY).join("docs/reference/schema/config.schema.json");
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&schema, &printed.stdout).unwrap();
     }
     let (published, printed) = (fs::read_to_string(schema).unwrap(), String::from_utf8(printed.stdout).unwrap());
-    assert!(published == printed, "docs/schema/config.schema.json is stale: run make pages");
+    assert!(published == printed, "docs/reference/schema/config.schema.json is stale: run make pages");
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn the_published_timeline_is_current() {
         .arg(root.join("crates/audit/src/bases/dataplane.json"))
         .output()
         .unwrap();
-    let picture = root.join("docs/timeline.svg");
+    let picture = root.join("docs/images/timeline.svg");
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&picture, &drawn.stdout).unwrap();
     }
     let (published, drawn) = (fs::read_to_string(picture).unwrap(), String::from_utf8(drawn.stdout).unwrap());
-    assert!(published == drawn, "docs/timeline.svg is stale: run make pages");
+    assert!(published == drawn, "docs/images/timeline.svg is stale: run make pages");
 }

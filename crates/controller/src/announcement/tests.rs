@@ -113,7 +113,7 @@ async fn the_end_of_a_task_is_told_only_if_that_is_wanted() {
 
 #[tokio::test]
 async fn the_documentation_names_every_event() {
-    let page = include_str!("../../../../docs/events.md");
+    let page = include_str!("../../../../docs/reference/events.md");
     for event in sent(Mode::Act, true).await {
         let name = format!("`{}`", event.detail_type());
         assert!(page.contains(&name), "{name}");
@@ -122,7 +122,7 @@ async fn the_documentation_names_every_event() {
 
 #[tokio::test]
 async fn each_healing_has_its_row_on_the_page_and_is_in_its_query() {
-    let page = include_str!("../../../../docs/healing.md");
+    let page = include_str!("../../../../docs/explanation/healing.md");
     let (_, table) = page.split_once("| `action` in the log |").unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let spans = |row: &str| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<String>>();

@@ -29,7 +29,7 @@ const AGENT_LAG: Duration = Duration::from_secs(120);
 /// Why Consul refuses to let an agent leave, and what permits it.
 pub(crate) fn add_to_policy() -> String {
     format!(
-        "the controller's Consul token may not force agents to leave; add {OPERATOR} to its policy (see docs/deploy.md)"
+        "the controller's Consul token may not force agents to leave; add {OPERATOR} to its policy (see docs/how-to/install-sam.md)"
     )
 }
 

@@ -57,7 +57,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The rules that differ by partition: the file of docs/permissions.md.
+/// The rules that differ by partition: the file of docs/reference/permissions.md.
 pub(super) const POLICY_FILE: &str = "@policy.hcl";
 
 /// The command that gives a policy these rules, and no others.
@@ -86,7 +86,7 @@ pub(super) fn create_token(policy: &str) -> String {
     format!("consul acl token create -description {0} -policy-name {0}", word(policy))
 }
 
-/// The command that creates a token with a policy, and keeps the secret ID in a variable of the shell: docs/deploy.md.
+/// The command that creates a token with a policy, and keeps the secret ID in a variable of the shell: docs/how-to/install-sam.md.
 pub(super) fn keep_token(policy: &str) -> String {
     let parse = "python3 -c 'import json, sys; print(json.load(sys.stdin)[\"SecretID\"])'";
     format!("SECRET_ID=$({} -format json | {parse})", create_token(policy))

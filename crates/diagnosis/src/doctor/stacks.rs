@@ -145,8 +145,8 @@ fn stop(cluster: &ClusterArn, other: &OtherController, commands: &Commands) -> S
 
 const OTHER_STACKS: &str = "other-stacks";
 
-/// Whether another stack that acts shares clusters or a prefix with this one: docs/deploy.md, Network. `known` are the clusters of the
-/// account and region, and `prefix` is the start of their ARNs.
+/// Whether another stack that acts shares clusters or a prefix with this one: docs/how-to/install-sam.md, Network. `known` are
+/// the clusters of the account and region, and `prefix` is the start of their ARNs.
 pub(super) fn check_other_stacks(
     stack: &DeployedStack,
     others: &[&DeployedStack],

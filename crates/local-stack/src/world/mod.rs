@@ -39,14 +39,14 @@ pub fn cluster_arn(name: &str) -> String {
     format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")
 }
 
-/// The Consul policy for the controller that `docs/deploy.md` documents: its first block of HCL.
+/// The Consul policy for the controller that `docs/how-to/install-sam.md` documents: its first block of HCL.
 pub fn documented_policy() -> String {
-    policy_in(include_str!("../../../../docs/deploy.md"))
+    policy_in(include_str!("../../../../docs/how-to/install-sam.md"))
 }
 
-/// The Consul policy that `docs/observe.md` documents for mode `observe`.
+/// The Consul policy that `docs/how-to/move-from-consul-ecs.md` documents for mode `observe`.
 pub fn observing_policy() -> String {
-    policy_in(include_str!("../../../../docs/observe.md"))
+    policy_in(include_str!("../../../../docs/how-to/move-from-consul-ecs.md"))
 }
 
 /// The first block of HCL of a page.

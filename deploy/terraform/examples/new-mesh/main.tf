@@ -23,7 +23,7 @@ variable "consul_http_addr" {
 }
 
 variable "consul_token_secret_arn" {
-  description = "The secret with the controller's Consul token: docs/deploy.md says how to create both."
+  description = "The secret with the controller's Consul token: docs/how-to/install-sam.md says how to create both."
   type        = string
 }
 

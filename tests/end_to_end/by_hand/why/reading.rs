@@ -19,7 +19,8 @@ async fn a_healthy_task_is_healthy() {
     let said = why_at(&aws.url, consul, token().await, task.id(), &arguments).await;
     let document = said.json();
     assert_eq!((said.code, &document["conclusion"]), (Some(0), &json!("healthy")), "{document:#}{}", said.errors);
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/why.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/reference/schema/why.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     assert_eq!(permissions(&aws.requests()), documented("why"));
     // The log is searched by a pattern

@@ -27,7 +27,8 @@ async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
     let document = said.json();
     assert_eq!((said.code, &document["cause"]), (Some(1), &json!("out-of-memory")), "{document:#}");
     assert_eq!(document["subject"]["cluster"], world.cluster());
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/why.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/reference/schema/why.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     // And a task that nobody knows is not one that ended
     let said = why(&world, &"0e".repeat(16), &[]).await;

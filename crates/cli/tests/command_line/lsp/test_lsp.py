@@ -211,7 +211,7 @@ async def test_hover_shows_the_page_of_the_rule(editor: Editor):
     [finding] = await editor.open("web.json", BRIDGED)
     at = lsp.HoverParams(editor.document("web.json"), finding.range.start)
     hover = await editor.client.text_document_hover_async(at)
-    page = (Path(__file__).parents[5] / f"docs/rules/{RULE}.md").read_text()
+    page = (Path(__file__).parents[5] / f"docs/reference/rules/{RULE}.md").read_text()
     assert (hover.contents.kind, hover.contents.value) == (lsp.MarkupKind.Markdown, page)
     elsewhere = lsp.HoverParams(editor.document("web.json"), lsp.Position(0, 0))
     assert await editor.client.text_document_hover_async(elsewhere) is None
