@@ -103,6 +103,14 @@ checksums: ## Write SHA256SUMS of the artefacts that are in target/dist
 vscode: tools ## Check the extension of VS Code, and bundle it (into integrations/vscode/dist)
 	@cd integrations/vscode && npm run --silent lint && npm run --silent build
 
+.PHONY: site
+site: tools ## Build the site of docs/ (into target/site)
+	@python3 scripts/site/build.py
+
+.PHONY: site-test
+site-test: site ## Show the site in a browser: links, widths, and what axe finds
+	@node --test --test-reporter spec scripts/site/check.mjs
+
 # The shell reads TAG from its environment: a tag's name may have characters that a recipe's text would run.
 export TAG
 
@@ -156,7 +164,7 @@ pages: ## Write the pages of the rules, the tables of permissions and the snapsh
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 
 .PHONY: test
-test: setup lint workflows validate vscode ## Run everything: format, lints, dependencies, template, extension, and all tests against the real stack
+test: setup lint workflows validate vscode site-test ## Run everything: format, lints, dependencies, template, extension, site, and all tests
 	cargo-deny --locked --workspace check licenses bans sources
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
@@ -228,4 +236,4 @@ advisories: tools ## Look for known vulnerabilities of dependencies (needs the n
 
 .PHONY: clean
 clean: ## Remove the tools and everything that was built
-	rm -rf target .aws-sam integrations/vscode/node_modules integrations/vscode/dist
+	rm -rf target .aws-sam integrations/vscode/node_modules integrations/vscode/dist scripts/site/node_modules

