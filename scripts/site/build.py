@@ -82,6 +82,9 @@ def main() -> None:
     shutil.copytree(DOCS, SOURCE / "docs")
     shutil.copy(CONFIGURATION, SOURCE)
     navigation = CONFIGURATION.read_text()
+    for name in re.findall(r'"([^"]+\.md)"', navigation):
+        if not (DOCS / name).exists():
+            sys.exit(f"docs/{name} does not exist: take it out of {CONFIGURATION.name}")
     for page in sorted(DOCS.rglob("*.md")):
         name = page.relative_to(DOCS)
         is_rule = name.match("reference/rules/*.md") and name.name != "README.md"
@@ -89,10 +92,10 @@ def main() -> None:
             sys.exit(f"docs/{name} is not in the navigation: add it to {CONFIGURATION.name}")
         (SOURCE / "docs" / name).write_text(indented(linked(page.read_text(), page)))
     build = ["zensical", "build", "--strict", "--clean"]
-    colourless = os.environ | {"NO_COLOR": "1"}
-    built = subprocess.run(build, cwd=SOURCE, env=colourless, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    built = subprocess.run(build, cwd=SOURCE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if built.returncode != 0:
-        sys.exit(built.stdout)
+        # It colours each character of a line.
+        sys.exit(re.sub(r"\x1b\[[0-9;]*m", "", built.stdout))
     shutil.rmtree(SITE, ignore_errors=True)
     (SOURCE / "site").rename(SITE)
 
