@@ -75,11 +75,14 @@ async function resize(tab, width, colorScheme) {
   await tab.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
 }
 
-/// The number of list items and code blocks that GitHub shows of a page.
+/// The number of list items and code blocks that GitHub shows of a page, and how many of them are inside a list item.
 function blocks(markdown) {
-  const parts = markdown.split(/^ *```.*\n/m);
-  const items = parts.filter((_, index) => index % 2 === 0).join("").match(/^ *([-*+]|\d+\.) /gm) ?? [];
-  return { items: items.length, code: (parts.length - 1) / 2 };
+  const parts = markdown.split(/^( *)```.*\n/m);
+  const text = parts.filter((_, index) => index % 4 === 0).join("");
+  const indents = parts.filter((_, index) => index % 4 === 1);
+  const items = text.match(/^ *([-*+]|\d+\.) /gm) ?? [];
+  const inside = (all) => all.filter((indent) => indent.startsWith(" ")).length;
+  return { items: items.length, inner: inside(items), code: indents.length, innerCode: inside(indents) };
 }
 
 /// Shows pages, two at once. Returns what `look` complains about, and requests that leave the site or fail.
@@ -110,7 +113,8 @@ test("lists and code blocks are what they are on GitHub", { skip }, async () => 
     const source = names.map((name) => new URL(name, DOCS)).find((url) => statSync(url, { throwIfNoEntry: false }));
     await tab.setContent(readFileSync(file(path), "utf8").match(/<article[^]*<\/article>/)[0]);
     const count = (selector) => tab.locator(selector).count();
-    assert.deepEqual({ items: await count("li"), code: await count("pre") }, blocks(readFileSync(source, "utf8")), path);
+    const shown = { items: await count("li"), inner: await count("li li"), code: await count("pre"), innerCode: await count("li pre") };
+    assert.deepEqual(shown, blocks(readFileSync(source, "utf8")), path);
   }
   await tab.close();
 });
