@@ -278,7 +278,7 @@ def schema_store() -> None:
         "fileMatch": ["ecs-mesh.toml"],
         "url": address,
     }
-    example = re.search(r"(?s)```toml\n(.*?)```", (TOP / "docs/how-to/audit.md").read_text())[1]
+    example = re.search(r"(?s)```toml\n(.*?)```", (TOP / "docs/reference/configuration.md").read_text())[1]
     files = {
         "src/schemas/json/ecs-mesh.json": json.dumps(schema, indent=2) + "\n",
         "src/test/ecs-mesh/ecs-mesh.toml": example,

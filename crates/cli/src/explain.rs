@@ -38,7 +38,7 @@ const INTRODUCTION: &str = "\
 
 Each rule looks for one thing that breaks a task definition, or will. The pages are written by
 `ecs-mesh rules --output markdown --output-dir docs/reference/rules`, from the rules themselves. `ecs-mesh rules WORDS` searches the
-rules. The column *Fix* says whether [`ecs-mesh fix`](../../how-to/audit.md#ecs-mesh) can fix findings of the rule, at least in some
+rules. The column *Fix* says whether [`ecs-mesh fix`](../commands/fix.md) can fix findings of the rule, at least in some
 definitions; the column *Added in*, which version brought the rule.
 
 A finding that is meant to be is ignored by a comment on its line, or alone above it

@@ -1,5 +1,5 @@
 //! The lines of the functions' log about tasks, services and tokens: the controller writes them, `ecs-mesh why` and `compare` read
-//! them. docs/how-to/repair-by-hand.md describes the fields.
+//! them. docs/reference/logs.md describes the fields.
 
 use jiff::Timestamp;
 use mesh::{
