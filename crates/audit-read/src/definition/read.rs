@@ -193,6 +193,7 @@ impl<'n> MapReader<'n> {
         match &node.value {
             Value::Unknown => list.is_complete = false,
             Value::List(items) => {
+                list.items.reserve_exact(items.len());
                 for (index, item) in items.iter().enumerate() {
                     match item.value {
                         Value::Unknown => list.is_complete = false,
