@@ -68,13 +68,21 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         Some((before, port)) if hosts.parse::<IpAddr>().is_err() && port.parse::<u16>().is_ok() => (before, true),
         _ => (name, false),
     };
+    if name.contains(',') {
+        return Some((
+            "is a list",
+            "exec= with a program that prints the addresses, or one name with all of them".to_owned(),
+        ));
+    }
+    let in_brackets = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     let what = match (has_scheme, has_port) {
         (true, true) => "has a scheme and a port",
         (true, false) => "has a scheme",
         (false, true) => "has a port",
+        (false, false) if in_brackets.is_some() => "has brackets",
         (false, false) => return None,
     };
-    Some((what, name.to_owned()))
+    Some((what, in_brackets.unwrap_or(name).to_owned()))
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {

@@ -285,7 +285,10 @@ impl<'s> Server<'s> {
         let path = arguments.first().and_then(|uri| read::<Uri>(uri.clone())).and_then(|uri| path_of(&uri));
         let line = arguments.get(1).and_then(Value::as_u64).and_then(|line| usize::try_from(line).ok());
         let Some(svg) = path.and_then(|path| self.project.timeline(&path, line.unwrap_or_default())) else {
-            return Ok(Err(error(ErrorCode::RequestFailed, "there is no task definition in this file")));
+            return Ok(Err(error(
+                ErrorCode::RequestFailed,
+                "there is no task definition in this file: open the file of the definition",
+            )));
         };
         let window = self.client.window.as_ref();
         if window.and_then(|window| window.show_document).is_some_and(|show| show.support) {

@@ -43,29 +43,43 @@ pub(super) struct Declarations {
 /// A definition, and what services of its module call it.
 pub(super) struct Found {
     target: Target,
+    /// Whether it is checked. One that is not still shares its family with others of the module.
+    pub(super) is_checked: bool,
     pub(super) definition: TaskDefinition,
 }
 
 impl Declarations {
-    /// Reads a module. Definitions and calls in files that are not among `checked` are left out.
+    /// Reads a module. Definitions and calls in files that are not among `checked` are only found.
     pub(super) fn read(&mut self, module: &Module<'_>, checked: Option<&BTreeSet<String>>) {
         let directory = Rc::clone(&module.directory);
         let is_checked =
-            |block: &&Block| checked.is_none_or(|checked| checked.contains(&directory.file(block.file).name));
+            |block: &Block| checked.is_none_or(|checked| checked.contains(&directory.file(block.file).name));
         let resources =
             |kind: &'static str| directory.resources.iter().filter(move |block| block.label(0) == Some(kind));
         let first = self.found.len();
-        for block in resources("aws_ecs_task_definition").filter(is_checked) {
-            for instance in instances(module, block, 0) {
-                self.definition(module, block, &instance);
-            }
+        for block in resources("aws_ecs_task_definition") {
+            self.part(is_checked(block), |declarations| {
+                for instance in instances(module, block, 0) {
+                    declarations.definition(module, block, &instance);
+                }
+            });
         }
-        for call in directory.calls.iter().filter(is_checked) {
-            self.call(module, call);
+        for call in &directory.calls {
+            self.part(is_checked(call), |declarations| declarations.call(module, call));
         }
         for block in resources("aws_ecs_service") {
             self.service(module, block, first);
         }
+    }
+
+    /// Adds what `read` adds. Of a part that is not checked, only the definitions stay.
+    fn part(&mut self, is_checked: bool, read: impl FnOnce(&mut Self)) {
+        if is_checked {
+            return read(self);
+        }
+        let mut part = Self::default();
+        read(&mut part);
+        self.found.extend(part.found.into_iter().map(|found| Found { is_checked, ..found }));
     }
 
     fn definition(&mut self, module: &Module<'_>, block: &Block, instance: &Instance) {
@@ -77,7 +91,7 @@ impl Declarations {
                     self.note(&definition, block.name_span(), cause.or_else(|| instance.cause.clone()));
                 }
                 let name = block.label(1).unwrap_or_default().to_owned();
-                self.found.push(Found { target: Target::Resource(name), definition });
+                self.found.push(Found { target: Target::Resource(name), is_checked: true, definition });
             }
             Err(problem) => self.problems.push(problem),
         }

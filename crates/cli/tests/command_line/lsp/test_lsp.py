@@ -191,6 +191,15 @@ async def test_exceptions_count_as_in_check(editor: Editor):
     assert await editor.edit("lab/web.json", commented, 3) == []
 
 
+async def test_a_mistake_in_the_configuration_file_is_shown(editor: Editor):
+    # Given a configuration file that alone is open, when a setting is misspelt and corrected, then its finding comes and goes.
+    editor.write({"ecs-mesh.toml": 'fail-on = "warning"\n'})
+    assert await editor.open("ecs-mesh.toml") == []
+    [problem] = await editor.edit("ecs-mesh.toml", 'fial-on = "warning"\n')
+    assert "fial-on" in problem.message
+    assert await editor.edit("ecs-mesh.toml", 'fail-on = "error"\n', 3) == []
+
+
 async def test_other_files_have_no_diagnostics(editor: Editor):
     assert await editor.open("package.json", '{"name": "web"}') == []
     assert await editor.open("notes.yaml", "a: [\n") == []
