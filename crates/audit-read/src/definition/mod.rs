@@ -14,5 +14,5 @@ pub use self::{
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
     read::{Mismatch, iam_role, service_use},
-    task::{IamRole, LoadBalancer, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
+    task::{IamRole, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
 };

@@ -242,6 +242,7 @@ impl TaskDefinition {
             dialect,
             address,
             construct: None,
+            call: None,
             is_synthesised: false,
             shares_family: false,
             network_mode: reader.text("networkMode")?,

@@ -63,14 +63,14 @@ pub(super) struct Document {
 pub(super) struct Judged {
     pub(super) gathered: Gathered,
     pub(super) sorted: Sorted,
-    /// The same findings as reports show them: without secrets.
-    reported: Vec<Reported>,
+    /// The findings as reports show them, without secrets, each with the index of the first one that it stands for.
+    reported: Vec<(usize, Reported)>,
 }
 
 impl Judged {
-    /// The findings that count, each as it is and as reports show it.
+    /// The findings that count, each as it is and as reports show it. A mistake in several definitions is one finding.
     pub(super) fn findings(&self) -> impl Iterator<Item = (&Finding, &Reported)> {
-        self.sorted.findings.iter().zip(&self.reported)
+        self.reported.iter().filter_map(|(first, reported)| Some((self.sorted.findings.get(*first)?, reported)))
     }
 
     /// What could not be read.

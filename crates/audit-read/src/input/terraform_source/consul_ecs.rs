@@ -102,6 +102,7 @@ impl ConsulEcs {
         let inputs = self.inputs(given, cause, at);
         let mut module = reader.module.called(reader.block, reader.instance, directory, Location::default(), inputs);
         module.made_at = Some(at);
+        module.call.clone_from(&reader.module.call);
         module
     }
 }

@@ -198,7 +198,7 @@ pub(super) fn definition(
     let read = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
         .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))?;
     let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| role(module, attribute));
-    Ok(TaskDefinition { declared_role, ..read })
+    Ok(TaskDefinition { declared_role, call: module.call.clone(), ..read })
 }
 
 /// The role of the same module that an argument refers to, unless it has several instances.

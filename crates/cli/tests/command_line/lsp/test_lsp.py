@@ -171,6 +171,22 @@ async def test_the_whole_module_is_judged_with_what_is_not_saved(editor: Editor)
     assert await editor.edit("modules/web/main.tf", TASK) == []
 
 
+async def test_a_mistake_in_a_shared_module_is_shown_once_with_its_calls(editor: Editor):
+    # Given a module with a mistake, and two root modules that call it.
+    call = 'module "web" {\n  source = "../modules/web"\n}\n'
+    roots = ["prod/main.tf", "staging/main.tf"]
+    editor.write({"modules/web/main.tf": BRIDGED_TASK} | {root: call for root in roots})
+    # When both are open, then the mistake is shown once, with a link to each call.
+    for root in roots:
+        await editor.open(root)
+    [finding] = await editor.first_shown("modules/web/main.tf")
+    places = [(place.location.uri, place.message) for place in finding.related_information]
+    assert places == [(editor.uri(root), "called as module.web") for root in roots]
+    # And it has each action once.
+    titles = [action.title for action in await editor.actions("modules/web/main.tf", finding.range)]
+    assert titles == [f"Ignore {RULE} here"]
+
+
 async def test_exceptions_count_as_in_check(editor: Editor):
     editor.write({"ecs-mesh.toml": f'[severity]\n{RULE} = "warning"\n', "lab/web.json": BRIDGED})
     [finding] = await editor.open("lab/web.json")
