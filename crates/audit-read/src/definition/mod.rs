@@ -3,9 +3,11 @@
 mod container;
 mod dialect;
 mod field;
+mod policy;
 mod read;
 mod task;
 
+pub(crate) use self::policy::{allowed, is_harmless};
 pub use self::{
     container::{
         Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,

@@ -32,6 +32,9 @@ pub struct TaskDefinition {
     pub is_synthesised: bool,
     /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
     pub shares_family: bool,
+    /// The template or root module that certainly creates it once, in one region. `None` if it has a condition or
+    /// instances.
+    pub created_by: Option<String>,
     pub family: Field<Text>,
     /// `awsvpc`, `bridge`, `host` or `none`.
     pub network_mode: Field<Text>,
@@ -266,6 +269,8 @@ pub struct IamRole {
     /// Absent means `/`.
     pub path: Field<Text>,
     pub tags: List<Tag>,
+    /// The actions that its policies allow, with wildcards, if all of them are in the input.
+    pub allowed: Option<Vec<String>>,
     /// The bytes that findings point at.
     pub place: Place,
 }

@@ -119,6 +119,8 @@ pub(super) struct Location {
     pub(super) relative: PathBuf,
     /// The directories of the modules that lead to this one, without links.
     pub(super) callers: Vec<PathBuf>,
+    /// Whether one of their calls has instances or a provider of its own.
+    pub(super) is_repeated: bool,
 }
 
 /// A value that a caller passes.
@@ -276,6 +278,12 @@ impl<'w> Module<'w> {
         Some(callees)
     }
 
+    /// Whether a resource or call may have several instances, none, or one in another region.
+    pub(super) fn is_repeated(&self, block: &Block) -> bool {
+        let changes = ["count", "for_each", "provider", "providers", "region"];
+        self.location.is_repeated || changes.iter().any(|name| block.body.attribute(name).is_some())
+    }
+
     /// The called module with the inputs of one instance of the call.
     fn callee(&self, call: &Block, source: &str, instance: &Instance, directory: Rc<Directory>, depth: usize) -> Self {
         let reader = Reader { module: self, block: call, instance, depth };
@@ -287,6 +295,7 @@ impl<'w> Module<'w> {
             root: self.location.root.clone(),
             relative: joined(&self.location.relative, source),
             callers: [self.location.callers.as_slice(), &[identity(&self.directory.path)]].concat(),
+            is_repeated: self.is_repeated(call),
         };
         self.called(call, instance, directory, location, inputs.collect())
     }
