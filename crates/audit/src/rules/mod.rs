@@ -36,7 +36,7 @@ pub(crate) mod tests;
 
 use super::rule::Rule;
 
-static RULES: [&Rule; 179] = [
+static RULES: [&Rule; 180] = [
     &containers::CONSUL_NETWORK_MODE,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
@@ -59,6 +59,7 @@ static RULES: [&Rule; 179] = [
     &health_sync::CONSUL_HEALTH_SYNC_NEEDLESS,
     &health_sync::CONSUL_HEALTH_SYNC_COMMAND,
     &health_sync::CONSUL_HEALTH_SYNC_ORDER,
+    &health_sync::CONSUL_HEALTH_SYNC_END,
     &health_sync::CONSUL_HEALTH_SYNC_CONFIGURATION,
     &health_sync::CONSUL_HEALTH_SYNC_CONTAINERS,
     &app::CONSUL_HEALTH_UNSYNCED,

@@ -74,6 +74,9 @@ consul-config-missing: consul-ecs-health-sync / environment[CONSUL_ECS_CONFIG_JS
 consul-health-sync-configuration: config@consul-ecs-health-sync.consulServers.hosts = "other"
 consul-health-sync-order: consul-ecs-health-sync / dependsOn = absent
 consul-health-sync-order: consul-ecs-health-sync / dependsOn[consul-ecs-mesh-init].condition = "START"
+// ECS stops what waits first, and health-sync stays until the proxy has stopped.
+consul-health-sync-end: consul-ecs-health-sync / dependsOn = [{"containerName": "consul-dataplane", "condition": "HEALTHY"}]
+  or [{"containerName": "consul-dataplane", "condition": "START"}]
 // The certificate of a private CA, in all containers and for both protocols.
 consul-ca-certificates: consul-ecs-mesh-init / secrets[CONSUL_HTTPS_CACERT_PEM] = absent
 consul-ca-certificates: consul-ecs-mesh-init / secrets[CONSUL_GRPC_CACERT_PEM] = absent
