@@ -250,21 +250,21 @@ fn policies(role: &Reader<'_, '_>, name: &str) -> Option<Vec<Node>> {
         let instance = Instance::only();
         let reader = Reader { module, block, instance: &instance, depth: 0 };
         documents.extend(match attribute("policy") {
-            Some(policy) => Some(document(&reader, policy)?),
+            Some(policy) => vec![document(&reader, policy)?],
             None => attached(&reader, attribute("policy_arn")?)?,
         });
     }
     Some(documents)
 }
 
-/// The document of an attached policy, if it may allow something.
-fn attached(reader: &Reader<'_, '_>, arn: &Attribute) -> Option<Option<Node>> {
+/// The documents of an attached policy: none of a managed one that allows nothing of interest.
+fn attached(reader: &Reader<'_, '_>, arn: &Attribute) -> Option<Vec<Node>> {
     let module = reader.module;
     let Some(Target::Resource(name)) = target(module, arn, "aws_iam_policy") else {
-        return is_harmless(&reader.value(arn)).then_some(None);
+        return is_harmless(&reader.value(arn)).then(Vec::new);
     };
     let block = module.directory.resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
-    document(&Reader { block, ..*reader }, block.body.attribute("policy")?).map(Some)
+    document(&Reader { block, ..*reader }, block.body.attribute("policy")?).map(|one| vec![one])
 }
 
 /// A policy document: the argument itself, or a data source.
