@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::rule::Rule;
 use audit_read::{
     app_mesh::Resource,
-    definition::{Container, List, TaskDefinition},
+    definition::{Container, List, ModuleCall, TaskDefinition},
     document::{Place, Route, Span},
     source::SourceFile,
 };
@@ -96,6 +96,8 @@ pub struct Finding {
     pub file: Arc<SourceFile>,
     /// The file of the definition or resource: a service or role of a definition may be in another one.
     pub home: Arc<SourceFile>,
+    /// The call of the Terraform module that declares the definition.
+    pub call: Option<Arc<ModuleCall>>,
     /// The bytes of the defect.
     pub span: Span,
     /// The name of the task definition or mesh resource.
@@ -128,7 +130,8 @@ impl Finding {
     /// A finding of `rule` about a task definition.
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
         draft.help = definition.dialect.spell_arguments(draft.help);
-        Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
+        let finding = Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft);
+        Self { call: definition.call.clone(), ..finding }
     }
 
     /// A finding of `rule` about a resource of App Mesh.
@@ -144,6 +147,7 @@ impl Finding {
             severity: severity.unwrap_or(rule.severity),
             file,
             home,
+            call: None,
             span,
             subject,
             family,

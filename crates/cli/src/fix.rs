@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use audit::{
     finding::{Finding, Identity},
     fix::{Left, Repair, repair_all},
+    report::reported,
 };
 use audit_read::{input::is_native_terraform, source::SourceFile};
 use clap::Args;
@@ -93,8 +94,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 
 /// Says how many findings have no fix; those in synthesised templates are mentioned already.
 fn say_without_fix(checked: &Checked, streams: &mut Streams<'_>) {
-    let is_synthesised = |finding: &Finding| checked.gathered.material.is_synthesised(&finding.file.name);
-    let without = checked.sorted.findings.iter().filter(|finding| finding.fix.is_none() && !is_synthesised(finding));
+    let material = &checked.gathered.material;
+    let found = reported(material, &checked.sorted.findings);
+    let without = found.iter().filter(|(_, one)| !one.is_fixable && !material.is_synthesised(&one.file));
     let count = match without.count() {
         0 => return,
         1 => "1 finding has".to_owned(),

@@ -5,7 +5,7 @@ use std::{
     fmt::Write,
 };
 
-use audit_read::input::{Gathered, gather};
+use audit_read::input::{Gathered, gather_except};
 use clap::Args;
 use consul::{HttpConsul, Release as _};
 use diagnosis::{Generation, InventoryReport, InventoryRow, UpgradeReport, inventory, rows_of_files, upgrade};
@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::{
     account::{AwsArguments, Clients, PrefixArguments, StackArguments, runtime, selected},
+    config::{self, working_directory},
     consul_variables::{ConsulVariables, names_consul},
     output::{Listing, Progress, json},
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted, wrapped},
@@ -64,7 +65,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let inventory = if arguments.paths.is_empty() {
             of_clusters(arguments).await?
         } else {
-            of_files(arguments, gather(&arguments.paths, streams.input)).await?
+            let directory = working_directory()?;
+            let config = config::read(None, &directory)?;
+            let gathered = gather_except(&arguments.paths, streams.input, |name| config.excludes(name, &directory));
+            of_files(arguments, gathered).await?
         };
         let upgrade = match arguments.target_consul {
             Some(target) => {

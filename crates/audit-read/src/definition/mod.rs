@@ -3,9 +3,11 @@
 mod container;
 mod dialect;
 mod field;
+mod policy;
 mod read;
 mod task;
 
+pub(crate) use self::policy::{allowed, is_harmless};
 pub use self::{
     container::{
         Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,
@@ -14,5 +16,5 @@ pub use self::{
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
     read::{Mismatch, iam_role, service_use},
-    task::{IamRole, LoadBalancer, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
+    task::{IamRole, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
 };

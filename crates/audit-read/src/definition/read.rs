@@ -193,6 +193,7 @@ impl<'n> MapReader<'n> {
         match &node.value {
             Value::Unknown => list.is_complete = false,
             Value::List(items) => {
+                list.items.reserve_exact(items.len());
                 for (index, item) in items.iter().enumerate() {
                     match item.value {
                         Value::Unknown => list.is_complete = false,
@@ -241,8 +242,10 @@ impl TaskDefinition {
             dialect,
             address,
             construct: None,
+            call: None,
             is_synthesised: false,
             shares_family: false,
+            created_by: None,
             network_mode: reader.text("networkMode")?,
             requires_compatibilities: reader.texts("requiresCompatibilities")?,
             task_role: reader.text("taskRoleArn")?,
@@ -283,9 +286,15 @@ pub fn service_use(file: Arc<SourceFile>, name: String, node: &Node, dialect: Di
 ///
 /// # Errors
 /// A value has another type than in IAM's API.
-pub fn iam_role(file: Arc<SourceFile>, node: &Node, dialect: Dialect) -> Result<IamRole, Mismatch> {
+pub fn iam_role(
+    file: Arc<SourceFile>,
+    node: &Node,
+    dialect: Dialect,
+    allowed: Option<Vec<String>>,
+) -> Result<IamRole, Mismatch> {
     let reader = MapReader::new(node, dialect, String::new())?;
-    Ok(IamRole { file, path: reader.text("path")?, tags: reader.maps("tags", Tag::read)?, place: reader.place() })
+    let (path, tags) = (reader.text("path")?, reader.maps("tags", Tag::read)?);
+    Ok(IamRole { file, path, tags, allowed, place: reader.place() })
 }
 
 fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {

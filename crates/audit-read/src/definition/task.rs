@@ -26,10 +26,15 @@ pub struct TaskDefinition {
     pub address: String,
     /// The path of its construct, if the AWS CDK has synthesised the file.
     pub construct: Option<String>,
+    /// The call of the Terraform module that declares it; `None` for the root module.
+    pub call: Option<Arc<ModuleCall>>,
     /// Whether the AWS CDK has synthesised the file: then an edit of it is lost.
     pub is_synthesised: bool,
     /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
     pub shares_family: bool,
+    /// The template or root module that certainly creates it once, in one region. `None` if it has a condition or
+    /// instances.
+    pub created_by: Option<String>,
     pub family: Field<Text>,
     /// `awsvpc`, `bridge`, `host` or `none`.
     pub network_mode: Field<Text>,
@@ -52,6 +57,19 @@ pub struct TaskDefinition {
     pub repeated_keys: Vec<RepeatedKey>,
     /// Its place in the file.
     pub place: Place,
+}
+
+/// The call of a Terraform module, through which its definitions are read.
+#[derive(Debug)]
+pub struct ModuleCall {
+    /// The address of the module: `module.web["eu"].module.task`.
+    pub module: String,
+    /// The file of the call in the root module. Of a plan, the plan.
+    pub file: Arc<SourceFile>,
+    /// The name of that call. In a plan, the address of the definition.
+    pub span: Span,
+    /// The block of the definition in a plan, where each call repeats it in another place.
+    pub block: Option<String>,
 }
 
 impl TaskDefinition {
@@ -251,6 +269,8 @@ pub struct IamRole {
     /// Absent means `/`.
     pub path: Field<Text>,
     pub tags: List<Tag>,
+    /// The actions that its policies allow, with wildcards, if all of them are in the input.
+    pub allowed: Option<Vec<String>>,
     /// The bytes that findings point at.
     pub place: Place,
 }

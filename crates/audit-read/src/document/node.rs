@@ -71,6 +71,7 @@ impl Entry {
         }
         let (mut index, mut ignored) = (0.., replaced.into_iter().map(|(earlier, _)| earlier).peekable());
         entries.retain(|_| index.next().and_then(|index| ignored.next_if_eq(&index)).is_none());
+        entries.shrink_to_fit();
         entries
     }
 }

@@ -32,7 +32,10 @@ pub(super) fn read_text(name: &str, reader: &mut dyn Read) -> Result<SourceFile,
         return Err(InputProblem::of(name, reason));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(SourceFile::new(name, text)),
+        Ok(mut text) => {
+            text.shrink_to_fit();
+            Ok(SourceFile::new(name, text))
+        }
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
             let before = String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default());

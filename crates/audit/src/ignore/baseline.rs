@@ -85,12 +85,12 @@ impl Baseline {
                 Origin::Generated | Origin::Elsewhere => (None, findings.clone()),
             };
             if let Some(after) = after {
-                let findings = findings.len() - rest.len();
+                let findings = mistakes(&findings) - mistakes(&rest);
                 baseline.files.push(Annotated { before: Arc::clone(file), after, findings });
             }
             let path = globset::escape(&Config::relative(&file.name, directory, root).to_string_lossy());
             let path = (origin != Origin::Elsewhere).then_some(path);
-            baseline.findings_of_entries += rest.len();
+            baseline.findings_of_entries += mistakes(&rest);
             baseline.entries.extend(rest.iter().map(|finding| NewEntry {
                 path: path.clone(),
                 family: globset::escape(&finding.family),
@@ -109,6 +109,13 @@ impl Baseline {
         };
         self.entries.iter().map(entry).collect()
     }
+}
+
+/// The number of findings as reports count them: one for definitions that share a mistake.
+fn mistakes(findings: &[&Finding]) -> usize {
+    let mistake =
+        |finding: &&Finding| (finding.rule.id, finding.span, finding.container.clone(), finding.message.clone());
+    findings.iter().map(mistake).collect::<BTreeSet<_>>().len()
 }
 
 /// A string of TOML. What JSON escapes, TOML escapes in the same way; in addition, it refuses DEL.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Display,
+    fs,
     path::{Component, Path, PathBuf},
 };
 
@@ -137,8 +138,16 @@ impl Config {
 
     /// Whether the file called `name` in `directory` is not read.
     pub fn excludes(&self, name: &str, directory: &Path) -> bool {
-        let path = Self::relative(name, directory, &self.directory);
-        self.exclude.iter().flat_map(Spanned::get_ref).any(|pattern| pattern.is_match(&path))
+        self.exclude.iter().flat_map(Spanned::get_ref).any(|pattern| self.means(pattern, name, directory))
+    }
+
+    /// Whether a pattern means the file called `name` in `directory`, maybe through symbolic links.
+    fn means(&self, pattern: &PathPattern, name: &str, directory: &Path) -> bool {
+        if pattern.is_match(&Self::relative(name, directory, &self.directory)) {
+            return true;
+        }
+        let file = fs::canonicalize(directory.join(name)).ok();
+        file.is_some_and(|file| pattern.is_match_below(&file, &self.directory))
     }
 
     /// Where a value stands in the file: `ecs-mesh.toml:3:1`.
@@ -169,9 +178,8 @@ impl Config {
 impl IgnoreEntry {
     /// Whether the entry concerns `finding`. The name of its file is relative to `directory`.
     pub(super) fn covers(&self, finding: &Finding, config: &Config, directory: &Path) -> bool {
-        let path = Config::relative(&finding.file.name, directory, &config.directory);
         self.rule.id == finding.rule.id
-            && self.path.as_ref().is_none_or(|pattern| pattern.is_match(&path))
+            && self.path.as_ref().is_none_or(|pattern| config.means(pattern, &finding.file.name, directory))
             && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.family))
     }
 }
@@ -191,6 +199,14 @@ impl PathPattern {
     /// Whether it means the file called `path`.
     fn is_match(&self, path: &Path) -> bool {
         self.glob.is_match(path) || self.directory.as_ref().is_some_and(|directory| path.starts_with(directory))
+    }
+
+    /// Whether it means a file below `root`. The path of the file has no links, but `root` and the pattern may.
+    fn is_match_below(&self, file: &Path, root: &Path) -> bool {
+        let own = self.directory.as_ref().and_then(|own| fs::canonicalize(root.join(own)).ok());
+        let root = fs::canonicalize(root).ok();
+        let path = root.and_then(|root| file.strip_prefix(root).ok().map(Path::to_owned));
+        own.is_some_and(|own| file.starts_with(own)) || path.is_some_and(|path| self.is_match(&path))
     }
 }
 

@@ -54,7 +54,7 @@ impl Plan<'_> {
         let options = self.options;
         let tokens = options.token_secrets.as_ref().filter(|_| options.acls);
         let own = match (container.get("name").and_then(Value::as_str).unwrap_or_default(), options.target) {
-            (names::MESH_INIT, Target::Client) => {
+            (names::MESH_INIT | names::HEALTH_SYNC, Target::Client) => {
                 let token = tokens.map(|tokens| secret("CONSUL_HTTP_TOKEN", &tokens.service));
                 json!({ "secrets": token.into_iter().collect::<Value>() })
             }

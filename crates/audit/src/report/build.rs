@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     excerpt::{Excerpt, Lines},
     fingerprint::{self, Paths},
-    model::{Counts, Definition, Report, Reported, ReportedNote},
+    merge::merged,
+    model::{Counts, Definition, Report, Reported, ReportedCall, ReportedNote},
     secrets::Secrets,
 };
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
 };
 use audit_read::{
     Material,
-    definition::{Container, TaskDefinition},
+    definition::{Container, ModuleCall, TaskDefinition},
     document::Span,
     input::{Gathered, InputProblem},
     parallel::on_all_processors,
@@ -33,11 +34,14 @@ impl Report {
         let mut findings = each(&sorted.findings, |finding, paths| files.report(finding, None, paths));
         let mut ignored =
             each(&sorted.ignored, |ignored, paths| files.report(&ignored.finding, Some(&ignored.exception), paths));
+        // Before the merge, so that the fingerprints do not depend on the other calls.
         fingerprint::number(findings.iter_mut().chain(&mut ignored));
+        let [findings, ignored] =
+            [findings, ignored].map(|found| merged(found).into_iter().map(|(_, one)| one).collect::<Vec<_>>());
         let definitions = each(&material.definitions, |definition, _| describe(definition, &files));
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        let found: BTreeSet<(&str, &str)> = findings.iter().map(Reported::group).collect();
+        let found: BTreeSet<(&str, &str)> = findings.iter().flat_map(Reported::groups).collect();
         let has_findings = |definition: &&Definition| found.contains(&definition.group());
         let counts = Counts {
             errors: count(Severity::Error),
@@ -70,11 +74,12 @@ impl Report {
     }
 }
 
-/// The findings as reports show them, in their order, without numbers and fingerprints.
-pub fn reported(material: &Material, findings: &[Finding]) -> Vec<Reported> {
+/// The findings as reports show them, in their order, without numbers and fingerprints; each with the index of the first
+/// finding that it stands for.
+pub fn reported(material: &Material, findings: &[Finding]) -> Vec<(usize, Reported)> {
     let with_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.file.name.as_str()).collect();
     let files = Files::of(material, |name| with_findings.contains(name));
-    each(findings, |finding, paths| files.report(finding, None, paths))
+    merged(each(findings, |finding, paths| files.report(finding, None, paths)))
 }
 
 /// Reports items with all processors, in their order.
@@ -103,6 +108,9 @@ impl<'m> Files<'m> {
         }
         for definition in material.definitions.iter().filter(|definition| is_wanted(&definition.file.name)) {
             secrets.entry(&definition.file.name).or_default().learn(definition);
+            if let Some(call) = &definition.call {
+                lines.entry(call.file.name.clone()).or_insert_with(|| Lines::of(&call.file.text));
+            }
         }
         secrets.values_mut().for_each(Secrets::settle);
         Self { secrets, lines }
@@ -118,6 +126,7 @@ impl<'m> Files<'m> {
             own = Lines::of(&finding.file.text);
             &own
         };
+        let call = finding.call.as_ref().map(|call| self.call(call));
         let shown = |text: &str| clean(&secrets.out_of(text));
         let spans: Vec<Span> = finding.notes.iter().map(|note| note.span).collect();
         let notes = finding.notes.iter().map(|note| ReportedNote {
@@ -136,6 +145,8 @@ impl<'m> Files<'m> {
             end,
             subject: clean(&finding.subject),
             container: finding.container.as_deref().map(clean),
+            also_in: BTreeSet::new(),
+            calls: call.into_iter().collect(),
             help: shown(&help(finding)),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
@@ -146,6 +157,13 @@ impl<'m> Files<'m> {
             excerpt: Excerpt::of(lines, secrets, finding.span, &spans),
             message,
         }
+    }
+
+    fn call(&self, call: &ModuleCall) -> ReportedCall {
+        let ModuleCall { module, file, span, block } = call;
+        let lines = self.lines.get(&file.name);
+        let start = lines.map_or_else(|| file.position(span.start), |lines| lines.position(span.start));
+        ReportedCall { module: clean(module), file: clean(&file.name), start, block: block.clone() }
     }
 }
 

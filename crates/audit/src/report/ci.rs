@@ -29,9 +29,10 @@ fn annotate(out: &mut String, finding: &Reported) {
     let columns =
         if start.line == end.line { format!(",col={},endColumn={}", start.column, end.column) } else { String::new() };
     let text = format!(
-        "{}\nin: {}\nat run time: {}\nfix: {}\nmore: {}",
+        "{}\nin: {}{}\nat run time: {}\nfix: {}\nmore: {}",
         finding.message,
         finding.subject_and_container(),
+        finding.called_as().map(|calls| format!("\ncalled as: {calls}")).unwrap_or_default(),
         finding.rule.effect,
         finding.help,
         finding.page()
@@ -77,8 +78,9 @@ pub(super) fn gitlab(report: &Report) -> Result<String, serde_json::Error> {
 fn issue(finding: &Reported) -> Value {
     let Reported { message, help, rule, .. } = finding;
     let subject = finding.subject_and_container();
+    let calls = finding.called_as().map(|calls| format!(", called as {calls}")).unwrap_or_default();
     json!({
-        "description": format!("{subject}: {message}. At run time: {}. Fix: {help}.", rule.effect),
+        "description": format!("{subject}{calls}: {message}. At run time: {}. Fix: {help}.", rule.effect),
         "check_name": rule.id,
         "fingerprint": finding.fingerprint,
         "severity": finding.severity.pick(["major", "minor", "info"]),

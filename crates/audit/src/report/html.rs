@@ -1,6 +1,6 @@
 //! One HTML page without scripts and external resources.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use askama::Template;
 
@@ -36,8 +36,11 @@ struct Line {
 }
 
 pub(super) fn render(report: &Report) -> Result<String, askama::Error> {
-    let (groups, clean) = groups(report).into_iter().partition(|group| !group.findings.is_empty());
-    let page = Page { report, summary: report.summary(), groups, clean, timeline_style: timeline::STYLE };
+    let clean: BTreeSet<(&str, &str)> = report.clean_definitions().map(Definition::group).collect();
+    let (groups, mut others): (_, Vec<_>) = groups(report).into_iter().partition(|group| !group.findings.is_empty());
+    // A definition that only repeats the mistakes of another one is not shown on its own.
+    others.retain(|group| clean.contains(&(group.file, group.label)));
+    let page = Page { report, summary: report.summary(), groups, clean: others, timeline_style: timeline::STYLE };
     page.render()
 }
 

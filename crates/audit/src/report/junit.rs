@@ -62,7 +62,13 @@ fn failed(finding: &Reported) -> TestCaseStatus {
 
 fn story(finding: &Reported) -> String {
     let Reported { message, help, rule, .. } = finding;
-    format!("{}: {message}\nat run time: {}\nfix: {help}\nmore: {}", finding.place(), rule.effect, finding.page())
+    let calls = finding.called_as().map(|calls| format!("\ncalled as: {calls}")).unwrap_or_default();
+    format!(
+        "{}: {message}{calls}\nat run time: {}\nfix: {help}\nmore: {}",
+        finding.place(),
+        rule.effect,
+        finding.page()
+    )
 }
 
 fn unreadable(problem: &InputProblem) -> TestCase {

@@ -34,10 +34,11 @@ fn row(out: &mut String, finding: &Reported) {
     let fix = if finding.is_fixable { " *(`ecs-mesh fix` can do this)*" } else { "" };
     let id = finding.rule.id;
     let rule = finding.link().map_or_else(|| format!("`{id}`"), |page| format!("[`{id}`]({page})"));
+    let calls = finding.called_as().map(|calls| format!("<br>called as {}", escape(&calls))).unwrap_or_default();
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "| {} | {}<br>{rule}, line {} | {} | {}{fix} |",
+        "| {} | {}<br>{rule}, line {}{calls} | {} | {}{fix} |",
         finding.severity.as_str(),
         escape(&finding.message),
         finding.start.line,

@@ -7,6 +7,7 @@ mod fingerprint;
 mod html;
 mod junit;
 mod markdown;
+mod merge;
 mod model;
 mod sarif;
 mod secrets;
@@ -17,7 +18,7 @@ use crate::rule::Rule;
 pub use self::{
     build::{clean, reported},
     excerpt::Excerpt,
-    model::{Counts, Definition, Report, Reported, ReportedNote},
+    model::{Counts, Definition, Report, Reported, ReportedCall, ReportedNote},
 };
 
 /// A format of reports.

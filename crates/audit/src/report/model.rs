@@ -1,6 +1,6 @@
 //! A report as data.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -63,6 +63,7 @@ pub struct Counts {
 
 /// A finding as reports show it.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Reported {
     #[serde(flatten, serialize_with = "rule_fields")]
     pub rule: &'static Rule,
@@ -80,6 +81,12 @@ pub struct Reported {
     pub subject: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+    /// The other task definitions in which the defect is, because they share its block or module.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub also_in: BTreeSet<String>,
+    /// The calls of the Terraform module with the defect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ReportedCall>,
     /// What is wrong.
     pub message: String,
     /// How to correct it.
@@ -103,6 +110,20 @@ pub struct Reported {
     /// The lines of the file.
     #[serde(skip)]
     pub excerpt: Excerpt,
+}
+
+/// A call of a Terraform module.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct ReportedCall {
+    /// The address of the module.
+    pub module: String,
+    /// The file of the call in the root module; of a plan, the plan.
+    pub file: String,
+    /// Where it is in that file.
+    pub start: Position,
+    /// The block of the definition in a plan.
+    #[serde(skip)]
+    pub block: Option<String>,
 }
 
 /// Another relevant place.
@@ -141,7 +162,7 @@ pub struct Definition {
 impl Report {
     /// The definitions without findings.
     pub fn clean_definitions(&self) -> impl Iterator<Item = &Definition> {
-        let found: BTreeSet<(&str, &str)> = self.findings.iter().map(Reported::group).collect();
+        let found: BTreeSet<(&str, &str)> = self.findings.iter().flat_map(Reported::groups).collect();
         self.definitions.iter().filter(move |definition| !found.contains(&definition.group()))
     }
 
@@ -183,17 +204,28 @@ impl Report {
 }
 
 impl Reported {
-    /// The task definition or resource, and the container in it.
+    /// The task definition or resource, the number of the others with the defect, and the container.
     pub fn subject_and_container(&self) -> String {
-        match &self.container {
-            Some(container) => format!("{}, container {container}", self.subject),
-            None => self.subject.clone(),
-        }
+        let container = self.container.as_ref().map(|container| format!(", container {container}"));
+        format!("{}{}{}", self.subject, more(self.also_in.len()), container.unwrap_or_default())
+    }
+
+    /// The calls of its module: `module.web in prod/main.tf:12 (and 2 more)`. None of a finding in a root module.
+    pub fn called_as(&self) -> Option<String> {
+        let shown: Vec<String> = self.calls.iter().take(SHOWN_CALLS).map(ReportedCall::to_string).collect();
+        let hidden = self.calls.len() - shown.len();
+        (!shown.is_empty()).then(|| shown.join(", ") + &more(hidden))
     }
 
     /// The definition or resource, and its file.
     pub fn group(&self) -> (&str, &str) {
         (&self.home, &self.subject)
+    }
+
+    /// All definitions in which it is, or the resource, and their file.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, &str)> {
+        let also_in = self.also_in.iter().map(|subject| (self.home.as_str(), subject.as_str()));
+        std::iter::once(self.group()).chain(also_in)
     }
 
     /// The page about its rule.
@@ -209,6 +241,19 @@ impl Reported {
     /// Its position: `web.json:4:20`.
     pub fn place(&self) -> String {
         format!("{}:{}:{}", self.file, self.start.line, self.start.column)
+    }
+}
+
+/// The number of calls that texts name.
+const SHOWN_CALLS: usize = 2;
+
+fn more(number: usize) -> String {
+    if number == 0 { String::new() } else { format!(" (and {number} more)") }
+}
+
+impl fmt::Display for ReportedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}:{}", self.module, self.file, self.start.line)
     }
 }
 

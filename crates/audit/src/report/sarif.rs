@@ -13,7 +13,7 @@ use serde_sarif::sarif::{
 use super::{
     html::plain,
     link,
-    model::{Report, Reported, ReportedNote},
+    model::{Report, Reported, ReportedCall},
     page,
 };
 use crate::{
@@ -88,7 +88,11 @@ fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
         .physical_location(physical(&finding.file, finding.start, finding.end))
         .logical_locations(logical.collect::<Vec<_>>())
         .build();
-    let related: Vec<Location> = finding.notes.iter().map(|note| related(&finding.file, note)).collect();
+    let notes = finding.notes.iter().map(|note| related(physical(&finding.file, note.start, note.end), &note.text));
+    let calls = finding.calls.iter().map(|ReportedCall { module, file, start, .. }| {
+        related(physical(file, *start, *start), &format!("called as {module}"))
+    });
+    let related: Vec<Location> = notes.chain(calls).collect();
     let suppressions: Vec<Suppression> = finding.ignored.iter().map(suppression).collect();
     SarifResult::builder()
         .rule_id(finding.rule.id)
@@ -110,11 +114,8 @@ fn suppression(Exception { by, reason }: &Exception) -> Suppression {
     Suppression::builder().kind(kind).justification(reason.as_str()).build()
 }
 
-fn related(file: &str, note: &ReportedNote) -> Location {
-    Location::builder()
-        .physical_location(physical(file, note.start, note.end))
-        .message(Message::builder().text(note.text.as_str()).build())
-        .build()
+fn related(place: PhysicalLocation, text: &str) -> Location {
+    Location::builder().physical_location(place).message(Message::builder().text(text).build()).build()
 }
 
 fn physical(file: &str, start: Position, end: Position) -> PhysicalLocation {

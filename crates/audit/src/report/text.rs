@@ -44,6 +44,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
         .element(Padding)
         .elements(far_notes(finding))
         .element(labelled(Level::NOTE, "in", finding.subject_and_container()))
+        .elements(finding.called_as().map(|calls| labelled(Level::NOTE, "called as", calls)))
         .element(labelled(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
         .element(labelled(Level::HELP, "fix", finding.help.clone()))
         .elements(fix)
@@ -97,7 +98,8 @@ fn line(finding: &Reported, in_colour: bool) -> String {
         if in_colour { [Style::new().effects(Effects::BOLD), colour(*severity)] } else { [Style::new(); 2] };
     let subject = finding.subject_and_container();
     let (line, column, severity, rule) = (start.line, start.column, severity.as_str(), rule.id);
-    format!("{strong}{file}{strong:#}:{line}:{column}: {colour}{severity}{colour:#} {rule} {subject}: {message}")
+    let calls = finding.called_as().map(|calls| format!(" (called as {calls})")).unwrap_or_default();
+    format!("{strong}{file}{strong:#}:{line}:{column}: {colour}{severity}{colour:#} {rule} {subject}: {message}{calls}")
 }
 
 fn colour(severity: Severity) -> Style {

@@ -2,7 +2,10 @@
 
 use super::{mesh_init::runs_other, prelude::*, proxy::wait_for};
 use crate::subject::{Configuration, names};
-use audit_read::document::{HOLE, Node, Span, Value};
+use audit_read::{
+    definition::Dependency,
+    document::{HOLE, Node, Span, Value},
+};
 
 pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
     id: "consul-health-sync-missing",
@@ -76,6 +79,10 @@ const HEALTH_SYNC_CONTAINER: &str = r#"{
         "name": "CONSUL_ECS_CONFIG_JSON",
         "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{},\"checks\":[{\"name\":\"web\",\"http\":\"http://localhost:9090/health\",\"interval\":\"10s\"}]},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
     }],
+    "secrets": [{
+        "name": "CONSUL_HTTP_TOKEN",
+        "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::"
+    }],
     "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
 }"#;
 
@@ -139,6 +146,39 @@ fn check_health_sync_order(subject: &Subject<'_>) -> Option<Draft> {
     let (health_sync, name) = (consul.health_sync?, consul.mesh_init?.name.text()?);
     let is_early = subject.definition.comes_after(health_sync, name, "SUCCESS") == Some(false);
     is_early.then(|| wait_for(health_sync, name, "SUCCESS"))
+}
+
+pub(super) static CONSUL_HEALTH_SYNC_END: Rule = Rule {
+    id: "consul-health-sync-end",
+    summary: "health-sync does not wait for consul-dataplane",
+    severity: Severity::Warning,
+    effect: "at the end of the task, health-sync waits until KILL, and its service and login token stay in Consul",
+    explanation: "\
+ECS stops containers in the reverse order of their dependencies: one that waits for consul-dataplane gets TERM first, and \
+consul-dataplane gets TERM only after its exit. But health-sync, from consul-ecs 0.8 on, stays until consul-dataplane has \
+stopped, then deregisters the service and logs out. Each waits for the other until health-sync's `stopTimeout` is over.",
+    sources: &[
+        pages::ECS_DEPENDENCY,
+        "https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/health-sync/command.go",
+    ],
+    example: Some(Base::Dataplane.needless(
+        "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-dataplane]",
+        r#"{ "containerName": "consul-dataplane", "condition": "HEALTHY" }"#,
+    )),
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_health_sync_end)
+};
+
+fn check_health_sync_end(subject: &Subject<'_>) -> Option<Draft> {
+    let consul = subject.consul.as_ref()?;
+    let (health_sync, proxy) = (consul.health_sync?, consul.dataplane?.name.text()?);
+    let comes_after = |condition: &&str| subject.definition.comes_after(health_sync, proxy, condition) == Some(true);
+    let condition = ["START", "HEALTHY"].into_iter().find(comes_after)?;
+    let waits = |dependency: &&Dependency| dependency.container.text() == Some(proxy);
+    let direct = health_sync.depends_on.items.iter().find(waits);
+    let span = direct.map_or(health_sync.depends_on.place.span, |dependency| dependency.container.span());
+    let message = format!("{} waits until {proxy} is {condition}", health_sync.label());
+    let draft = Draft::new(span, message, format!("let it wait for mesh-init only, and not for {proxy}"));
+    Some(draft.of(health_sync))
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {

@@ -238,6 +238,37 @@ fn check_task_role_shared(subjects: &[Subject<'_>], _: &Resources, findings: &mu
     }
 }
 
+pub(super) static ECS_FAMILY_TWICE: Rule = Rule {
+    id: "ecs-family-twice",
+    summary: "no two task definitions of one template or Terraform module have the same family",
+    severity: Severity::Warning,
+    effect: "ECS registers one as a newer revision of the other, and a service by family runs the revision that came last",
+    explanation: "\
+A family has one sequence of revisions. Two resources with the same family take turns in it: after each deployment, the \
+newest revision is the one that was registered last, in no certain order. A service, schedule or `run-task` that names the \
+family without a revision then runs the other program. The rule does not compare definitions with a condition, `count`, \
+`for_each` or a provider of their own: only one of them may exist, or each in another region.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html"],
+    // Only two definitions together violate the rule.
+    example: None,
+    ..Rule::of_tasks(Applies::AllTasks, check_family_twice)
+};
+
+fn check_family_twice(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
+    let mut first: BTreeMap<(&str, &str), &TaskDefinition> = BTreeMap::new();
+    for subject in subjects {
+        let definition = subject.definition;
+        let (Some(creator), Some(family)) = (&definition.created_by, definition.family.text()) else { continue };
+        let other = *first.entry((creator, family)).or_insert(definition);
+        // A module that is called twice has one place.
+        if other.file.name != definition.file.name || other.place.span != definition.place.span {
+            let message = format!("{} has the family {family} as well", other.address);
+            let help = format!("give {} a family of its own", definition.address);
+            findings(subject, Draft::new(definition.span(), message, help));
+        }
+    }
+}
+
 fn logs_in(subject: &Subject<'_>) -> bool {
     let consul = subject.consul.as_ref();
     consul.is_some_and(|consul| consul.configuration.flag("consulLogin.enabled", false) == Some(true))

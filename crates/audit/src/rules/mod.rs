@@ -36,7 +36,7 @@ pub(crate) mod tests;
 
 use super::rule::Rule;
 
-static RULES: [&Rule; 177] = [
+static RULES: [&Rule; 180] = [
     &containers::CONSUL_NETWORK_MODE,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
@@ -59,6 +59,7 @@ static RULES: [&Rule; 177] = [
     &health_sync::CONSUL_HEALTH_SYNC_NEEDLESS,
     &health_sync::CONSUL_HEALTH_SYNC_COMMAND,
     &health_sync::CONSUL_HEALTH_SYNC_ORDER,
+    &health_sync::CONSUL_HEALTH_SYNC_END,
     &health_sync::CONSUL_HEALTH_SYNC_CONFIGURATION,
     &health_sync::CONSUL_HEALTH_SYNC_CONTAINERS,
     &app::CONSUL_HEALTH_UNSYNCED,
@@ -101,6 +102,7 @@ static RULES: [&Rule; 177] = [
     &servers::CONSUL_SERVER_PORTS,
     &servers::CONSUL_SERVER_PLAIN,
     &servers::CONSUL_SERVER_NAME,
+    &servers::CONSUL_SERVER_LOOKUP,
     &servers::CONSUL_LOGIN_META,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_PRIVILEGES,
@@ -193,6 +195,7 @@ static RULES: [&Rule; 177] = [
     &app_mesh_routes::APPMESH_ROUTER_ROUTES,
     &app_mesh_nodes::APPMESH_SERVICE_DISCOVERY,
     &app_mesh_nodes::APPMESH_VIRTUAL_SERVICE_NAME,
+    &identity::ECS_FAMILY_TWICE,
     &containers::ECS_CONTAINER_NAME_DUPLICATE,
     &containers::ECS_CONTAINER_NAME,
     &dependencies::ECS_DEPENDENCY_CONDITION,

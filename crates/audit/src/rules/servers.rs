@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use globset::GlobBuilder;
+
 use super::prelude::*;
 use crate::subject::Configuration;
 
@@ -68,13 +70,21 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         Some((before, port)) if hosts.parse::<IpAddr>().is_err() && port.parse::<u16>().is_ok() => (before, true),
         _ => (name, false),
     };
+    if name.contains(',') {
+        return Some((
+            "is a list",
+            "exec= with a program that prints the addresses, or one name with all of them".to_owned(),
+        ));
+    }
+    let in_brackets = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     let what = match (has_scheme, has_port) {
         (true, true) => "has a scheme and a port",
         (true, false) => "has a scheme",
         (false, true) => "has a port",
+        (false, false) if in_brackets.is_some() => "has brackets",
         (false, false) => return None,
     };
-    Some((what, name.to_owned()))
+    Some((what, in_brackets.unwrap_or(name).to_owned()))
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {
@@ -184,6 +194,55 @@ fn check_name(subject: &Subject<'_>) -> Option<Draft> {
         "the program in consulServers.hosts prints IP addresses, but TLS has no name to compare certificates with";
     let help = "set consulServers.defaults.tlsServerName, usually to server.dc1.consul";
     Some(consul_ecs.of_holder(Draft::new(configuration.place_of(path).span, message, help)))
+}
+
+pub(super) static CONSUL_SERVER_LOOKUP: Rule = Rule {
+    id: "consul-server-lookup",
+    summary: "the task role allows the lookup of the servers in AWS",
+    severity: Severity::Warning,
+    effect: "the program in consulServers.hosts fails, and the task never starts its app",
+    explanation: "\
+`exec=discover … provider=aws` asks AWS for the servers with the task role. It lists instances with \
+`ec2:DescribeInstances`; with `service=ecs`, it lists tasks with `ecs:ListTasks` and `ecs:DescribeTasks`, and without \
+`ecs_cluster` the clusters as well, with `ecs:ListClusters`. The rule looks at roles whose policies are all in the same \
+template or Terraform module.",
+    sources: &["https://github.com/hashicorp/go-discover/blob/master/provider/aws/aws_discover.go"],
+    // An example is one definition, but the rule needs a role too.
+    example: None,
+    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_lookup)
+};
+
+fn check_lookup(subject: &Subject<'_>) -> Option<Draft> {
+    let consul_ecs = subject.consul_ecs()?;
+    let words: Vec<&str> = consul_ecs.configuration?.text(HOSTS)?.split_whitespace().collect();
+    let has = |start: &str| words.iter().any(|word| word.starts_with(start));
+    let has_own_key = |container: &&Container| !matches!(container.environment_has("AWS_ACCESS_KEY_ID"), Maybe::Absent);
+    if !has("exec=discover")
+        || !has("provider=aws")
+        || has("access_key_id=")
+        || consul_ecs.containers.iter().any(has_own_key)
+    {
+        return None;
+    }
+    let role = subject.definition.declared_role.as_ref()?;
+    let patterns = role.allowed.as_ref()?;
+    let needed = match (has("service=ecs"), has("ecs_cluster=")) {
+        (false, _) => &["ec2:DescribeInstances"][..],
+        (true, true) => &["ecs:ListTasks", "ecs:DescribeTasks"],
+        (true, false) => &["ecs:ListTasks", "ecs:DescribeTasks", "ecs:ListClusters"],
+    };
+    // In actions, only * and ? are special, as in globs.
+    let allows = |pattern: &String, action: &str| {
+        let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
+        glob.map_or(true, |glob| glob.compile_matcher().is_match(action))
+    };
+    let is_missing = |action: &&&str| !patterns.iter().any(|pattern| allows(pattern, action));
+    let missing: Vec<&str> = needed.iter().filter(is_missing).copied().collect();
+    let actions = missing.join(" and ");
+    let message = format!("{HOSTS} asks AWS for the servers, but no policy of the task role allows {actions}");
+    let help = format!("allow {actions} for all resources in a policy of the role");
+    let draft = Draft::new(role.place.span, message, help).in_file(&role.file);
+    (!missing.is_empty()).then_some(draft)
 }
 
 pub(super) static CONSUL_LOGIN_META: Rule = Rule {

@@ -23,36 +23,35 @@ const AGENT_TOKEN: &str = "AGENT_TOKEN";
 
 pub(super) static CONSUL_SERVICE_TOKEN: Rule = Rule {
     id: "consul-service-token",
-    summary: "with ACLs, mesh-init has a token or logs in for one",
-    effect: "Consul refuses the registration of the service, and the task never starts its app",
+    summary: "with ACLs, mesh-init and health-sync have a token or log in for one",
+    effect: "Consul refuses the registration, and the task never starts its app; or its checks stay critical",
     explanation: "\
 If the client agent has a token, Consul's ACLs are on, and mesh-init needs the token of its service. There are two \
-ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init gets as \
+ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init and health-sync get as \
 `CONSUL_HTTP_TOKEN`. From 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its \
-configuration.",
-    sources: &[pages::CONSUL_CLIENT_SECURITY, pages::CONSUL_CONFIGURATION_REFERENCE],
+configuration, and writes the token for health-sync to the shared volume.",
+    sources: &[
+        pages::CONSUL_CLIENT_SECURITY,
+        pages::CONSUL_CONFIGURATION_REFERENCE,
+        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/v0.4.3/modules/mesh-task/main.tf",
+    ],
     example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].secrets")),
-    ..Rule::once_per_task(Applies::ConsulClient, check_service_token)
+    ..Rule::of_task(Applies::ConsulClient, check_service_token)
 };
 
-fn check_service_token(subject: &Subject<'_>) -> Option<Draft> {
-    let consul = subject.consul.as_ref()?;
-    let mesh_init = consul.mesh_init?;
-    if !agent_has_token(consul) || !matches!(mesh_init.environment_has(SERVICE_TOKEN), Maybe::Absent) {
-        return None;
+fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| agent_has_token(consul)) else { return };
+    if logs_in(&consul.configuration) != Some(false) {
+        return;
     }
-    (logs_in(&consul.configuration) == Some(false)).then(|| {
-        Draft::new(
-            place(mesh_init),
-            format!("the client agent uses ACLs, but {} has no token and no login", mesh_init.label()),
-            format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled"),
-        )
-        .of(mesh_init)
-    })
-}
-
-fn place(mesh_init: &Container) -> audit_read::document::Span {
-    if mesh_init.secrets.is_present { mesh_init.secrets.place.span } else { mesh_init.span() }
+    let lacks_it = |container: &&Container| matches!(container.environment_has(SERVICE_TOKEN), Maybe::Absent);
+    for container in [consul.mesh_init, consul.health_sync].into_iter().flatten().filter(lacks_it) {
+        let secrets = &container.secrets;
+        let span = if secrets.is_present { secrets.place.span } else { container.span() };
+        let message = format!("the client agent uses ACLs, but {} has no token and no login", container.label());
+        let help = format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled");
+        findings.add(Draft::new(span, message, help).of(container));
+    }
 }
 
 /// Whether the agent certainly has a token: from a variable, or from a login in its script.
@@ -249,7 +248,7 @@ mod tests {
     fn secret_under_another_prefix_is_found() {
         assert_eq!(found(Base::Client, TokenMode::Auto, "mesh"), [""; 0]);
         let other = found(Base::Client, TokenMode::Auto, "blue");
-        assert_eq!(other.len(), 2, "{other:?}");
+        assert_eq!(other.len(), 3, "{other:?}");
         assert!(other[0].contains("a secret that the controller does not write"), "{other:?}");
     }
 
@@ -258,7 +257,7 @@ mod tests {
         let tagged = |name: &str| Base::Client.json().replace(r#""value": "web""#, &format!(r#""value": "{name}""#));
         assert_ne!(tagged("payments"), Base::Client.json());
         let other = found_in(&tagged("payments"), TokenMode::Auto, "mesh");
-        assert_eq!(other.len(), 1, "{other:?}");
+        assert_eq!(other.len(), 2, "{other:?}");
         assert!(other[0].contains("the secret of another service"), "{other:?}");
     }
 
@@ -267,7 +266,7 @@ mod tests {
         let of_login = found(Base::Dataplane, TokenMode::SecretsManager, "mesh");
         assert_eq!(of_login.len(), 1, "{of_login:?}");
         let of_tokens = found(Base::Client, TokenMode::AuthMethod, "mesh");
-        assert_eq!(of_tokens.len(), 2, "{of_tokens:?}");
+        assert_eq!(of_tokens.len(), 3, "{of_tokens:?}");
         assert_eq!(found(Base::Client, TokenMode::SecretsManager, "mesh"), [""; 0]);
         assert_eq!(found(Base::Dataplane, TokenMode::AuthMethod, "mesh"), [""; 0]);
         assert_eq!(found(Base::MeshGateway, TokenMode::SecretsManager, "mesh"), [""; 0]);

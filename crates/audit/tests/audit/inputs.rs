@@ -27,7 +27,7 @@ fn read(name: &str, text: &str) -> Result<Material, InputProblem> {
     Ok(material)
 }
 
-fn gathered(arguments: &[String]) -> Gathered {
+pub(crate) fn gathered(arguments: &[String]) -> Gathered {
     gather(arguments, &mut std::io::empty())
 }
 
@@ -399,4 +399,60 @@ fn a_template_of_another_program_is_named_as_one() {
         let problem = read("task.json", &text).unwrap_err().to_string();
         assert!(!problem.contains("template"), "{text}: {problem}");
     }
+}
+
+#[test]
+fn two_definitions_of_one_template_or_root_module_have_two_families() {
+    const TWICE: &str = "ecs-family-twice";
+    let count = |files: &[(&str, String)]| {
+        let bytes: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+        let folder = Folder::with(&bytes);
+        let gathered = gathered(&[folder.path("")]);
+        assert_eq!(lines(&gathered.problems), Vec::<String>::new());
+        audit(&gathered.material).iter().filter(|finding| finding.rule.id == TWICE).count()
+    };
+    let resource = |id: &str, family: &str, more: &str| {
+        format!(
+            "  {id}:\n    Type: AWS::ECS::TaskDefinition\n{more}    Properties:\n      Family: {family}\n      \
+             ContainerDefinitions: [{{ Name: app, Image: app }}]\n"
+        )
+    };
+    let template = |web: String, api: String| {
+        let head = "Parameters:\n  Family:\n    Type: String\nConditions:\n  Blue: !Equals [!Ref Family, blue]\n";
+        [("template.yaml", format!("{head}Resources:\n{web}{api}"))]
+    };
+    let web = || resource("Web", "shop", "");
+    assert_eq!(count(&template(web(), resource("Api", "shop", ""))), 1);
+    assert_eq!(count(&template(web(), resource("Api", "api", ""))), 0);
+    assert_eq!(count(&template(web(), resource("Api", "shop", "    Condition: Blue\n"))), 0);
+    let unknown = || resource("Api", "!Ref Family", "");
+    assert_eq!(count(&template(unknown(), unknown().replace("Api", "Other"))), 0);
+
+    let block = |name: &str, family: &str, more: &str| {
+        format!(
+            "resource \"aws_ecs_task_definition\" \"{name}\" {{\n  family = {family}\n  container_definitions = \
+             jsonencode([{{ name = \"app\", image = \"app\" }}])\n  {more}\n}}\n"
+        )
+    };
+    let module = |api: String| [("web.tf", block("web", "\"shop\"", "")), ("api.tf", api)];
+    assert_eq!(count(&module(block("api", "\"shop\"", ""))), 1);
+    assert_eq!(count(&module(block("api", "\"api\"", ""))), 0);
+    assert_eq!(count(&module(block("api", "\"shop\"", "count = var.blue ? 1 : 0"))), 0);
+    assert_eq!(count(&module(block("api", "\"shop\"", "provider = aws.west"))), 0);
+    assert_eq!(count(&[("a/main.tf", block("web", "\"shop\"", "")), ("b/main.tf", block("web", "\"shop\"", ""))]), 0);
+    let called = |more: &str| {
+        let call =
+            |name: &str| format!("module \"{name}\" {{\n  source = \"./task\"\n  family = \"shop\"\n  {more}\n}}\n");
+        let variable = "variable \"family\" {}\n";
+        [("main.tf", call("a") + &call("b")), ("task/main.tf", variable.to_owned() + &block("it", "var.family", ""))]
+    };
+    assert_eq!(count(&called("")), 0);
+    let mut mixed = called("").to_vec();
+    mixed.push(("own.tf", block("own", "\"shop\"", "")));
+    assert_eq!(count(&mixed), 2);
+    mixed[0].1 = called("providers = { aws = aws.west }")[0].1.clone();
+    assert_eq!(count(&mixed), 0);
+
+    let json = r#"{"family":"shop","containerDefinitions":[{"name":"app","image":"app"}]}"#;
+    assert_eq!(count(&[("blue.json", json.to_owned()), ("green.json", json.to_owned())]), 0);
 }

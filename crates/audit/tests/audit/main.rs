@@ -22,6 +22,7 @@ mod reading;
 mod repairs;
 mod repeated_keys;
 mod reports;
+mod role_policies;
 mod template;
 mod terraform_source;
 mod unknowns;

@@ -4,7 +4,10 @@
 
 use crate::folder::Folder;
 use audit::example::Base;
-use audit_read::input::{Gathered, gather};
+use audit_read::{
+    input::{Gathered, gather},
+    source::SourceFile,
+};
 
 fn gathered(arguments: &[String]) -> Gathered {
     gather(arguments, &mut std::io::empty())
@@ -216,4 +219,24 @@ fn links_to_files_are_read_without_cycles() {
     assert_eq!(found.material.definitions.len(), 1);
     assert_eq!(problems(&found), Vec::<String>::new());
     assert_eq!(problems(&gathered(&[folder.path("a/self")])).len(), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_path_of_the_configuration_may_lead_through_links() {
+    let folder = Folder::with(&[("stacks/web.json", b"{}"), ("stacks/old/api.json", b"{}")]);
+    std::os::unix::fs::symlink(folder.path("stacks"), folder.path("link")).unwrap();
+    for (pattern, name, is_excluded) in [
+        ("link", "stacks/web.json", true),
+        ("link/old", "stacks/old/api.json", true),
+        ("link/old", "stacks/web.json", false),
+        ("stacks/*.json", "link/web.json", true),
+        ("stacks/*.json", "link/old/api.json", false),
+        ("stacks", "link/old/api.json", true),
+    ] {
+        let text = format!("exclude = [{pattern:?}]\n");
+        let root = std::path::PathBuf::from(folder.path(""));
+        let config = audit::ignore::Config::read(SourceFile::new("ecs-mesh.toml", text), &root).unwrap();
+        assert_eq!(config.excludes(name, &root), is_excluded, "{pattern} {name}");
+    }
 }

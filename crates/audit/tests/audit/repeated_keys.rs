@@ -8,7 +8,7 @@ use audit_read::{Material, input::read_source, source::SourceFile};
 use crate::reading::ids;
 
 /// A file whose container is called `web`, and the text from the key that counts.
-const CASES: [(&str, &str, &str); 10] = [
+const CASES: [(&str, &str, &str); 11] = [
     (
         "task.json",
         r#"{"family": "a", "containerDefinitions": [{"name": "x", "image": "i:1", "name": "web"}]}"#,
@@ -33,6 +33,11 @@ const CASES: [(&str, &str, &str); 10] = [
     ("main.tf", "jsonencode([{ name = \"x\", image = \"i:1\", name = \"web\" }])", "name = \"web"),
     ("main.tf", "jsonencode([{ \"name\" = \"{\", image = \"i:1\", \"name\" = \"web\" }])", "\"name\" = \"web"),
     ("main.tf", "jsonencode([{ name = \"x\", image = \"i:1\", \"name\" = \"web\" }])", "\"name\" = \"web"),
+    (
+        "main.tf",
+        "jsonencode([{ 1 = \"a\", 2 = \"b\", name = lookup({ 1 = \"x\", 2 = \"y\", 1 = \"web\" }, \"1\"), image = \"i:1\", 1 = \"c\" }])",
+        "1 = \"c",
+    ),
     ("main.tf", "<<EOF\n[{\"name\": \"x\", \"image\": \"i:1\", \"name\": \"web\"}]\nEOF", "\"name\": \"web"),
     (
         "main.tf",
@@ -53,4 +58,16 @@ fn the_last_of_equal_keys_counts() {
         assert_eq!(ids(&findings), ["ecs-duplicate-key"], "{text}");
         assert!(text[findings[0].span.start..].starts_with(last), "{text}: {:?}", &text[findings[0].span.start..]);
     }
+}
+
+#[test]
+fn many_equal_keys_lose_no_file() {
+    let tags = "    team = \"x\"\n    10 = { a = 1, a = 2, 9 = 3, 9 = 4 }\n".repeat(20);
+    let text = format!(
+        "locals {{\n  tags = {{\n{tags}  }}\n}}\nresource \"aws_ecs_task_definition\" \"t\" {{\n  family = \"a\"\n  \
+         container_definitions = jsonencode([{{ name = \"web\", image = \"i:1\" }}])\n}}\n"
+    );
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new("main.tf", &*text)), true, &mut material).unwrap();
+    assert!(material.definitions[0].containers.items[0].is_called("web"));
 }

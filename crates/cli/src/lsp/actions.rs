@@ -39,7 +39,7 @@ impl Project {
             };
             only.is_none_or(|only| only.iter().any(|wanted| is_it(wanted.as_str())))
         };
-        let mut actions = Vec::new();
+        let mut actions: Vec<CodeAction> = Vec::new();
         if wants(CodeActionKind::QuickFix) {
             for (judged, finding, _) in
                 self.findings_in(path).filter(|(_, finding, _)| text::touch(&place(finding), &params.range))
@@ -62,7 +62,14 @@ impl Project {
             let title = "Fix all findings of ecs-mesh".to_owned();
             actions.extend(edit.map(|edit| action(title, CodeActionKind::SourceFixAll, edit, &[], false)));
         }
-        actions
+        // A module that others call is judged with each of them.
+        let mut distinct: Vec<CodeAction> = Vec::new();
+        for action in actions {
+            if !distinct.contains(&action) {
+                distinct.push(action);
+            }
+        }
+        distinct
     }
 
     /// The edit that fixes the wanted findings of a file. `None` if there is no fix for them.

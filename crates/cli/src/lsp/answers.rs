@@ -47,6 +47,15 @@ impl Project {
             let location = Location { uri: uri.clone()?, range };
             Some(DiagnosticRelatedInformation { location, message: reported.text.clone() })
         });
+        let call = finding.call.as_ref().and_then(|call| {
+            let range = text::range(&call.file.text, call.span.start, call.span.end);
+            let location = Location { uri: self.uri(Path::new(&call.file.name))?, range };
+            let calls = match reported.calls.as_slice() {
+                [only] => only.module.clone(),
+                _ => reported.called_as()?,
+            };
+            Some(DiagnosticRelatedInformation { location, message: format!("called as {calls}") })
+        });
         Diagnostic {
             range: place(finding),
             severity: Some(finding.severity.pick(SEVERITIES)),
@@ -55,7 +64,7 @@ impl Project {
             code_description: Uri::parse(&page(finding.rule)).ok().map(|href| CodeDescription { href }),
             source: Some(SOURCE.to_owned()),
             message: format!("{}\nFix: {}", reported.message, reported.help).into(),
-            related_information: Some(notes.collect()),
+            related_information: Some(notes.chain(call).collect()),
             ..Diagnostic::default()
         }
     }

@@ -30,22 +30,21 @@ pub(super) enum Unit {
     File(PathBuf),
     /// The directory of a Terraform module.
     Module(PathBuf),
+    Configuration(PathBuf),
 }
 
 impl Unit {
-    /// The unit of a file; `None` for the configuration file.
     fn of(path: &Path) -> Option<Self> {
-        let directory = path.parent()?.to_owned();
-        match path.file_name()?.to_str()? {
-            NAME => None,
-            name if is_source_name(name) => Some(Self::Module(directory)),
-            _ => Some(Self::File(path.to_owned())),
-        }
+        Some(match path.file_name()?.to_str()? {
+            NAME => Self::Configuration(path.to_owned()),
+            name if is_source_name(name) => Self::Module(path.parent()?.to_owned()),
+            _ => Self::File(path.to_owned()),
+        })
     }
 
     fn directory(&self) -> &Path {
         match self {
-            Self::File(path) => path.parent().unwrap_or(path),
+            Self::File(path) | Self::Configuration(path) => path.parent().unwrap_or(path),
             Self::Module(path) => path,
         }
     }
@@ -64,14 +63,14 @@ pub(super) struct Document {
 pub(super) struct Judged {
     pub(super) gathered: Gathered,
     pub(super) sorted: Sorted,
-    /// The same findings as reports show them: without secrets.
-    reported: Vec<Reported>,
+    /// The findings as reports show them, without secrets, each with the index of the first one that it stands for.
+    reported: Vec<(usize, Reported)>,
 }
 
 impl Judged {
-    /// The findings that count, each as it is and as reports show it.
+    /// The findings that count, each as it is and as reports show it. A mistake in several definitions is one finding.
     pub(super) fn findings(&self) -> impl Iterator<Item = (&Finding, &Reported)> {
-        self.sorted.findings.iter().zip(&self.reported)
+        self.reported.iter().filter_map(|(first, reported)| Some((self.sorted.findings.get(*first)?, reported)))
     }
 
     /// What could not be read.
@@ -126,7 +125,7 @@ impl Project {
             })
         };
         let is_concerned = |unit: &Unit| match &own {
-            None => true,
+            None | Some(Unit::Configuration(_)) => true,
             Some(Unit::File(path)) => matches!(unit, Unit::Module(directory) if path.starts_with(directory)),
             Some(Unit::Module(directory)) => calls(unit, directory),
         };
@@ -160,10 +159,11 @@ impl Project {
     fn judgement(&self, unit: &Unit) -> Option<Judged> {
         let directory = unit.directory();
         let file = match unit {
-            Unit::File(path) => Arc::clone(&self.documents.get(path)?.file),
+            Unit::File(path) | Unit::Configuration(path) => Arc::clone(&self.documents.get(path)?.file),
             Unit::Module(directory) => Arc::new(SourceFile::new(directory.join("main.tf").to_string_lossy(), "")),
         };
         Some(match self.config(directory) {
+            Ok(_) if matches!(unit, Unit::Configuration(_)) => Judged::default(),
             Ok(config) if config.excludes(&file.name, directory) => return None,
             Ok(config) => {
                 let gathered = read_open(&file, &self.tree);

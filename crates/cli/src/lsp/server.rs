@@ -246,11 +246,20 @@ impl<'s> Server<'s> {
         for path in files {
             let Some(uri) = self.project.uri(&path) else { continue };
             let mut diagnostics: Vec<Diagnostic> = Vec::new();
-            // A module that another one calls may be judged twice.
+            // A module that others call is judged with each of them.
             for diagnostic in self.shown.values().filter_map(|shown| shown.get(&path)).flatten() {
-                if !diagnostics.contains(diagnostic) {
+                let is_same = |known: &&mut Diagnostic| {
+                    let Diagnostic { range, severity, code, message, .. } = diagnostic;
+                    (range, severity, code, message) == (&known.range, &known.severity, &known.code, &known.message)
+                };
+                let Some(known) = diagnostics.iter_mut().find(is_same) else {
                     diagnostics.push(diagnostic.clone());
-                }
+                    continue;
+                };
+                let places = known.related_information.get_or_insert_default();
+                let more = diagnostic.related_information.iter().flatten().filter(|place| !places.contains(place));
+                let more: Vec<_> = more.cloned().collect();
+                places.extend(more);
             }
             let version = self.project.documents.get(&path).map(|document| document.version);
             let params = PublishDiagnosticsParams { uri, version, diagnostics };
@@ -285,7 +294,10 @@ impl<'s> Server<'s> {
         let path = arguments.first().and_then(|uri| read::<Uri>(uri.clone())).and_then(|uri| path_of(&uri));
         let line = arguments.get(1).and_then(Value::as_u64).and_then(|line| usize::try_from(line).ok());
         let Some(svg) = path.and_then(|path| self.project.timeline(&path, line.unwrap_or_default())) else {
-            return Ok(Err(error(ErrorCode::RequestFailed, "there is no task definition in this file")));
+            return Ok(Err(error(
+                ErrorCode::RequestFailed,
+                "there is no task definition in this file: open the file of the definition",
+            )));
         };
         let window = self.client.window.as_ref();
         if window.and_then(|window| window.show_document).is_some_and(|show| show.support) {

@@ -84,6 +84,9 @@ fn excluded_files_are_not_read_unless_they_are_named() {
     assert_eq!(found(&[]), ["apps/lab/web.json"]);
     assert_eq!(found(&["lab"]), [""; 0]);
     assert_eq!(found(&["lab/web.json", "api.draft.json"]), ["api.draft.json", "lab/web.json"]);
+    // And the inventory has the same files.
+    let inventory = out(&workspace.run(&["inventory", ".", "--output", "json"]));
+    assert_eq!(inventory.matches("web.json").count(), 2, "web.json and apps/lab/web.json: {inventory}");
     let shown = out(&workspace.run(&["config", "show"]));
     assert!(shown.contains("\nexclude = [\"lab\", \"**/*.draft.json\"]  # ecs-mesh.toml:1:11\n"), "{shown}");
 }

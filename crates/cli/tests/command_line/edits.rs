@@ -2,6 +2,8 @@
 
 use std::{fs, io::Write, process::Stdio};
 
+use serde_json::Value;
+
 use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
 
 #[test]
@@ -85,6 +87,33 @@ fn all_files_of_a_directory_are_fixed_together() {
         assert_eq!(workspace.read(&format!("{name}.tf")), main(name).replace("bridge", "awsvpc"));
         assert!(errors(&written).contains(&format!("{name}.tf: fixed consul-network-mode\n")), "{name}");
     }
+}
+
+/// A definition is called by its address if it shares its family, whichever files of its module are named.
+#[test]
+fn a_file_of_a_module_is_checked_as_with_the_others() {
+    let main = |name: &str, mode: &str| {
+        format!(
+            "resource \"aws_ecs_task_definition\" \"{name}\" {{\n  family                = \"web\"\n  network_mode          = \"{mode}\"\n  tags                  = {{ \"consul.hashicorp.com/mesh\" = \"true\" }}\n  container_definitions = jsonencode([\n    {{ name = \"consul-dataplane\", image = \"hashicorp/consul-dataplane:1.6.5\" }},\n  ])\n}}\n"
+        )
+    };
+    // Given two definitions of one family in the files of a module.
+    let files = [("blue.tf", &*main("blue", "bridge")), ("green.tf", &*main("green", "awsvpc"))];
+    let workspace = Workspace::new("fix-family", &files);
+    // When one file is checked, then its findings are the same as with the others.
+    let of = |path: &str| {
+        let checked = workspace.run(&["check", path, "--output", "json", "--select", "consul-network-mode"]);
+        serde_json::from_str::<Value>(&out(&checked)).unwrap()["findings"].clone()
+    };
+    assert_eq!(of("blue.tf"), of("."));
+    // And it can be fixed.
+    let written = workspace.run(&["fix", "--write", "--select", "consul-network-mode"]);
+    assert_eq!(
+        (written.status.code(), workspace.read("blue.tf")),
+        (Some(0), main("blue", "awsvpc")),
+        "{}",
+        errors(&written)
+    );
 }
 
 #[test]

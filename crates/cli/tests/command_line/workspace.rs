@@ -17,7 +17,9 @@ impl Workspace {
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         for (name, text) in files {
-            fs::write(path.join(name), text).unwrap();
+            let path = path.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         Self(path)
     }

@@ -15,7 +15,7 @@ use self::scope::{Scope, Scopes, Template};
 use super::{Gathered, InputProblem};
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, IamRole, TaskDefinition, iam_role, service_use},
+    definition::{Dialect, IamRole, TaskDefinition, allowed, iam_role, is_harmless, service_use},
     document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
@@ -47,7 +47,8 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
                 let repeated = above.iter().chain(own).filter_map(Entry::repeated);
                 let repeated_keys = repeated.chain(resource.node.repeated_keys()).collect();
                 let construct = construct(resource.node);
-                definitions.push(TaskDefinition { construct, is_synthesised, repeated_keys, ..definition });
+                let created_by = resource.condition().is_none().then(|| file.name.clone());
+                definitions.push(TaskDefinition { construct, is_synthesised, created_by, repeated_keys, ..definition });
             }
             Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
         }
@@ -90,8 +91,44 @@ fn role(
     let scope = scopes.of(definition.condition());
     let wanted = scope.resource_of(definition.properties.get("TaskRoleArn")?)?;
     let role = resources.iter().find(|resource| resource.id == wanted && resource.kind == "AWS::IAM::Role")?;
-    iam_role(file.clone(), &role.resolved(scopes.of(role.condition())), Dialect::CloudFormation).ok()
+    let properties = role.resolved(scopes.of(role.condition()));
+    let allowed = policies(role, &properties, resources, scopes).and_then(|policies| allowed(policies.iter()));
+    iam_role(file.clone(), &properties, Dialect::CloudFormation, allowed).ok()
 }
+
+/// The documents of a role's policies; `None` if one of them is not in the template.
+fn policies(
+    role: &TemplateResource<'_>,
+    properties: &Node,
+    resources: &[TemplateResource<'_>],
+    scopes: &mut Scopes<'_, '_>,
+) -> Option<Vec<Node>> {
+    let list = |node: &Node, key: &str| match node.get(key) {
+        None => Some(Vec::new()),
+        Some(Node { value: Value::List(items), .. }) => Some(items.clone()),
+        Some(_) => None,
+    };
+    let document = |policy: &Node| policy.get("PolicyDocument").cloned();
+    let mut found = list(properties, "Policies")?.iter().map(document).collect::<Option<Vec<_>>>()?;
+    let mut managed = list(role.properties, "ManagedPolicyArns")?;
+    managed.retain(|arn| !is_harmless(arn));
+    for policy in resources.iter().filter(|resource| POLICIES.contains(&resource.kind)) {
+        let scope = scopes.of(policy.condition());
+        let attached = managed.len();
+        managed.retain(|arn| scope.resource_of(arn) != Some(policy.id));
+        let name = policy.properties.get("RoleName").cloned();
+        let roles: Vec<Node> = list(policy.properties, "Roles")?.into_iter().chain(name).collect();
+        let roles = roles.iter().map(|role| scope.resource_of(role)).collect::<Option<Vec<_>>>()?;
+        if attached > managed.len() || roles.contains(&role.id) {
+            found.push(document(&policy.resolved(scope))?);
+        }
+    }
+    managed.is_empty().then_some(found)
+}
+
+/// The resources with policies. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_IAM.html>
+const POLICIES: [&str; 3] = ["AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"];
 
 /// The types of nested stacks. Modules have names of their own:
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/modules.html>

@@ -11,7 +11,7 @@ pub(super) use self::attributes::{definition_node, role_node, service_node};
 use self::references::{Definitions, References};
 use super::{Gathered, InputProblem};
 use crate::{
-    definition::{Dialect, ServiceUse, TaskDefinition, service_use},
+    definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
     document::{Entry, Node, ParseError, Place, Value, embedded_json},
     source::SourceFile,
 };
@@ -61,8 +61,13 @@ fn definition(
         .map_err(|error| InputProblem::at(file, error.span, format!("{}: {}", resource.address, error.reason)))?;
     let is_set = |attribute: &str| references.is_set(resource.address, attribute);
     let node = definition_node(&resource.values, &resource.place, containers, &is_set);
-    TaskDefinition::read(file.clone(), resource.address.to_owned(), &node, Dialect::Ecs)
-        .map_err(|mismatch| InputProblem::mismatch(file, resource.address, &mismatch))
+    let read = TaskDefinition::read(file.clone(), resource.address.to_owned(), &node, Dialect::Ecs)
+        .map_err(|mismatch| InputProblem::mismatch(file, resource.address, &mismatch))?;
+    let call = resource.module.map(|module| {
+        let (file, span) = (Arc::clone(file), resource.place.span);
+        Arc::new(ModuleCall { module: module.to_owned(), file, span, block: Some(references.block(resource.address)) })
+    });
+    Ok(TaskDefinition { call, ..read })
 }
 
 /// The containers, which are JSON in a string. A missing string is unknown, because a task definition must have
@@ -80,6 +85,8 @@ fn containers(file: &SourceFile, resource: &Planned<'_>) -> Result<Node, ParseEr
 struct Planned<'n> {
     /// Its address: `module.web["a"].aws_ecs_service.this[0]`.
     address: &'n str,
+    /// The address of its module; `None` for the root module.
+    module: Option<&'n str>,
     /// Its type: `aws_ecs_service`.
     kind: &'n str,
     /// Its attributes. No edit reaches them: the file is generated.
@@ -101,6 +108,7 @@ fn resources(shown: &Node) -> Vec<Planned<'_>> {
 }
 
 fn collect<'n>(module: &'n Node, unknown: &BTreeMap<&str, &Node>, out: &mut Vec<Planned<'n>>) {
+    let own = module.get("address").and_then(Node::text);
     for resource in module.items_of("resources") {
         let text = |key: &str| resource.get(key).and_then(Node::text);
         let (Some(address), Some(kind), Some(values)) = (text("address"), text("type"), resource.get("values")) else {
@@ -110,7 +118,13 @@ fn collect<'n>(module: &'n Node, unknown: &BTreeMap<&str, &Node>, out: &mut Vec<
             continue;
         }
         let place = resource.get("address").map(|node| Place::fixed(node.place.span)).unwrap_or_default();
-        out.push(Planned { address, kind, values: overlaid(values, unknown.get(address).copied()), place });
+        out.push(Planned {
+            address,
+            module: own,
+            kind,
+            values: overlaid(values, unknown.get(address).copied()),
+            place,
+        });
     }
     for child in module.items_of("child_modules") {
         collect(child, unknown, out);

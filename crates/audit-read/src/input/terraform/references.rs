@@ -73,6 +73,23 @@ impl<'n> References<'n> {
         targets.next().filter(|_| targets.next().is_none())
     }
 
+    /// The block that a resource in a called module is an instance of: the sources of the modules that lead to it, and its
+    /// own name. A state does not have the sources, so that the names of the calls count.
+    pub(super) fn block(&self, address: &str) -> String {
+        let address = Address::parse(address);
+        let modules = address.modules();
+        let mut module = self.root;
+        let mut block = Vec::new();
+        for name in &modules {
+            let call = module.and_then(|module| module.get("module_calls")?.get(name));
+            let text = |key: &str| call.and_then(|call| call.get(key)?.text());
+            block.extend([text("source").unwrap_or(name), text("version_constraint").unwrap_or_default()]);
+            module = call.and_then(|call| call.get("module"));
+        }
+        block.extend(address.names.iter().skip(modules.len() * 2).map(String::as_str));
+        block.join("\n")
+    }
+
     fn resource(&self, address: &Address<'_>) -> Option<&'n Node> {
         let own = address.names.get(address.modules().len() * 2..)?.join(".");
         let resources = self.module(&address.modules())?.get("resources")?;

@@ -100,8 +100,12 @@ impl ConsulEcs {
         let given = reader.arguments().map(|attribute| entry(attribute.name.clone(), reader.value(attribute)));
         let (given, cause) = reader.module.world.with_cause(|| map(given.collect(), at));
         let inputs = self.inputs(given, cause, at);
-        let mut module = reader.module.called(reader.block, reader.instance, directory, Location::default(), inputs);
+        let root = reader.module.location.root.clone();
+        let is_repeated = reader.module.is_repeated(reader.block);
+        let location = Location { root, is_repeated, ..Location::default() };
+        let mut module = reader.module.called(reader.block, reader.instance, directory, location, inputs);
         module.made_at = Some(at);
+        module.call.clone_from(&reader.module.call);
         module
     }
 }

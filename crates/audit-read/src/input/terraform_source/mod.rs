@@ -158,10 +158,11 @@ impl Run<'_> {
             let name = directory.files.first().map(|file| file.name.clone()).unwrap_or_default();
             self.read.problems.push(InputProblem::of(name, "its expressions produce too much"));
         }
-        let mut definitions: Vec<TaskDefinition> =
-            declarations.found.into_iter().map(|found| found.definition).collect();
+        let (is_checked, mut definitions): (Vec<bool>, Vec<TaskDefinition>) =
+            declarations.found.into_iter().map(|found| (found.is_checked, found.definition)).unzip();
         mark_shared_families(&mut definitions);
-        self.read.material.definitions.append(&mut definitions);
+        let checked = definitions.into_iter().zip(is_checked).filter(|(_, is_checked)| *is_checked);
+        self.read.material.definitions.extend(checked.map(|(definition, _)| definition));
         self.read.problems.append(&mut declarations.problems);
         self.read.unchecked.append(&mut declarations.unchecked);
         self.visited.append(&mut declarations.visited);

@@ -18,6 +18,7 @@ use super::{
     values::{entry, map, merged, unknown},
 };
 use crate::{
+    definition::ModuleCall,
     document::{Node, Span, Value},
     source::SourceFile,
 };
@@ -94,6 +95,9 @@ pub(super) struct Module<'w> {
     pub(super) location: Location,
     /// Its address: empty for the root module.
     pub(super) address: String,
+    /// The call that it is read through; `None` for the root module. One of HashiCorp's modules has its caller's, because it
+    /// declares everything in the caller's file.
+    pub(super) call: Option<Arc<ModuleCall>>,
     /// What its caller passes; `None` for the root module, which takes defaults and tfvars files.
     pub(super) inputs: Option<BTreeMap<String, Input>>,
     /// Where one of HashiCorp's modules has what is from no input: at the name of its call.
@@ -115,6 +119,8 @@ pub(super) struct Location {
     pub(super) relative: PathBuf,
     /// The directories of the modules that lead to this one, without links.
     pub(super) callers: Vec<PathBuf>,
+    /// Whether one of their calls has instances or a provider of its own.
+    pub(super) is_repeated: bool,
 }
 
 /// A value that a caller passes.
@@ -159,6 +165,7 @@ impl<'w> Module<'w> {
             directory,
             location,
             address: String::new(),
+            call: None,
             inputs: None,
             made_at: None,
             default_tags: None,
@@ -271,6 +278,12 @@ impl<'w> Module<'w> {
         Some(callees)
     }
 
+    /// Whether a resource or call may have several instances, none, or one in another region.
+    pub(super) fn is_repeated(&self, block: &Block) -> bool {
+        let changes = ["count", "for_each", "provider", "providers", "region"];
+        self.location.is_repeated || changes.iter().any(|name| block.body.attribute(name).is_some())
+    }
+
     /// The called module with the inputs of one instance of the call.
     fn callee(&self, call: &Block, source: &str, instance: &Instance, directory: Rc<Directory>, depth: usize) -> Self {
         let reader = Reader { module: self, block: call, instance, depth };
@@ -282,6 +295,7 @@ impl<'w> Module<'w> {
             root: self.location.root.clone(),
             relative: joined(&self.location.relative, source),
             callers: [self.location.callers.as_slice(), &[identity(&self.directory.path)]].concat(),
+            is_repeated: self.is_repeated(call),
         };
         self.called(call, instance, directory, location, inputs.collect())
     }
@@ -294,12 +308,15 @@ impl<'w> Module<'w> {
         location: Location,
         inputs: BTreeMap<String, Input>,
     ) -> Self {
-        let name = call.label(0).unwrap_or_default();
+        let address = self.address_of(&format!("module.{}{}", call.label(0).unwrap_or_default(), instance.suffix));
+        let root = self.call.as_ref().map(|call| (Arc::clone(&call.file), call.span));
+        let (file, span) = root.unwrap_or_else(|| (self.directory.file(call.file), call.name_span()));
         Self {
             world: self.world,
             directory,
             location,
-            address: self.address_of(&format!("module.{name}{}", instance.suffix)),
+            call: Some(Arc::new(ModuleCall { module: address.clone(), file, span, block: None })),
+            address,
             inputs: Some(inputs),
             made_at: None,
             default_tags: self.default_tags.clone(),

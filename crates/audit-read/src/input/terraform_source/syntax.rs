@@ -156,16 +156,19 @@ pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseEr
 /// It is not in that syntax.
 pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
     let mut text = without_mark(text, "   ");
-    // With zeros behind them, all of these are different.
-    let mut numbers = (1..MAX_REPEATED_KEYS).filter(|number| number % 10 != 0).map(|number| number.to_string());
+    // With zeros behind them, all of these are different. A number that the same object has already is repeated as well.
+    let mut numbers = (1..1000).filter(|number| number % 10 != 0).cycle().map(|number| number.to_string());
+    let mut left = MAX_PARSED;
     loop {
         let error = match hcl_edit::parser::parse_body(&text) {
             Ok(body) => return Ok(body),
             Err(error) => error,
         };
         let at = error.location().offset();
-        let key = repeated_key(&text, at).filter(|_| error.message().contains("redefined object key"));
-        let number = key.and_then(|key| numbers.next().filter(|number| number.len() <= key.end - key.start));
+        left = left.saturating_sub(at);
+        let is_repeated = left > 0 && error.message().contains("redefined object key");
+        let key = repeated_key(&text, at).filter(|_| is_repeated);
+        let number = key.and_then(|key| numbers.find(|number| number.len() <= key.end - key.start));
         let (Some(key), Some(number)) = (key, number) else {
             return Err(ParseError::new(Span::new(at, at), format!("not Terraform's language: {}", error.message())));
         };
@@ -174,8 +177,8 @@ pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
     }
 }
 
-/// A limit for malicious files: for each repeated key, the file is parsed once more.
-const MAX_REPEATED_KEYS: usize = 40;
+/// A limit for malicious files, in bytes: for each repeated key, the file is parsed up to there once more.
+const MAX_PARSED: usize = 16 * 1024 * 1024;
 
 /// The bytes of the key at a byte: a name or a string.
 fn repeated_key(text: &str, at: usize) -> Option<Span> {
@@ -189,8 +192,9 @@ fn repeated_key(text: &str, at: usize) -> Option<Span> {
 
 /// The key for which [`parse_native`] has put a number.
 pub(super) fn replaced_key<'t>(key: &expr::Expression, text: &'t str) -> Option<&'t str> {
-    let spelled = spelled(text, span_of(key.as_number().map(|_| key)?)).trim_matches('"');
-    spelled.parse::<f64>().is_err().then_some(spelled)
+    let number = key.as_number()?;
+    let spelled = spelled(text, span_of(key));
+    (spelled.parse::<f64>().ok() != number.as_f64()).then(|| spelled.trim_matches('"'))
 }
 
 pub(super) fn native_body(body: &structure::Body, file: usize) -> Body {

@@ -83,6 +83,7 @@ consul-health-sync-configuration: config@consul-ecs-health-sync.service.port = 9
 consul-health-sync-configuration: config@consul-ecs-health-sync.healthSyncContainers = []
 consul-health-sync-order: consul-ecs-health-sync / dependsOn = absent
 consul-health-sync-order: consul-ecs-health-sync / dependsOn[consul-ecs-mesh-init].condition = "START"
+consul-service-token: consul-ecs-health-sync / secrets[CONSUL_HTTP_TOKEN] = absent
 // Consul checks and synced containers exclude each other.
 consul-health-native-and-synced: config.service.checks = [{"checkId": "web", "name": "web", "http": "http://localhost:9090/health", "interval": "10s"}]
 // Gateways have no app: their Envoy may have any entry point.

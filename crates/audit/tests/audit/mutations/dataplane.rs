@@ -23,7 +23,7 @@ ok: consul-dataplane / entryPoint = ["/bin/consul-ecs", "envoy-entrypoint"]
   given consul-dataplane / image = "registry.example.com/proxy:1"
 // How consul-ecs reaches Consul's servers.
 consul-server-hosts: config.consulServers.hosts = "https://consul.example.internal"
-  or "consul.example.internal:8501" "http://consul.example.internal:8500/" "provider=aws tag_key=consul tag_value=server"
+  or "consul.example.internal:8501" "http://consul.example.internal:8500/" "[2001:db8::1]" "10.0.0.1,10.0.0.2" "provider=aws tag_key=consul tag_value=server"
 consul-server-hosts consul-server-name: config.consulServers.hosts = "exec=/get.sh | head -1" "exec=sh -c 'echo 10.0.0.1'"
 ok: config.consulServers.hosts = "2001:db8::1" "10.0.0.1" "exec=/get.sh eu"
   given config.consulServers.defaults.tlsServerName = "server.dc1.consul"
@@ -74,6 +74,9 @@ consul-config-missing: consul-ecs-health-sync / environment[CONSUL_ECS_CONFIG_JS
 consul-health-sync-configuration: config@consul-ecs-health-sync.consulServers.hosts = "other"
 consul-health-sync-order: consul-ecs-health-sync / dependsOn = absent
 consul-health-sync-order: consul-ecs-health-sync / dependsOn[consul-ecs-mesh-init].condition = "START"
+// ECS stops what waits first, and health-sync stays until the proxy has stopped.
+consul-health-sync-end: consul-ecs-health-sync / dependsOn = [{"containerName": "consul-dataplane", "condition": "HEALTHY"}]
+  or [{"containerName": "consul-dataplane", "condition": "START"}]
 // The certificate of a private CA, in all containers and for both protocols.
 consul-ca-certificates: consul-ecs-mesh-init / secrets[CONSUL_HTTPS_CACERT_PEM] = absent
 consul-ca-certificates: consul-ecs-mesh-init / secrets[CONSUL_GRPC_CACERT_PEM] = absent

@@ -146,12 +146,15 @@ async def test_findings_appear_and_disappear_while_typing(editor: Editor):
 
 
 async def test_the_whole_module_is_judged_with_what_is_not_saved(editor: Editor):
+    def other(task: str) -> str:
+        return task.replace("web", "api")
+
     # Given a module whose network mode is in another file, and a module that it calls.
     editor.write(
         {
             "main.tf": TASK.replace('"awsvpc"', "var.mode"),
             "variables.tf": 'variable "mode" {\n  default = "awsvpc"\n}\n',
-            "modules/web/main.tf": BRIDGED_TASK,
+            "modules/web/main.tf": other(BRIDGED_TASK),
             "calls.tf": 'module "web" {\n  source = "./modules/web"\n}\n',
         }
     )
@@ -168,7 +171,23 @@ async def test_the_whole_module_is_judged_with_what_is_not_saved(editor: Editor)
     assert await editor.first_shown("main.tf") == []
     # And an edit of the called module counts for both.
     assert rules(await editor.open("modules/web/main.tf")) == [RULE]
-    assert await editor.edit("modules/web/main.tf", TASK) == []
+    assert await editor.edit("modules/web/main.tf", other(TASK)) == []
+
+
+async def test_a_mistake_in_a_shared_module_is_shown_once_with_its_calls(editor: Editor):
+    # Given a module with a mistake, and two root modules that call it.
+    call = 'module "web" {\n  source = "../modules/web"\n}\n'
+    roots = ["prod/main.tf", "staging/main.tf"]
+    editor.write({"modules/web/main.tf": BRIDGED_TASK} | {root: call for root in roots})
+    # When both are open, then the mistake is shown once, with a link to each call.
+    for root in roots:
+        await editor.open(root)
+    [finding] = await editor.first_shown("modules/web/main.tf")
+    places = [(place.location.uri, place.message) for place in finding.related_information]
+    assert places == [(editor.uri(root), "called as module.web") for root in roots]
+    # And it has each action once.
+    titles = [action.title for action in await editor.actions("modules/web/main.tf", finding.range)]
+    assert titles == [f"Ignore {RULE} here"]
 
 
 async def test_exceptions_count_as_in_check(editor: Editor):
@@ -189,6 +208,15 @@ async def test_exceptions_count_as_in_check(editor: Editor):
     await editor.shown("lab/web.json")
     commented = BRIDGED.replace("{", f"// ecs-mesh: ignore-file[{RULE}] a lab\n{{", 1)
     assert await editor.edit("lab/web.json", commented, 3) == []
+
+
+async def test_a_mistake_in_the_configuration_file_is_shown(editor: Editor):
+    # Given a configuration file that alone is open, when a setting is misspelt and corrected, then its finding comes and goes.
+    editor.write({"ecs-mesh.toml": 'fail-on = "warning"\n'})
+    assert await editor.open("ecs-mesh.toml") == []
+    [problem] = await editor.edit("ecs-mesh.toml", 'fial-on = "warning"\n')
+    assert "fial-on" in problem.message
+    assert await editor.edit("ecs-mesh.toml", 'fail-on = "error"\n', 3) == []
 
 
 async def test_other_files_have_no_diagnostics(editor: Editor):
