@@ -1,4 +1,4 @@
-//! The tables of docs/reference/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
+//! The lists of docs/reference/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
 
 use std::{env, fmt::Write as _, fs};
 
@@ -10,8 +10,10 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/permissi
 const START: &str = "<!-- written from template.yaml by make pages -->\n";
 const END: &str = "<!-- end -->\n";
 
+/// The longest line that is written.
+const WIDTH: usize = 120;
 /// The roles and policies, by heading.
-const TABLES: [(&str, &[&str]); 4] = [
+const LISTS: [(&str, &[&str]); 4] = [
     ("task-events and reconcile", &["MeshPolicy", "OtherSecretsPolicy"]),
     ("Only task-events", &["TaskEventsRole"]),
     ("Only reconcile", &["ReconcileRole"]),
@@ -72,13 +74,43 @@ fn thing(node: &Node) -> String {
     own.replace(".Arn}", "}").replace("${", "<").replace('}', ">")
 }
 
-/// Code spans, each with its condition.
-fn listed(node: &Node, text: fn(&Node) -> String) -> String {
-    let spans = parts(node, &[]).into_iter().map(|(part, when)| match when.join(", ") {
-        when if when.is_empty() => format!("`{}`", text(&part)),
-        when => format!("`{}` {when}", text(&part)),
+/// Code spans, by the condition under which they apply.
+fn spans(node: &Node, text: fn(&Node) -> String) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (part, when) in parts(node, &[]) {
+        let (span, when) = (format!("`{}`", text(&part)), when.join(", "));
+        match groups.iter_mut().find(|(condition, _)| *condition == when) {
+            Some((_, spans)) => spans.push(span),
+            None => groups.push((when, vec![span])),
+        }
+    }
+    groups
+}
+
+fn listed(groups: &[(String, Vec<String>)]) -> String {
+    let groups = groups.iter().map(|(when, spans)| match spans.join(", ") {
+        spans if when.is_empty() => spans,
+        spans => format!("{when} also {spans}"),
     });
-    spans.collect::<Vec<_>>().join("<br>")
+    groups.collect::<Vec<_>>().join("; ")
+}
+
+/// A text in lines, of which all but the first are indented.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut words = text.split(' ');
+    let mut line = words.next().unwrap_or_default().to_owned();
+    let mut lines = String::new();
+    for word in words {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &line;
+            lines.push('\n');
+            line = format!("{indent}{word}");
+        } else {
+            line.push(' ');
+            line += word;
+        }
+    }
+    lines + &line + "\n"
 }
 
 /// The keys of a statement's condition.
@@ -88,7 +120,7 @@ fn restriction(statement: &Node) -> String {
         Some([name, no_value, otherwise]) => {
             assert_eq!(no_value.get("Ref").and_then(Node::text), Some("AWS::NoValue"));
             let when = named(name.text().unwrap());
-            (otherwise, when.replacen("unless", "with", 1) + ": ")
+            (otherwise, format!(" ({})", when.replacen("unless", "with", 1)))
         }
         _ => (node, String::new()),
     };
@@ -100,7 +132,7 @@ fn restriction(statement: &Node) -> String {
             format!("`{}` {sign} {}", key.key, values.collect::<Vec<_>>().join(" or "))
         })
     });
-    when + &operators.collect::<Vec<_>>().join("; ")
+    operators.collect::<Vec<_>>().join("; ") + &when
 }
 
 /// `ReadTheQueue` as a sentence.
@@ -112,10 +144,10 @@ fn sentence(sid: &str) -> String {
         }
         text.push(if at > 0 { letter.to_ascii_lowercase() } else { letter });
     }
-    text.replace(" consul", " Consul").replace(" vpc", " VPC")
+    text.replace(" ca ", " CA ").replace(" consul", " Consul").replace(" vpc", " VPC")
 }
 
-fn row(statement: &Node, when: &[String]) -> String {
+fn item(statement: &Node, when: &[String]) -> String {
     let sid = sentence(statement.get("Sid").and_then(Node::text).expect("a name"));
     let denies = statement.get("Effect").and_then(Node::text) == Some("Deny");
     let (actions, prefix) = match (statement.get("Action"), statement.get("NotAction")) {
@@ -124,22 +156,34 @@ fn row(statement: &Node, when: &[String]) -> String {
     };
     let effect = if denies { "**denied**: " } else { "" };
     let when = when.join(", ");
-    let why = if when.is_empty() { sid } else { format!("{sid} ({when})") };
-    let actions = listed(actions, |node| node.text().unwrap().to_owned());
-    let things = listed(statement.get("Resource").expect("resources"), thing);
-    format!("| {why} | {effect}{prefix}{actions} | {things} | {} |\n", restriction(statement))
+    let title = if when.is_empty() { format!("- **{sid}**") } else { format!("- **{sid}** ({when})") };
+    let actions = spans(actions, |node| node.text().unwrap().to_owned());
+    let things = spans(statement.get("Resource").expect("resources"), thing);
+    let restriction = restriction(statement);
+    if actions.len() == 1 && things.len() == 1 && things[0].1.len() <= 4 {
+        let condition = if restriction.is_empty() { String::new() } else { format!(", if {restriction}") };
+        let text = format!("{title}: {effect}{prefix}{} on {}{condition}", listed(&actions), listed(&things));
+        return wrapped(&text, "  ");
+    }
+    let mut text = format!("{title}\n");
+    text += &wrapped(&format!("  - actions: {effect}{prefix}{}", listed(&actions)), "    ");
+    text += &wrapped(&format!("  - on: {}", listed(&things)), "    ");
+    if !restriction.is_empty() {
+        text += &wrapped(&format!("  - only if {restriction}"), "    ");
+    }
+    text
 }
 
-fn tables() -> String {
+fn lists() -> String {
     let mut page = String::new();
-    for (heading, sources) in TABLES {
-        let _ = write!(page, "\n### {heading}\n\n| what for | actions | on | only if |\n| --- | --- | --- | --- |\n");
+    for (heading, sources) in LISTS {
+        let _ = write!(page, "\n### {heading}\n\n");
         for source in sources {
             let properties = resource(source).get("Properties").unwrap();
             let inline = properties.get("Policies").map(Node::items);
             for document in inline.unwrap_or(std::slice::from_ref(properties)) {
                 let statements = document.get("PolicyDocument").and_then(|it| it.get("Statement")).unwrap();
-                page.extend(parts(statements, &[]).iter().map(|(statement, when)| row(statement, when)));
+                page.extend(parts(statements, &[]).iter().map(|(statement, when)| item(statement, when)));
             }
         }
     }
@@ -149,9 +193,9 @@ fn tables() -> String {
 #[test]
 fn the_page_lists_what_the_template_grants() {
     let page = fs::read_to_string(PAGE).unwrap();
-    let (before, rest) = page.split_once(START).expect("the start of the tables");
-    let (_, after) = rest.split_once(END).expect("the end of the tables");
-    let fresh = format!("{before}{START}{}{END}{after}", tables());
+    let (before, rest) = page.split_once(START).expect("the start of the lists");
+    let (_, after) = rest.split_once(END).expect("the end of the lists");
+    let fresh = format!("{before}{START}{}{END}{after}", lists());
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(PAGE, &fresh).unwrap();
         return;

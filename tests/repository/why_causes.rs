@@ -1,10 +1,10 @@
-//! The page docs/reference/commands/README.md explains each cause that `ecs-mesh why` names, as its schema has them.
+//! The page docs/reference/commands/why.md explains each cause that `ecs-mesh why` names, as its schema has them.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-const PAGE: &str = include_str!("../../docs/reference/commands/README.md");
+const PAGE: &str = include_str!("../../docs/reference/commands/why.md");
 const SCHEMA: &str = include_str!("../../docs/reference/schema/why.schema.json");
 
 #[test]

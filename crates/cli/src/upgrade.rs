@@ -151,6 +151,6 @@ web:3     web      prod   consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
         let line = |text: &str| text.parse().unwrap();
         let report = upgrade(&[web()], Some(line("1.21")), line("2.0")).unwrap();
         let printed = text(&report, PLAIN);
-        assert!(include_str!("../../../docs/reference/commands/README.md").contains(printed.trim()), "{printed}");
+        assert!(include_str!("../../../docs/reference/commands/inventory.md").contains(printed.trim()), "{printed}");
     }
 }

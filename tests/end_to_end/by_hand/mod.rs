@@ -45,11 +45,18 @@ async fn said(command: &mut Command) -> Said {
     Said { code: output.status.code(), out: text(output.stdout), errors: text(output.stderr) }
 }
 
-/// The permissions of a command, as the page documents them.
+/// The permissions of a command, or of a command with an option, as its page documents them.
 fn documented(name: &str) -> BTreeSet<String> {
-    let table = PAGE.split_once("## Permissions").expect("the section").1;
-    let row = table.lines().find(|line| line.starts_with(&format!("| `{name}`"))).expect("the command's row");
-    let quoted = row.split('`').skip(1).step_by(2).filter(|text| text.contains(':'));
+    let (command, option) = name.split_once(' ').map_or((name, None), |(command, option)| (command, Some(option)));
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/commands");
+    let page = std::fs::read_to_string(format!("{directory}/{command}.md")).expect("the command's page");
+    let section = page.split_once("\n## Permissions\n").expect("the section").1;
+    let mut parts = section.split("\n## ").next().unwrap_or_default().split("\n### ");
+    let part = match option {
+        None => parts.next(),
+        Some(option) => parts.find(|part| part.starts_with(&format!("With `{option}`\n"))),
+    };
+    let quoted = part.expect("the permissions").split('`').skip(1).step_by(2).filter(|text| text.contains(':'));
     quoted.map(str::to_owned).collect()
 }
 

@@ -28,8 +28,8 @@ fn tables() -> String {
 
 fn what_goes_together() -> String {
     let mut out = format!(
-        "## What goes together\n\nAs of {}. Support is that of the edition that has it longest: Community Edition has only its \
-         newest release supported.\n\n| Consul | support | consul-ecs | Consul Dataplane | Envoy | sources |\n\
+        "## What goes together\n\nAs of {}. The end of support is that for the edition with the longest support. Of Community \
+         Edition, HashiCorp supports only the newest release.\n\n| Consul | support | consul-ecs | Consul Dataplane | Envoy | sources |\n\
          | --- | --- | --- | --- | --- | --- |\n",
         table().as_of
     );
@@ -72,19 +72,18 @@ fn sources_of(program: Program, wanted: Release) -> &'static [String] {
 }
 
 fn demanded_before() -> String {
-    let mut out = "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it:\n\n\
-                   | Consul | demand | sources |\n| --- | --- | --- |\n"
-        .to_owned();
+    let mut out =
+        "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it:\n\n".to_owned();
     for row in table().consul.iter().rev() {
         if let Some(demand) = &row.before {
-            writeln!(out, "| {} | {demand} | {} |", row.line, links(&row.sources)).unwrap();
+            writeln!(out, "- **{}**: {demand} ({})", row.line, links(&row.sources)).unwrap();
         }
     }
     out
 }
 
 fn known_defects() -> String {
-    let mut out = "## Known defects\n\nA rule of `ecs-mesh check` finds those that a task definition shows.\n\n\
+    let mut out = "## Known defects\n\nA rule of `ecs-mesh check` finds the defects that a task definition shows.\n\n\
                    | program | releases | what happens | what to do | corrected in | rule | sources |\n\
                    | --- | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();

@@ -113,15 +113,16 @@ fn a_quiet_check_prints_findings_and_errors_only() {
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 #[test]
-fn the_table_of_exit_codes_has_every_command() {
+fn every_command_has_a_page_with_its_exit_codes() {
     let workspace = Workspace::new("exit-table", &[]);
     let help = out(&workspace.run(&["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    let page = std::fs::read_to_string(format!("{REPOSITORY}/docs/reference/commands/README.md")).unwrap();
-    let heads = page.lines().find(|line| line.starts_with("| code |")).unwrap();
+    let page = |name: &str| std::fs::read_to_string(format!("{REPOSITORY}/docs/reference/commands/{name}.md")).unwrap();
+    let overview = page("README");
     for command in commands.iter().filter(|command| !command.is_empty()) {
-        assert!(heads.contains(&format!("`{command}`")), "{command}");
+        assert!(overview.contains(&format!("| [`{command}`]({command}.md) |")), "{command}");
+        assert!(page(command).contains("\n## Exit codes\n\n| code | meaning |\n"), "{command}");
     }
     for arguments in [["explain", "nope"], ["graph", "nope"], ["rules", "zzzz"], ["completions", "nope"]] {
         assert_eq!(workspace.run(&arguments).status.code(), Some(2), "{arguments:?}");
@@ -131,7 +132,8 @@ fn the_table_of_exit_codes_has_every_command() {
 #[test]
 fn the_pages_name_every_exit_code_and_option_of_check() {
     let page = |name: &str| std::fs::read_to_string(format!("{REPOSITORY}/docs/{name}.md")).unwrap();
-    let names = ["reference/commands/check", "reference/commands/README", "reference/configuration", "how-to/check-in-ci"];
+    let names =
+        ["reference/commands/check", "reference/commands/README", "reference/configuration", "how-to/check-in-ci"];
     let pages = names.map(page).concat();
     for code in 0..=3 {
         assert!(pages.contains(&format!("\n| {code} | ")), "{code}");

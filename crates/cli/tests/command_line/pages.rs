@@ -1,4 +1,5 @@
-//! The pages about the rules are generated from the rules. `UPDATE_DOCS=1` writes them.
+//! The pages about the rules are generated from the rules, and the options of a command from its help. `UPDATE_DOCS=1` writes
+//! them.
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
@@ -65,4 +66,40 @@ fn the_published_timeline_is_current() {
     }
     let (published, drawn) = (fs::read_to_string(picture).unwrap(), String::from_utf8(drawn.stdout).unwrap());
     assert!(published == drawn, "docs/images/timeline.svg is stale: run make pages");
+}
+
+/// The usage, arguments and options in the help of a command, and of its subcommands.
+fn options_of(command: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_ecs-mesh")).args(command).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let from_usage = &help[help.find("Usage: ").unwrap()..];
+    // What follows the options is prose and examples, which the page has itself.
+    let is_option =
+        |line: &&str| line.is_empty() || line.starts_with([' ', 'U']) || line.ends_with(':') && *line != "Examples:";
+    let lines: Vec<&str> = from_usage.lines().map(str::trim_end).take_while(is_option).collect();
+    let subcommands = lines.iter().skip_while(|line| **line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let subcommands = subcommands.filter_map(|line| line.split_whitespace().next());
+    let of_each: String = subcommands.map(|name| options_of(&[command, &[name]].concat())).collect();
+    if of_each.is_empty() { format!("```text\n{}\n```\n", lines.join("\n").trim_end()) } else { of_each }
+}
+
+#[test]
+fn the_pages_of_commands_have_their_options() {
+    const START: &str = "<!-- flags -->\n";
+    const END: &str = "<!-- /flags -->\n";
+    let directory = Path::new(REPOSITORY).join("docs/reference/commands");
+    for (file, page) in pages(&directory) {
+        let command = file.trim_end_matches(".md");
+        if command == "README" {
+            continue;
+        }
+        let (before, rest) = page.split_once(START).unwrap_or_else(|| panic!("{file} has no {START}"));
+        let (_, after) = rest.split_once(END).unwrap();
+        let fresh = [before, START, "\n", &options_of(&[command]), "\n", END, after].concat();
+        if env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(directory.join(&file), &fresh).unwrap();
+        } else {
+            assert_eq!(page, fresh, "docs/reference/commands/{file} is stale: run make pages");
+        }
+    }
 }
