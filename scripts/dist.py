@@ -111,7 +111,7 @@ def stackset(template: str, architecture: str) -> str:
     text = yaml.safe_dump(plain, sort_keys=False, width=120)
     if "AWS::Serverless" in text:
         sys.exit("the plain template still has AWS::Serverless")
-    return f"# Made by make dist from template.yaml, for StackSets: docs/contributing/release.md\n{text}"
+    return f"# Made by make dist from template.yaml, for StackSets: docs/how-to/install-stacksets.md\n{text}"
 
 
 # ---- dependencies

@@ -40,7 +40,7 @@ variable "tags" {
 # ---- Mode
 
 variable "mode" {
-  description = "Whether the functions change what they find (act), or only read, plan and report (observe): then they write nothing to Consul or Secrets Manager."
+  description = "act: change what differs. observe: read, plan and report, and write nothing to Consul or Secrets Manager."
   type        = string
   default     = "act"
   nullable    = false
@@ -94,7 +94,7 @@ variable "http_config" {
 }
 
 variable "consul_http_addr" {
-  description = "Address of Consul's HTTP API, for example https://consul.example.com:8501; several addresses, separated by commas, are tried in turn. Or ecs://cluster/family-or-service:port?scheme=https, for servers that run as ECS tasks; these also need consul_ca_cert_arn and tls_server_name."
+  description = "Address of Consul's HTTP API, for example https://consul.example.com:8501. Separate several addresses with commas for failover. For servers that run as ECS tasks: ecs://cluster/family-or-service:port?scheme=https, which also needs consul_ca_cert_arn and tls_server_name."
   type        = string
   default     = null
 
@@ -105,7 +105,7 @@ variable "consul_http_addr" {
 }
 
 variable "consul_http_token_secret_arn" {
-  description = "ARN of the secret that holds the controller's own Consul token, as plain text or as JSON with the key \"token\"."
+  description = "ARN of the secret with the controller's own Consul token, as plain text or as JSON with the key \"token\"."
   type        = string
   default     = null
 
@@ -151,7 +151,7 @@ variable "consul_https_ca_cert_arn" {
 }
 
 variable "tls_server_name" {
-  description = "Name that Consul's certificate must contain, if it is not the host of consul_http_addr; for example server.dc1.consul."
+  description = "Name in Consul's certificate, for example server.dc1.consul; empty if it is the host of consul_http_addr."
   type        = string
   default     = ""
   nullable    = false
@@ -182,7 +182,7 @@ variable "consul_partition" {
 }
 
 variable "bootstrap" {
-  description = "What to set up in Consul: what tasks of consul-ecs 0.7 and later need to log in (dataplane), also the auth method, policy and role of Consul client agents, which 0.5 and 0.6 need (full), or nothing (none)."
+  description = "What to set up in Consul. dataplane: what tasks of consul-ecs 0.7 and later need to log in. full: also the auth method, policy and role of client agents, for 0.5 and 0.6. none: nothing."
   type        = string
   default     = "dataplane"
   nullable    = false
@@ -206,7 +206,7 @@ variable "iam_role_path" {
 }
 
 variable "cleanup_on_delete" {
-  description = "Whether every token, service, check and node that the controller owns is removed from Consul when the stack is deleted, including those of running tasks."
+  description = "Remove everything that the controller owns in Consul when the stack is deleted, including tokens and services of running tasks."
   type        = bool
   default     = false
   nullable    = false
@@ -238,7 +238,7 @@ variable "ecs_cluster_arns" {
 }
 
 variable "cluster_partitions" {
-  description = "Consul Enterprise: admin partitions of single clusters, each as cluster=partition, where cluster is a name or a pattern. Of several partitions of a cluster, the first is that of tasks without Enterprise tags. Other clusters use consul_partition."
+  description = "Consul Enterprise: admin partitions of clusters, each as cluster=partition; cluster is a name or a pattern. Tasks without Enterprise tags use the first partition of their cluster. Other clusters use consul_partition."
   type        = list(string)
   default     = []
   nullable    = false
@@ -252,7 +252,7 @@ variable "cluster_partitions" {
 # ---- Tokens and secrets
 
 variable "token_mode" {
-  description = "With auto, a task gets each ACL token whose secret its own task definition reads (consul-ecs 0.2 to 0.4); other tasks log in (0.5 and later). With secrets-manager every service gets a token, with auth-method none does."
+  description = "auto: a task gets each token whose secret its definition reads (consul-ecs 0.2 to 0.4); other tasks log in. secrets-manager: every service except gateways gets a token. auth-method: no service gets one."
   type        = string
   default     = "auth-method"
   nullable    = false
@@ -264,7 +264,7 @@ variable "token_mode" {
 }
 
 variable "secret_name_prefix" {
-  description = "First part of the name of every secret that the controller writes, PREFIX-SERVICE; its role permits only such names."
+  description = "Prefix of the secrets that the controller writes, PREFIX-SERVICE. Its roles allow only such names."
   type        = string
   default     = "consul-ecs"
   nullable    = false
@@ -276,7 +276,7 @@ variable "secret_name_prefix" {
 }
 
 variable "client_token_secret_name" {
-  description = "Name of the secret that holds the token of the Consul clients; empty for PREFIX-consul-client-token."
+  description = "Name of the secret with the client agents' token; empty for PREFIX-consul-client-token."
   type        = string
   default     = ""
   nullable    = false
@@ -288,7 +288,7 @@ variable "client_token_secret_name" {
 }
 
 variable "secret_kms_key_id" {
-  description = "ARN of the KMS key that encrypts the secrets; empty for the account's own aws/secretsmanager key."
+  description = "ARN of the KMS key that encrypts new secrets; empty for the account's aws/secretsmanager key."
   type        = string
   default     = ""
   nullable    = false
@@ -300,7 +300,7 @@ variable "secret_kms_key_id" {
 }
 
 variable "revocation_grace_seconds" {
-  description = "Seconds that a service may have no tasks before its token is hidden from tasks and then deleted; more than a deployment of the service takes. The token is hidden no sooner than 45 minutes after it was last shown."
+  description = "Seconds a service may have no tasks before its token is hidden and then deleted. Set it longer than a deployment of the service takes. The token is hidden no sooner than 45 minutes after it was last shown."
   type        = number
   default     = 300
   nullable    = false
@@ -324,14 +324,14 @@ variable "time_bounds" {
 }
 
 variable "pre_provision" {
-  description = "Whether a service's token is pre-provisioned, that is created before the first start, when its task definition is registered; this needs a CloudTrail trail in the region."
+  description = "Create a service's token before its first start, when its task definition is registered. Needs a CloudTrail trail in the region."
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "unused_token_hours" {
-  description = "Hours after which a pre-provisioned token is revoked if no task has used it, and an empty secret is deleted."
+  description = "Hours after which an unused pre-provisioned token is revoked and an empty secret is deleted."
   type        = number
   default     = 24
   nullable    = false
@@ -345,7 +345,7 @@ variable "unused_token_hours" {
 # ---- Sweep
 
 variable "reconcile_rate" {
-  description = "How often whole clusters are compared with Consul, to repair what events missed; at most two days."
+  description = "How often to sweep whole clusters for what events missed; at most two days."
   type        = string
   default     = "rate(5 minutes)"
   nullable    = false
@@ -357,7 +357,7 @@ variable "reconcile_rate" {
 }
 
 variable "max_delete_percent" {
-  description = "Largest share, in per cent, that a sweep changes without being forced: of the tasks that ECS does not know, if its list may be incomplete; of a service's passing instances that corrections take out of rotation; and of the services that lose their token. It applies if there are ten or more."
+  description = "Largest share, in percent, that a sweep changes without force: tasks that ECS does not know while its list may be incomplete, passing instances of a service that corrections take out of rotation, and services that lose their token. It applies from ten on."
   type        = number
   default     = 30
   nullable    = false
@@ -369,7 +369,7 @@ variable "max_delete_percent" {
 }
 
 variable "repair" {
-  description = "Whether sweeps register running tasks again that Consul has lost, and correct their checks (on), only report what they would do (report), or do neither (off)."
+  description = "on: register running tasks again that Consul has lost, and correct their checks. report: only report it. off: neither."
   type        = string
   default     = "on"
   nullable    = false
@@ -383,7 +383,7 @@ variable "repair" {
 # ---- Audit
 
 variable "audit" {
-  description = "Whether task definitions are audited: by schedule, and when they are registered (this needs a CloudTrail trail in the region)."
+  description = "Check task definitions by schedule, and when they are registered. The latter needs a CloudTrail trail in the region."
   type        = bool
   default     = true
   nullable    = false
@@ -402,7 +402,7 @@ variable "audit_rate" {
 }
 
 variable "audit_configuration" {
-  description = "Content of an ecs-mesh.toml, with severities and accepted findings; empty for none."
+  description = "Content of an ecs-mesh.toml: severities and accepted findings; empty for none."
   type        = string
   default     = ""
   nullable    = false
@@ -416,7 +416,7 @@ variable "audit_configuration" {
 # ---- Network
 
 variable "subnets" {
-  description = "Subnets for task-events and reconcile; empty to run them outside of a VPC. They need a route to ECS, Secrets Manager, SQS, EventBridge and S3."
+  description = "Subnets for task-events and reconcile; empty to run them outside a VPC. They need a route to ECS, Secrets Manager, SQS, EventBridge and S3."
   type        = list(string)
   default     = []
   nullable    = false
@@ -465,7 +465,7 @@ variable "architecture" {
 }
 
 variable "maximum_concurrency" {
-  description = "Largest number of batches of events that are processed at the same time; this limits the load on Consul."
+  description = "Largest number of event batches processed at once; this limits the load on Consul."
   type        = number
   default     = 10
   nullable    = false
@@ -489,7 +489,7 @@ variable "log_level" {
 }
 
 variable "log_retention_days" {
-  description = "Days for which the functions' logs are kept."
+  description = "Days to keep the functions' logs."
   type        = number
   default     = 30
   nullable    = false
@@ -501,7 +501,7 @@ variable "log_retention_days" {
 }
 
 variable "routine_events" {
-  description = "Whether the controller's own events also tell of what belongs to the end of every task: drained and deregistered instances, and deleted login tokens."
+  description = "Also send events about the end of every task: drained and deregistered instances, and deleted login tokens."
   type        = string
   default     = "off"
   nullable    = false
@@ -525,7 +525,7 @@ variable "alarm_topic_arn" {
 }
 
 variable "lambda_permissions_boundary" {
-  description = "ARN of the IAM policy that is the permissions boundary of the functions' roles; empty for none."
+  description = "ARN of the IAM policy that bounds the permissions of the functions' roles; empty for none."
   type        = string
   default     = ""
   nullable    = false
@@ -537,7 +537,7 @@ variable "lambda_permissions_boundary" {
 }
 
 variable "lambda_role_path" {
-  description = "Path of the IAM roles of the functions, not of tasks. A changed path replaces the roles."
+  description = "Path of the functions' IAM roles, not of tasks. Changing it replaces the roles."
   type        = string
   default     = "/"
   nullable    = false

@@ -1,5 +1,5 @@
 //! The promises that hold at every moment, checked against the true state: only ours, never the living, never blind, no leak,
-//! nothing lost. docs/contributing/evidence.md defines them.
+//! nothing lost. docs/explanation/promises.md defines them.
 
 use std::collections::BTreeSet;
 

@@ -145,7 +145,7 @@ fn stop(cluster: &ClusterArn, other: &OtherController, commands: &Commands) -> S
 
 const OTHER_STACKS: &str = "other-stacks";
 
-/// Whether another stack that acts shares clusters or a prefix with this one: docs/how-to/install-sam.md, Network. `known` are
+/// Whether another stack that acts shares clusters or a prefix with this one: docs/how-to/several-accounts.md. `known` are
 /// the clusters of the account and region, and `prefix` is the start of their ARNs.
 pub(super) fn check_other_stacks(
     stack: &DeployedStack,

@@ -170,7 +170,7 @@ pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
             )
         }
         Ok(line) if line > NEWEST_CONSUL => {
-            Check::warning(REACH, format!("{seen}; it is newer than any that was tested"))
+            Check::warning(REACH, format!("{seen}; it is newer than the releases that this command knows"))
         }
         _ => Check::ok(REACH, seen),
     }
