@@ -7,7 +7,7 @@ mod policy;
 mod read;
 mod task;
 
-pub(crate) use self::policy::{allowed, is_harmless};
+pub(crate) use self::policy::{allowed, grants_no_lookup};
 pub use self::{
     container::{
         Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,

@@ -3,7 +3,7 @@
 
 use crate::document::{Node, Route, Value, parse_json};
 
-/// AWS's managed policies that tasks usually have, and that allow nothing of EC2 nor of ECS.
+/// AWS's managed policies that tasks usually have, and that do not allow to look up instances or tasks.
 const MANAGED: [&str; 3] = ["AmazonECSTaskExecutionRolePolicy", "AWSXRayDaemonWriteAccess", "AWSAppMeshEnvoyAccess"];
 
 /// The actions that policy documents allow, with wildcards; `None` if not all of them are known. Their keys are spelled as in
@@ -38,7 +38,7 @@ fn listed(node: &Node) -> Option<&[Node]> {
     }
 }
 
-/// Whether the ARN is one of a managed policy that allows nothing of EC2 nor of ECS.
-pub(crate) fn is_harmless(arn: &Node) -> bool {
+/// Whether the ARN is a managed policy's that does not allow to look up instances or tasks.
+pub(crate) fn grants_no_lookup(arn: &Node) -> bool {
     arn.text().and_then(|arn| arn.rsplit('/').next()).is_some_and(|name| MANAGED.contains(&name))
 }

@@ -1,10 +1,12 @@
 //! `ecs-mesh.toml`.
 
 use std::{
+    cell::OnceCell,
     collections::BTreeMap,
     fmt::Display,
     fs,
     path::{Component, Path, PathBuf},
+    sync::OnceLock,
 };
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -78,6 +80,17 @@ pub struct IgnoreEntry {
 pub struct PathPattern {
     glob: GlobMatcher,
     directory: Option<PathBuf>,
+    /// Without symbolic links: the directory of the configuration, and its own.
+    real: OnceLock<(Option<PathBuf>, Option<PathBuf>)>,
+}
+
+/// A file that patterns are compared with.
+pub(super) struct NamedFile {
+    /// Its path from the directory of the configuration.
+    relative: PathBuf,
+    whole: PathBuf,
+    /// Its path without symbolic links.
+    real: OnceCell<Option<PathBuf>>,
 }
 
 /// A configuration file that cannot be used.
@@ -138,16 +151,20 @@ impl Config {
 
     /// Whether the file called `name` in `directory` is not read.
     pub fn excludes(&self, name: &str, directory: &Path) -> bool {
-        self.exclude.iter().flat_map(Spanned::get_ref).any(|pattern| self.means(pattern, name, directory))
+        let file = self.named(name, directory);
+        self.exclude.iter().flat_map(Spanned::get_ref).any(|pattern| self.matches(pattern, &file))
     }
 
-    /// Whether a pattern means the file called `name` in `directory`, maybe through symbolic links.
-    fn means(&self, pattern: &PathPattern, name: &str, directory: &Path) -> bool {
-        if pattern.is_match(&Self::relative(name, directory, &self.directory)) {
-            return true;
-        }
-        let file = fs::canonicalize(directory.join(name)).ok();
-        file.is_some_and(|file| pattern.is_match_below(&file, &self.directory))
+    /// The file called `name` in `directory`.
+    pub(super) fn named(&self, name: &str, directory: &Path) -> NamedFile {
+        let relative = Self::relative(name, directory, &self.directory);
+        NamedFile { relative, whole: directory.join(name), real: OnceCell::new() }
+    }
+
+    /// Whether a pattern matches a file, maybe through symbolic links.
+    fn matches(&self, pattern: &PathPattern, file: &NamedFile) -> bool {
+        let real = || file.real.get_or_init(|| fs::canonicalize(&file.whole).ok()).as_deref();
+        pattern.is_match(&file.relative) || real().is_some_and(|real| pattern.is_match_below(real, &self.directory))
     }
 
     /// Where a value stands in the file: `ecs-mesh.toml:3:1`.
@@ -176,11 +193,11 @@ impl Config {
 }
 
 impl IgnoreEntry {
-    /// Whether the entry concerns `finding`. The name of its file is relative to `directory`.
-    pub(super) fn covers(&self, finding: &Finding, config: &Config, directory: &Path) -> bool {
+    /// Whether the entry concerns `finding`, which is in `file`.
+    pub(super) fn covers(&self, finding: &Finding, config: &Config, file: &NamedFile) -> bool {
         self.rule.id == finding.rule.id
-            && self.path.as_ref().is_none_or(|pattern| config.means(pattern, &finding.file.name, directory))
             && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.family))
+            && self.path.as_ref().is_none_or(|pattern| config.matches(pattern, file))
     }
 }
 
@@ -188,7 +205,8 @@ impl PathPattern {
     fn new(text: &str) -> Result<Self, globset::Error> {
         let text = text.strip_prefix("./").unwrap_or(text);
         let has_wildcards = text.contains(['*', '?', '[', '{', '\\']);
-        Ok(Self { glob: pattern(text)?, directory: (!has_wildcards).then(|| PathBuf::from(text)) })
+        let directory = (!has_wildcards).then(|| PathBuf::from(text));
+        Ok(Self { glob: pattern(text)?, directory, real: OnceLock::new() })
     }
 
     /// The pattern, as it was written.
@@ -203,10 +221,12 @@ impl PathPattern {
 
     /// Whether it means a file below `root`. The path of the file has no links, but `root` and the pattern may.
     fn is_match_below(&self, file: &Path, root: &Path) -> bool {
-        let own = self.directory.as_ref().and_then(|own| fs::canonicalize(root.join(own)).ok());
-        let root = fs::canonicalize(root).ok();
-        let path = root.and_then(|root| file.strip_prefix(root).ok().map(Path::to_owned));
-        own.is_some_and(|own| file.starts_with(own)) || path.is_some_and(|path| self.is_match(&path))
+        let (root, own) = self.real.get_or_init(|| {
+            let own = self.directory.as_ref().and_then(|own| fs::canonicalize(root.join(own)).ok());
+            (fs::canonicalize(root).ok(), own)
+        });
+        let path = root.as_ref().and_then(|root| file.strip_prefix(root).ok());
+        own.as_ref().is_some_and(|own| file.starts_with(own)) || path.is_some_and(|path| self.is_match(path))
     }
 }
 

@@ -85,7 +85,8 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
     let mut used = vec![false; config.ignores.len()];
     for mut finding in findings {
         let by_comment = comments.get_mut(&finding.file.name).and_then(|directives| claim(directives, &finding));
-        let by_config = config.ignores.iter().position(|entry| entry.get_ref().covers(&finding, config, directory));
+        let file = config.named(&finding.file.name, directory);
+        let by_config = config.ignores.iter().position(|entry| entry.get_ref().covers(&finding, config, &file));
         if let Some(used) = by_config.and_then(|index| used.get_mut(index)) {
             *used = true;
         }

@@ -31,13 +31,12 @@ impl Report {
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
         let files = Files::of(material, |_| true);
-        let mut findings = each(&sorted.findings, |finding, paths| files.report(finding, None, paths));
-        let mut ignored =
+        let findings = each(&sorted.findings, |finding, paths| files.report(finding, None, paths));
+        let ignored =
             each(&sorted.ignored, |ignored, paths| files.report(&ignored.finding, Some(&ignored.exception), paths));
-        // Before the merge, so that the fingerprints do not depend on the other calls.
-        fingerprint::number(findings.iter_mut().chain(&mut ignored));
-        let [findings, ignored] =
+        let [mut findings, mut ignored] =
             [findings, ignored].map(|found| merged(found).into_iter().map(|(_, one)| one).collect::<Vec<_>>());
+        fingerprint::number(findings.iter_mut().chain(&mut ignored));
         let definitions = each(&material.definitions, |definition, _| describe(definition, &files));
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
@@ -126,7 +125,7 @@ impl<'m> Files<'m> {
             own = Lines::of(&finding.file.text);
             &own
         };
-        let call = finding.call.as_ref().map(|call| self.call(call));
+        let call = finding.call.as_ref().map(|call| self.call(call, secrets));
         let shown = |text: &str| clean(&secrets.out_of(text));
         let spans: Vec<Span> = finding.notes.iter().map(|note| note.span).collect();
         let notes = finding.notes.iter().map(|note| ReportedNote {
@@ -159,11 +158,12 @@ impl<'m> Files<'m> {
         }
     }
 
-    fn call(&self, call: &ModuleCall) -> ReportedCall {
+    fn call(&self, call: &ModuleCall, secrets: &Secrets) -> ReportedCall {
         let ModuleCall { module, file, span, block } = call;
         let lines = self.lines.get(&file.name);
         let start = lines.map_or_else(|| file.position(span.start), |lines| lines.position(span.start));
-        ReportedCall { module: clean(module), file: clean(&file.name), start, block: block.clone() }
+        let module = clean(&secrets.out_of(module));
+        ReportedCall { module, file: clean(&file.name), start, block: block.clone() }
     }
 }
 

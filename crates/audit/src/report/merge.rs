@@ -1,6 +1,6 @@
 //! One mistake in one place that appears in several task definitions, through calls, `count` or `for_each`, is one finding.
 
-use super::model::Reported;
+use super::model::{Reported, ReportedCall};
 use crate::{finding::Severity, ignore::Exception};
 use audit_read::document::Position;
 
@@ -77,13 +77,14 @@ impl<'r> Mistake<'r> {
 }
 
 impl Reported {
-    /// Adds where the same mistake is.
+    /// Adds the places of the same mistake.
     fn absorb(&mut self, other: Self) {
         if other.subject != self.subject {
             self.also_in.insert(other.subject);
         }
-        // The definitions of one call follow each other.
-        if self.calls.last() != other.calls.last() {
+        // The definitions of one call follow each other. In a plan, each has a place of its own.
+        let module = |calls: &[ReportedCall]| calls.last().map(|call| (call.module.clone(), call.file.clone()));
+        if module(&self.calls) != module(&other.calls) {
             self.calls.extend(other.calls);
         }
     }

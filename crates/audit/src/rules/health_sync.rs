@@ -152,10 +152,9 @@ pub(super) static CONSUL_HEALTH_SYNC_END: Rule = Rule {
     id: "consul-health-sync-end",
     summary: "health-sync does not wait for consul-dataplane",
     severity: Severity::Warning,
-    effect: "at the end of the task, health-sync waits until KILL, and its service and login token stay in Consul",
+    effect: "at the end of the task, health-sync waits until KILL, and the service and the login token stay in Consul",
     explanation: "\
-ECS stops containers in the reverse order of their dependencies: one that waits for consul-dataplane gets TERM first, and \
-consul-dataplane gets TERM only after its exit. But health-sync, from consul-ecs 0.8 on, stays until consul-dataplane has \
+ECS sends TERM to a container before the containers that it depends on, and to these only after its exit. But health-sync, from consul-ecs 0.8 on, stays until consul-dataplane has \
 stopped, then deregisters the service and logs out. Each waits for the other until health-sync's `stopTimeout` is over.",
     sources: &[
         pages::ECS_DEPENDENCY,

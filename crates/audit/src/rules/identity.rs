@@ -241,12 +241,12 @@ fn check_task_role_shared(subjects: &[Subject<'_>], _: &Resources, findings: &mu
 pub(super) static ECS_FAMILY_TWICE: Rule = Rule {
     id: "ecs-family-twice",
     summary: "no two task definitions of one template or Terraform module have the same family",
-    severity: Severity::Warning,
-    effect: "ECS registers one as a newer revision of the other, and a service by family runs the revision that came last",
+    severity: Severity::Info,
+    effect: "each deployment registers both as revisions of one family, and what runs the family may get the wrong one",
     explanation: "\
-A family has one sequence of revisions. Two resources with the same family take turns in it: after each deployment, the \
-newest revision is the one that was registered last, in no certain order. A service, schedule or `run-task` that names the \
-family without a revision then runs the other program. The rule does not compare definitions with a condition, `count`, \
+A family has one sequence of revisions. Each deployment registers both definitions in it, in no fixed order. A service, \
+schedule or `run-task` that names the family without a revision may run the wrong one. A service that names a revision's ARN, \
+as with `aws_ecs_task_definition.web.arn`, always runs the right one. The rule does not compare definitions with a condition, `count`, \
 `for_each` or a provider of their own: only one of them may exist, or each in another region.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html"],
     // Only two definitions together violate the rule.
@@ -260,8 +260,7 @@ fn check_family_twice(subjects: &[Subject<'_>], _: &Resources, findings: &mut Ta
         let definition = subject.definition;
         let (Some(creator), Some(family)) = (&definition.created_by, definition.family.text()) else { continue };
         let other = *first.entry((creator, family)).or_insert(definition);
-        // A module that is called twice has one place.
-        if other.file.name != definition.file.name || other.place.span != definition.place.span {
+        if other.address != definition.address {
             let message = format!("{} has the family {family} as well", other.address);
             let help = format!("give {} a family of its own", definition.address);
             findings(subject, Draft::new(definition.span(), message, help));

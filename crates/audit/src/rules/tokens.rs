@@ -48,7 +48,13 @@ fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
     for container in [consul.mesh_init, consul.health_sync].into_iter().flatten().filter(lacks_it) {
         let secrets = &container.secrets;
         let span = if secrets.is_present { secrets.place.span } else { container.span() };
-        let message = format!("the client agent uses ACLs, but {} has no token and no login", container.label());
+        let label = container.label();
+        let message = match consul.mesh_init {
+            Some(mesh_init) if std::ptr::eq(mesh_init, container) => {
+                format!("the client agent uses ACLs, but {label} has no token and no login")
+            }
+            _ => format!("{label} has no token and no login, so the service's checks stay critical"),
+        };
         let help = format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled");
         findings.add(Draft::new(span, message, help).of(container));
     }

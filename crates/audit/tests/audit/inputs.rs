@@ -446,7 +446,7 @@ fn two_definitions_of_one_template_or_root_module_have_two_families() {
         let variable = "variable \"family\" {}\n";
         [("main.tf", call("a") + &call("b")), ("task/main.tf", variable.to_owned() + &block("it", "var.family", ""))]
     };
-    assert_eq!(count(&called("")), 0);
+    assert_eq!(count(&called("")), 1);
     let mut mixed = called("").to_vec();
     mixed.push(("own.tf", block("own", "\"shop\"", "")));
     assert_eq!(count(&mixed), 2);

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use audit::audit;
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{
+    Material,
+    input::{parse_native, read_source},
+    source::SourceFile,
+};
 
 use crate::reading::ids;
 
@@ -70,4 +74,15 @@ fn many_equal_keys_lose_no_file() {
     let mut material = Material::default();
     read_source(Arc::new(SourceFile::new("main.tf", &*text)), true, &mut material).unwrap();
     assert!(material.definitions[0].containers.items[0].is_called("web"));
+}
+
+/// The parser is asked again for each number that the object has already: without a limit of its own, a short line took 15 s.
+#[test]
+fn a_short_key_that_repeats_too_often_is_an_error() {
+    let text = format!("x = {{ {} }}\n", "a = 1, ".repeat(12));
+    let error = parse_native(&text).unwrap_err();
+    assert_eq!(
+        error.reason,
+        "not Terraform's language: invalid object item; expected unique object key; found redefined object key"
+    );
 }

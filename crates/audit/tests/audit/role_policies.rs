@@ -118,6 +118,18 @@ fn a_role_whose_policies_are_not_all_known_is_not_judged() {
             r#""P":{"Type":"AWS::IAM::Policy","Properties":{"PolicyDocument":{},"Roles":["web"]}},"#,
             &vec![],
         ),
+        // Another stack or a custom resource gets its name.
+        (
+            String::new(),
+            r#""Nested":{"Type":"AWS::CloudFormation::Stack","Properties":{"Parameters":{"Name":{"Ref":"Role"}}}},"#,
+            &vec![],
+        ),
+        (
+            String::new(),
+            r#""Custom":{"Type":"Custom::Policy","Properties":{"Arn":{"Fn::Sub":"${Role.Arn}"}}},"#,
+            &vec![],
+        ),
+        (String::new(), r#""Other":{"Type":"AWS::SNS::Topic","Properties":{"TopicName":"Roles"}},"#, &none),
     ] {
         assert_eq!(&found(&template(EC2, &role, more)), expected, "{role} {more}");
     }
@@ -134,6 +146,25 @@ fn a_role_whose_policies_are_not_all_known_is_not_judged() {
         (format!("managed_policy_arns = [{team:?}]"), String::new(), &vec![]),
         (String::new(), attachment("var.policy").replace("aws_iam_role.task", "aws_iam_role.other"), &none),
         (String::new(), "output \"role\" {\n  value = aws_iam_role.task.name\n}".to_owned(), &vec![]),
+        (String::new(), "locals {\n  role = aws_iam_role.task.name\n}".to_owned(), &vec![]),
+        (
+            String::new(),
+            "resource \"awscc_iam_role_policy\" \"it\" {\n  role_name = aws_iam_role.task.name\n}".to_owned(),
+            &vec![],
+        ),
+        (
+            String::new(),
+            "resource \"aws_cloudformation_stack\" \"it\" {\n  parameters = {\n    Role = aws_iam_role.task.name\n  }\n}".to_owned(),
+            &vec![],
+        ),
+        (String::new(), attachment("var.policy").replace("aws_iam_role.task.name", "var.role"), &vec![]),
+        (
+            String::new(),
+            "resource \"aws_iam_role_policy\" \"it\" {\n  role = aws_iam_role.task.id\n  policy = \
+             data.aws_iam_policy_document.it.json\n}\ndata \"aws_iam_policy_document\" \"it\" {\n  source_json = var.more\n}"
+                .to_owned(),
+            &vec![],
+        ),
         (
             String::new(),
             "module \"more\" {\n  source = \"example/policies/aws\"\n  role = aws_iam_role.task.name\n}".to_owned(),

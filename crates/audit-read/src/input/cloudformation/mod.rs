@@ -15,7 +15,7 @@ use self::scope::{Scope, Scopes, Template};
 use super::{Gathered, InputProblem};
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, IamRole, TaskDefinition, allowed, iam_role, is_harmless, service_use},
+    definition::{Dialect, IamRole, TaskDefinition, allowed, grants_no_lookup, iam_role, service_use},
     document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
@@ -54,7 +54,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         }
     }
     for definition in &mut definitions {
-        definition.declared_role = role(file, &definition.address, &resources, &mut scopes);
+        definition.declared_role = role(file, node, &definition.address, &resources, &mut scopes);
     }
     for service in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
         let scope = scopes.of(service.condition());
@@ -83,6 +83,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
 /// The task role of a definition, if the template declares it.
 fn role(
     file: &Arc<SourceFile>,
+    template: &Node,
     definition: &str,
     resources: &[TemplateResource<'_>],
     scopes: &mut Scopes<'_, '_>,
@@ -92,7 +93,9 @@ fn role(
     let wanted = scope.resource_of(definition.properties.get("TaskRoleArn")?)?;
     let role = resources.iter().find(|resource| resource.id == wanted && resource.kind == "AWS::IAM::Role")?;
     let properties = role.resolved(scopes.of(role.condition()));
-    let allowed = policies(role, &properties, resources, scopes).and_then(|policies| allowed(policies.iter()));
+    let policies =
+        if is_given_away(role.id, template, resources) { None } else { policies(role, &properties, resources, scopes) };
+    let allowed = policies.and_then(|policies| allowed(policies.iter()));
     iam_role(file.clone(), &properties, Dialect::CloudFormation, allowed).ok()
 }
 
@@ -111,7 +114,7 @@ fn policies(
     let document = |policy: &Node| policy.get("PolicyDocument").cloned();
     let mut found = list(properties, "Policies")?.iter().map(document).collect::<Option<Vec<_>>>()?;
     let mut managed = list(role.properties, "ManagedPolicyArns")?;
-    managed.retain(|arn| !is_harmless(arn));
+    managed.retain(|arn| !grants_no_lookup(arn));
     for policy in resources.iter().filter(|resource| POLICIES.contains(&resource.kind)) {
         let scope = scopes.of(policy.condition());
         let attached = managed.len();
@@ -124,6 +127,26 @@ fn policies(
         }
     }
     managed.is_empty().then_some(found)
+}
+
+/// Whether something else than a policy or a task definition may give a role more policies: another resource that has its
+/// name or ARN, an output, or a macro.
+fn is_given_away(role: &str, template: &Node, resources: &[TemplateResource<'_>]) -> bool {
+    let is_foreign = |transform: &Node| transform.text().is_none_or(|name| !name.starts_with("AWS::"));
+    let users = ["AWS::ECS::TaskDefinition", "AWS::IAM::InstanceProfile"];
+    let others = resources.iter().filter(|other| !POLICIES.contains(&other.kind) && !users.contains(&other.kind));
+    let transforms =
+        template.get("Transform").map(|one| if one.items().is_empty() { vec![one] } else { one.children() });
+    transforms.into_iter().flatten().any(is_foreign)
+        || template.get("Outputs").is_some_and(|outputs| mentions(outputs, role))
+        || others.filter(|other| other.id != role).any(|other| mentions(other.properties, role))
+}
+
+/// Whether a text in a value is a logical ID, or refers to its attributes.
+fn mentions(node: &Node, id: &str) -> bool {
+    let is_id = |text: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == id);
+    matches!(&node.value, Value::Text(text) if is_id(text))
+        || node.children().into_iter().any(|child| mentions(child, id))
 }
 
 /// The resources with policies. Source:

@@ -12,15 +12,16 @@ use super::{
     eval::Frame,
     module::{Callee, Cause, Module, callee},
     references::names_of,
+    roles::role,
     syntax::{Attribute, Block, Expression},
     values::{closed, unknown},
 };
 use crate::{
-    definition::{Dialect, IamRole, ServiceUse, TaskDefinition, allowed, iam_role, is_harmless, service_use},
+    definition::{Dialect, ServiceUse, TaskDefinition, service_use},
     document::{HOLE, Node, ParseError, Place, Span, Value, embedded_json},
     input::{
         InputProblem,
-        terraform::{definition_node, role_node, service_node},
+        terraform::{definition_node, service_node},
     },
 };
 
@@ -58,22 +59,22 @@ impl Declarations {
             |kind: &'static str| directory.resources.iter().filter(move |block| block.label(0) == Some(kind));
         let first = self.found.len();
         for block in resources("aws_ecs_task_definition") {
-            self.part(is_checked(block), |declarations| {
+            self.read_part(is_checked(block), |declarations| {
                 for instance in instances(module, block, 0) {
                     declarations.definition(module, block, &instance);
                 }
             });
         }
         for call in &directory.calls {
-            self.part(is_checked(call), |declarations| declarations.call(module, call));
+            self.read_part(is_checked(call), |declarations| declarations.call(module, call));
         }
         for block in resources("aws_ecs_service") {
             self.service(module, block, first);
         }
     }
 
-    /// Adds what `read` adds. Of a part that is not checked, only the definitions stay.
-    fn part(&mut self, is_checked: bool, read: impl FnOnce(&mut Self)) {
+    /// Adds what `read` adds: of a part that is not checked, only the definitions.
+    fn read_part(&mut self, is_checked: bool, read: impl FnOnce(&mut Self)) {
         if is_checked {
             return read(self);
         }
@@ -202,92 +203,6 @@ pub(super) fn definition(
     Ok(TaskDefinition { declared_role, created_by, call: module.call.clone(), ..read })
 }
 
-/// The role of the same module that an argument refers to, unless it has several instances.
-fn role(module: &Module<'_>, attribute: &Attribute) -> Option<IamRole> {
-    let Target::Resource(name) = target(module, attribute, "aws_iam_role")? else { return None };
-    let block = module.directory.resources.iter().find(|block| is_called(block, "aws_iam_role", &name))?;
-    let instances = instances(module, block, 0);
-    let [instance] = instances.as_slice() else { return None };
-    let reader = Reader { module, block, instance, depth: 0 };
-    let values = module.tagged(reader.values(&["path", "tags"], &[]));
-    let node = role_node(&values, &Place::fixed(block.name_span()));
-    let allowed = policies(&reader, &name).and_then(|policies| allowed(policies.iter()));
-    iam_role(module.directory.file(block.file), &node, Dialect::Terraform, allowed).ok()
-}
-
-/// The resources with the policies of a role, or that attach them. Source:
-/// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/iam_role_policy>
-const POLICIES: [&str; 3] = ["aws_iam_role_policy", "aws_iam_role_policy_attachment", "aws_iam_policy_attachment"];
-
-/// The documents of the policies of the role called `name`; `None` if one of them is not in the module.
-fn policies(role: &Reader<'_, '_>, name: &str) -> Option<Vec<Node>> {
-    let module = role.module;
-    let is_role = |found: &[String]| matches!(found, [kind, own, ..] if kind == "aws_iam_role" && own == name);
-    // Its callers, and the modules that it calls, may attach more.
-    let given = module.directory.calls.iter().chain(module.directory.outputs.values());
-    let mut given = given.flat_map(|block| &block.body.attributes);
-    if module.directory.is_partial
-        || given.any(|given| References::of(&given.expression).iter().any(|one| is_role(one)))
-    {
-        return None;
-    }
-    let own = role.values(&["managed_policy_arns"], &["inline_policy"]);
-    let is_managed =
-        own.get("managed_policy_arns").is_some_and(|arns| !arns.items().iter().all(is_harmless) || arns.is_unknown());
-    let inline = own.items_of("inline_policy").iter().map(|block| block.get("policy").cloned());
-    if is_managed || own.get("inline_policy").is_some_and(Node::is_unknown) {
-        return None;
-    }
-    let mut documents = inline.collect::<Option<Vec<_>>>()?;
-    for block in
-        module.directory.resources.iter().filter(|block| block.label(0).is_some_and(|kind| POLICIES.contains(&kind)))
-    {
-        let attribute = |name: &str| block.body.attribute(name);
-        match target(module, attribute("role").or_else(|| attribute("roles"))?, "aws_iam_role")? {
-            Target::Resource(found) if found == name => {}
-            _ => continue,
-        }
-        let instance = Instance::only();
-        let reader = Reader { module, block, instance: &instance, depth: 0 };
-        documents.extend(match attribute("policy") {
-            Some(policy) => vec![document(&reader, policy)?],
-            None => attached(&reader, attribute("policy_arn")?)?,
-        });
-    }
-    Some(documents)
-}
-
-/// The documents of an attached policy: none of a managed one that allows nothing of interest.
-fn attached(reader: &Reader<'_, '_>, arn: &Attribute) -> Option<Vec<Node>> {
-    let module = reader.module;
-    let Some(Target::Resource(name)) = target(module, arn, "aws_iam_policy") else {
-        return is_harmless(&reader.value(arn)).then(Vec::new);
-    };
-    let block = module.directory.resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
-    document(&Reader { block, ..*reader }, block.body.attribute("policy")?).map(|one| vec![one])
-}
-
-/// A policy document: the argument itself, or a data source.
-fn document(reader: &Reader<'_, '_>, policy: &Attribute) -> Option<Node> {
-    const KIND: &str = "aws_iam_policy_document";
-    let module = reader.module;
-    let mut names = References::of(&policy.expression).into_iter();
-    match (names.next().as_deref(), names.next()) {
-        (Some([data, kind, name, ..]), None) if data == "data" && kind == KIND => {
-            let block = module.directory.data.iter().find(|block| is_called(block, KIND, name))?;
-            let is_whole = ["source_policy_documents", "override_policy_documents", "count", "for_each"]
-                .iter()
-                .all(|name| block.body.attribute(name).is_none());
-            is_whole.then(|| Reader { block, ..*reader }.values(&[], &["statement"]))
-        }
-        _ => Some(reader.value(policy)),
-    }
-}
-
-fn is_called(block: &Block, kind: &str, name: &str) -> bool {
-    block.label(0) == Some(kind) && block.label(1) == Some(name)
-}
-
 /// Reads an instance of a service.
 pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
     let reader = Reader { module, block, instance, depth: 0 };
@@ -374,13 +289,13 @@ pub(super) fn target(module: &Module<'_>, attribute: &Attribute, kind: &str) -> 
 }
 
 #[derive(Default)]
-struct References {
+pub(super) struct References {
     names: Vec<Vec<String>>,
 }
 
 impl References {
     /// The names that an expression contains.
-    fn of(expression: &Expression) -> Vec<Vec<String>> {
+    pub(super) fn of(expression: &Expression) -> Vec<Vec<String>> {
         let mut found = Self::default();
         found.read(expression);
         found.names

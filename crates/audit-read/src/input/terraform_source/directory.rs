@@ -2,7 +2,7 @@
 //! <https://developer.hashicorp.com/terraform/language/files>
 
 use std::{
-    cell::RefCell,
+    cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs::{self, File},
@@ -11,7 +11,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::syntax::{Attribute, Block, Body, is_source_name, read_body};
+use super::{
+    roles::RoleUses,
+    syntax::{Attribute, Block, Body, is_source_name, read_body},
+};
 use crate::{
     document::ParseError,
     input::{InputProblem, text},
@@ -37,6 +40,7 @@ pub(super) struct Directory {
     pub(super) providers: Vec<Block>,
     /// Whether one of its files is not in Terraform's language.
     pub(super) is_partial: bool,
+    pub(super) role_uses: OnceCell<RoleUses>,
 }
 
 impl Directory {
@@ -92,6 +96,11 @@ impl Directory {
         self.resources
             .iter()
             .any(|block| block.labels.first().is_some_and(|kind| kind.text.starts_with("aws_appmesh_")))
+    }
+
+    /// Where it refers to its roles.
+    pub(super) fn role_uses(&self) -> &RoleUses {
+        self.role_uses.get_or_init(|| RoleUses::of(self))
     }
 
     /// The file with this number.

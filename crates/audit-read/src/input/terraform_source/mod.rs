@@ -18,6 +18,7 @@ mod eval;
 mod functions;
 mod module;
 mod references;
+mod roles;
 mod syntax;
 mod values;
 

@@ -159,6 +159,7 @@ pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
     // With zeros behind them, all of these are different. A number that the same object has already is repeated as well.
     let mut numbers = (1..1000).filter(|number| number % 10 != 0).cycle().map(|number| number.to_string());
     let mut left = MAX_PARSED;
+    let mut tries = 0..MAX_TRIES;
     loop {
         let error = match hcl_edit::parser::parse_body(&text) {
             Ok(body) => return Ok(body),
@@ -166,7 +167,7 @@ pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
         };
         let at = error.location().offset();
         left = left.saturating_sub(at);
-        let is_repeated = left > 0 && error.message().contains("redefined object key");
+        let is_repeated = left > 0 && tries.next().is_some() && error.message().contains("redefined object key");
         let key = repeated_key(&text, at).filter(|_| is_repeated);
         let number = key.and_then(|key| numbers.find(|number| number.len() <= key.end - key.start));
         let (Some(key), Some(number)) = (key, number) else {
@@ -177,7 +178,10 @@ pub fn parse_native(text: &str) -> Result<structure::Body, ParseError> {
     }
 }
 
-/// A limit for malicious files, in bytes: for each repeated key, the file is parsed up to there once more.
+/// Limits for malicious files: for each repeated key, and each number that the object has already, the file is parsed up to
+/// there once more.
+const MAX_TRIES: usize = 1000;
+/// In bytes.
 const MAX_PARSED: usize = 16 * 1024 * 1024;
 
 /// The bytes of the key at a byte: a name or a string.
