@@ -72,11 +72,11 @@ fn the_published_timeline_is_current() {
 fn options_of(command: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_ecs-mesh")).args(command).arg("--help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let from_usage = &help[help.find("Usage: ").unwrap()..];
+    let from_usage = help.lines().skip_while(|line| !line.starts_with("Usage: "));
     // What follows the options is prose and examples, which the page has itself.
     let is_option =
         |line: &&str| line.is_empty() || line.starts_with([' ', 'U']) || line.ends_with(':') && *line != "Examples:";
-    let lines: Vec<&str> = from_usage.lines().map(str::trim_end).take_while(is_option).collect();
+    let lines: Vec<&str> = from_usage.map(str::trim_end).take_while(is_option).collect();
     let subcommands = lines.iter().skip_while(|line| **line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let subcommands = subcommands.filter_map(|line| line.split_whitespace().next());
     let of_each: String = subcommands.map(|name| options_of(&[command, &[name]].concat())).collect();
