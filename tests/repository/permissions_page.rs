@@ -1,4 +1,4 @@
-//! The lists of docs/reference/permissions.md are those of the template's policies. `UPDATE_DOCS=1` writes them.
+//! The lists of docs/reference/permissions.md show the template's policies. `UPDATE_DOCS=1` writes them.
 
 use std::{env, fmt::Write as _, fs};
 
@@ -95,7 +95,7 @@ fn listed(groups: &[(String, Vec<String>)]) -> String {
     groups.collect::<Vec<_>>().join("; ")
 }
 
-/// A text in lines, of which all but the first are indented.
+/// A text in lines. All but the first are indented.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut words = text.split(' ');
     let mut line = words.next().unwrap_or_default().to_owned();

@@ -3,11 +3,11 @@
 mod container;
 mod dialect;
 mod field;
-mod policy;
 mod read;
+mod role;
 mod task;
 
-pub(crate) use self::policy::{allowed, grants_no_lookup};
+pub(crate) use self::role::grants_no_lookup;
 pub use self::{
     container::{
         Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,
@@ -15,6 +15,7 @@ pub use self::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    read::{Mismatch, iam_role, service_use},
-    task::{IamRole, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
+    read::{Mismatch, service_use},
+    role::IamRole,
+    task::{LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
 };

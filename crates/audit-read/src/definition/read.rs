@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Container, Dependency, Dialect, Field, HealthCheck, IamRole, List, LoadBalancer, Maybe, MountPoint, PortMapping,
+    Container, Dependency, Dialect, Field, HealthCheck, List, LoadBalancer, Maybe, MountPoint, PortMapping,
     ProxyConfiguration, RestartPolicy, Secret, ServiceUse, Tag, TaskDefinition, Text, Ulimit, Variable,
 };
 use crate::{
@@ -280,21 +280,6 @@ pub fn service_use(file: Arc<SourceFile>, name: String, node: &Node, dialect: Di
         load_balancers: reader.maps("loadBalancers", LoadBalancer::read)?,
         place: reader.place(),
     })
-}
-
-/// Reads an IAM role.
-///
-/// # Errors
-/// A value has another type than in IAM's API.
-pub fn iam_role(
-    file: Arc<SourceFile>,
-    node: &Node,
-    dialect: Dialect,
-    allowed: Option<Vec<String>>,
-) -> Result<IamRole, Mismatch> {
-    let reader = MapReader::new(node, dialect, String::new())?;
-    let (path, tags) = (reader.text("path")?, reader.maps("tags", Tag::read)?);
-    Ok(IamRole { file, path, tags, allowed, place: reader.place() })
 }
 
 fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {

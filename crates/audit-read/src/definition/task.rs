@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    IamRole,
     container::{Container, Dependency, PortMapping},
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
@@ -257,20 +258,6 @@ pub struct ServiceUse {
     /// The tags of the service itself.
     pub tags: List<Tag>,
     pub load_balancers: List<LoadBalancer>,
-    /// The bytes that findings point at.
-    pub place: Place,
-}
-
-/// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
-#[derive(Debug, Clone)]
-pub struct IamRole {
-    /// The file that it is from.
-    pub file: Arc<SourceFile>,
-    /// Absent means `/`.
-    pub path: Field<Text>,
-    pub tags: List<Tag>,
-    /// The actions that its policies allow, with wildcards, if all of them are in the input.
-    pub allowed: Option<Vec<String>>,
     /// The bytes that findings point at.
     pub place: Place,
 }

@@ -39,8 +39,8 @@ pub struct Entry {
     pub key_span: Span,
     /// The value.
     pub node: Node,
-    /// The bytes of an entry with an equal key before it in the same map, which does not count. Almost no entry has one.
-    pub replaced: Option<Box<Span>>,
+    /// The bytes of an entry with an equal key before it in the same map, which does not count.
+    pub replaced: Option<Span>,
 }
 
 impl Entry {
@@ -50,8 +50,7 @@ impl Entry {
 
     /// The key, if it replaces an equal one.
     pub fn repeated(&self) -> Option<RepeatedKey> {
-        let ignored = **self.replaced.as_ref()?;
-        Some(RepeatedKey { key: self.key.clone(), ignored, last: self.key_span })
+        self.replaced.map(|ignored| RepeatedKey { key: self.key.clone(), ignored, last: self.key_span })
     }
 
     /// The entries of a map in a file. Of equal keys, the last counts, as in CloudFormation and Terraform. Edits do not reach
@@ -65,7 +64,7 @@ impl Entry {
         for (earlier, later) in replaced.iter().copied() {
             let span = entries.get(earlier).map(|entry| Span::new(entry.key_span.start, entry.node.place.span.end));
             if let Some(entry) = entries.get_mut(later) {
-                entry.replaced = span.map(Box::new);
+                entry.replaced = span;
                 entry.node.remove_routes();
             }
         }
@@ -175,7 +174,7 @@ impl Node {
                         key: entry.key.clone(),
                         key_span: span,
                         node: entry.node.placed(span),
-                        replaced: entry.replaced.as_ref().map(|_| Box::new(span)),
+                        replaced: entry.replaced.map(|_| span),
                     })
                     .collect(),
             ),
@@ -191,9 +190,7 @@ impl Node {
             Value::List(items) => items.iter_mut().for_each(|item| item.map_spans(map)),
             Value::Map(entries) => entries.iter_mut().for_each(|entry| {
                 entry.key_span = map(entry.key_span);
-                if let Some(replaced) = &mut entry.replaced {
-                    **replaced = map(**replaced);
-                }
+                entry.replaced = entry.replaced.map(map);
                 entry.node.map_spans(map);
             }),
             _ => {}

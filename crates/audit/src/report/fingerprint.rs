@@ -41,7 +41,7 @@ pub(super) fn number<'r>(findings: impl Iterator<Item = &'r mut Reported>) {
     let mut seen: BTreeMap<Uuid, usize> = BTreeMap::new();
     for finding in findings {
         let container = finding.container.as_deref().unwrap_or_default();
-        // The definition of a called module has the name of a call, of which there may be more tomorrow.
+        // The name of a called module's definition changes with the calls.
         let subject = if finding.calls.is_empty() { &*finding.subject } else { "" };
         let parts = [finding.rule.id, &finding.file, subject, container, &finding.path];
         let same = Uuid::new_v5(&FINGERPRINTS, parts.join("\n").as_bytes());

@@ -44,19 +44,22 @@ fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
     if logs_in(&consul.configuration) != Some(false) {
         return;
     }
-    let lacks_it = |container: &&Container| matches!(container.environment_has(SERVICE_TOKEN), Maybe::Absent);
-    for container in [consul.mesh_init, consul.health_sync].into_iter().flatten().filter(lacks_it) {
+    let mut report = |container: &Container, message: String| {
+        if !matches!(container.environment_has(SERVICE_TOKEN), Maybe::Absent) {
+            return;
+        }
         let secrets = &container.secrets;
         let span = if secrets.is_present { secrets.place.span } else { container.span() };
-        let label = container.label();
-        let message = match consul.mesh_init {
-            Some(mesh_init) if std::ptr::eq(mesh_init, container) => {
-                format!("the client agent uses ACLs, but {label} has no token and no login")
-            }
-            _ => format!("{label} has no token and no login, so the service's checks stay critical"),
-        };
         let help = format!("add the secret {SERVICE_TOKEN} with the service's token, or set consulLogin.enabled");
         findings.add(Draft::new(span, message, help).of(container));
+    };
+    if let Some(mesh_init) = consul.mesh_init {
+        let message = format!("the client agent uses ACLs, but {} has no token and no login", mesh_init.label());
+        report(mesh_init, message);
+    }
+    if let Some(health_sync) = consul.health_sync {
+        let label = health_sync.label();
+        report(health_sync, format!("{label} has no token and no login, so the service's checks stay critical"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tables of docs/reference/compatibility.md are those of the releases. `UPDATE_DOCS=1` writes them.
+//! The tables of docs/reference/compatibility.md show the table of releases. `UPDATE_DOCS=1` writes them.
 
 use std::{env, fmt::Write as _, fs, path::Path};
 

@@ -15,7 +15,7 @@ use self::scope::{Scope, Scopes, Template};
 use super::{Gathered, InputProblem};
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, IamRole, TaskDefinition, allowed, grants_no_lookup, iam_role, service_use},
+    definition::{Dialect, IamRole, TaskDefinition, grants_no_lookup, service_use},
     document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
@@ -95,8 +95,7 @@ fn role(
     let properties = role.resolved(scopes.of(role.condition()));
     let policies =
         if is_given_away(role.id, template, resources) { None } else { policies(role, &properties, resources, scopes) };
-    let allowed = policies.and_then(|policies| allowed(policies.iter()));
-    iam_role(file.clone(), &properties, Dialect::CloudFormation, allowed).ok()
+    IamRole::read(file.clone(), &properties, Dialect::CloudFormation, policies).ok()
 }
 
 /// The documents of a role's policies; `None` if one of them is not in the template.

@@ -175,7 +175,7 @@ impl Scope<'_, '_> {
             key: entry.key.clone(),
             key_span: entry.key_span,
             node: self.resolve(&entry.node),
-            replaced: entry.replaced.clone(),
+            replaced: entry.replaced,
         }
     }
 

@@ -95,12 +95,7 @@ impl Module<'_> {
             Value::Map(entries) => {
                 let entries = entries.iter().map(|entry| {
                     let node = self.json(&entry.node, then(Step::Key(entry.key.clone())).as_ref(), inner)?;
-                    Some(Entry {
-                        key: entry.key.clone(),
-                        key_span: entry.key_span,
-                        node,
-                        replaced: entry.replaced.clone(),
-                    })
+                    Some(Entry { key: entry.key.clone(), key_span: entry.key_span, node, replaced: entry.replaced })
                 });
                 Value::Map(entries.collect::<Option<_>>()?)
             }

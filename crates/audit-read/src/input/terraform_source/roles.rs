@@ -10,7 +10,7 @@ use super::{
     syntax::{Attribute, Block, Body},
 };
 use crate::{
-    definition::{Dialect, IamRole, allowed, grants_no_lookup, iam_role},
+    definition::{Dialect, IamRole, grants_no_lookup},
     document::{Node, Place},
     input::terraform::role_node,
 };
@@ -26,8 +26,8 @@ pub(super) fn role(module: &Module<'_>, attribute: &Attribute) -> Option<IamRole
     let reader = Reader { module, block, instance, depth: 0 };
     let values = module.tagged(reader.values(&["path", "tags"], &[]));
     let node = role_node(&values, &Place::fixed(block.name_span()));
-    let allowed = policies(&reader, &name).and_then(|policies| allowed(policies.iter()));
-    iam_role(module.directory.file(block.file), &node, Dialect::Terraform, allowed).ok()
+    let policies = policies(&reader, &name);
+    IamRole::read(module.directory.file(block.file), &node, Dialect::Terraform, policies).ok()
 }
 
 /// The resources with the policies of a role, or that attach them. Source:

@@ -1,15 +1,53 @@
-//! What IAM policies allow. Source:
+//! IAM roles, and what their policies allow. Source:
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html>
 
-use crate::document::{Node, Route, Value, parse_json};
+use std::sync::Arc;
+
+use super::{Dialect, Field, List, Mismatch, Tag, Text, read::MapReader};
+use crate::{
+    document::{Node, Place, Route, Value, parse_json},
+    source::SourceFile,
+};
+
+/// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
+#[derive(Debug, Clone)]
+pub struct IamRole {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// Absent means `/`.
+    pub path: Field<Text>,
+    pub tags: List<Tag>,
+    /// The actions that its policies allow, with wildcards, if all of them are in the input.
+    pub allowed: Option<Vec<String>>,
+    /// The bytes that findings point at.
+    pub place: Place,
+}
+
+impl IamRole {
+    /// Reads a role with the documents of its policies, if all of them are in the input.
+    ///
+    /// # Errors
+    /// A value has another type than in IAM's API.
+    pub(crate) fn read(
+        file: Arc<SourceFile>,
+        node: &Node,
+        dialect: Dialect,
+        policies: Option<Vec<Node>>,
+    ) -> Result<Self, Mismatch> {
+        let reader = MapReader::new(node, dialect, String::new())?;
+        let (path, tags) = (reader.text("path")?, reader.maps("tags", Tag::read)?);
+        let allowed = policies.and_then(|documents| allowed(&documents));
+        Ok(Self { file, path, tags, allowed, place: reader.place() })
+    }
+}
 
 /// AWS's managed policies that tasks usually have, and that do not allow to look up instances or tasks.
 const MANAGED: [&str; 3] = ["AmazonECSTaskExecutionRolePolicy", "AWSXRayDaemonWriteAccess", "AWSAppMeshEnvoyAccess"];
 
 /// The actions that policy documents allow, with wildcards; `None` if not all of them are known. Their keys are spelled as in
 /// IAM, or as in Terraform's data source.
-pub(crate) fn allowed<'n>(mut documents: impl Iterator<Item = &'n Node>) -> Option<Vec<String>> {
-    documents.try_fold(Vec::new(), |mut actions, document| {
+fn allowed(documents: &[Node]) -> Option<Vec<String>> {
+    documents.iter().try_fold(Vec::new(), |mut actions, document| {
         let document = match &document.value {
             Value::Text(text) => parse_json(text, &Route::default()).ok()?,
             _ => document.clone(),
@@ -38,7 +76,7 @@ fn listed(node: &Node) -> Option<&[Node]> {
     }
 }
 
-/// Whether the ARN is a managed policy's that does not allow to look up instances or tasks.
+/// Whether an ARN names a managed policy that does not allow to look up instances or tasks.
 pub(crate) fn grants_no_lookup(arn: &Node) -> bool {
     arn.text().and_then(|arn| arn.rsplit('/').next()).is_some_and(|name| MANAGED.contains(&name))
 }
