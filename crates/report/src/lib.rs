@@ -18,6 +18,8 @@ mod log;
 mod message;
 mod names;
 mod reconcile;
+#[cfg(test)]
+mod reference;
 mod sweep;
 
 use serde::{Deserialize, Serialize};

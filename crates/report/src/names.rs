@@ -13,6 +13,9 @@ macro_rules! names {
         }
 
         impl $name {
+            #[cfg(test)]
+            pub(crate) const ALL: &[&str] = &[$($text),+];
+
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
