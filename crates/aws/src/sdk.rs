@@ -30,7 +30,7 @@ pub fn of_function(variable: impl Fn(&str) -> Option<String> + Send + Sync + 'st
         .behavior_version(BehaviorVersion::latest())
         .http_client(Http::default())
         .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
-        .timeout_config(common_timeouts())
+        .timeout_config(timeouts(Duration::from_secs(5), Some(Duration::from_secs(20))))
         .retry_config(retries())
         .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
         .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"));
@@ -64,7 +64,8 @@ impl<F: Fn(&str) -> Option<String> + Send + Sync> LoadServiceConfig for ServiceV
 pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
     let mut chain = aws_config::defaults(aws_config::BehaviorVersion::latest())
         .http_client(Http::default())
-        .timeout_config(common_timeouts())
+        // A person sees the progress and can interrupt, so a slow network or a throttled account gets more time than an event.
+        .timeout_config(timeouts(Duration::from_secs(15), Some(Duration::from_secs(60))))
         .retry_config(retries());
     if let Some(profile) = profile {
         chain = chain.profile_name(profile);
@@ -95,10 +96,6 @@ pub(crate) fn timeouts(attempt: Duration, operation: Option<Duration>) -> Timeou
         None => timeouts.disable_operation_timeout(),
     }
     .build()
-}
-
-fn common_timeouts() -> TimeoutConfig {
-    timeouts(Duration::from_secs(5), Some(Duration::from_secs(20)))
 }
 
 /// Throttling is answered with exponential backoff and jitter.
