@@ -7,12 +7,12 @@ import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
+const ROOT = new URL("../../", import.meta.url);
 const DOCS = new URL("../../docs/", import.meta.url);
 const SITE = new URL("../../target/site/", import.meta.url);
 const AXE = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const TYPES = { html: "text/html; charset=utf-8", css: "text/css", js: "text/javascript", json: "application/json", svg: "image/svg+xml" };
 const WIDTHS = [390, 1280];
-const SCHEMES = ["light", "dark"];
 
 /// The browser that CHROMIUM names, or an installed one.
 function browserPath() {
@@ -41,6 +41,15 @@ const isRule = (page) => /^\/reference\/rules\/./.test(page);
 const rules = pages.filter(isRule);
 const forms = [...pages.filter((page) => !isRule(page)), rules.at(0), rules.at(-1)];
 
+/// The Markdown of a page.
+function source(page) {
+  const names = page === "/" ? ["index.md"] : [`${page.slice(1, -1)}.md`, `${page.slice(1)}README.md`];
+  return names.map((name) => new URL(name, DOCS)).find((url) => statSync(url, { throwIfNoEntry: false }));
+}
+
+/// What a page has of its own, without the navigation.
+const article = (page) => readFileSync(file(page), "utf8").match(/<article[^]*<\/article>/)[0];
+
 function file(path) {
   const url = new URL(`.${path.endsWith("/") ? `${path}index.html` : path}`, SITE);
   return statSync(url, { throwIfNoEntry: false })?.isFile() ? url : undefined;
@@ -53,7 +62,7 @@ const server = createServer((request, response) => {
   response.end(found && readFileSync(found));
 });
 
-let browser, origin;
+let browser, origin, contents;
 before(async () => {
   if (skip) return;
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
@@ -61,19 +70,15 @@ before(async () => {
   // No other host has an address.
   const args = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
   browser = await chromium.launch({ executablePath, args });
+  contents = await readPages();
 });
 after(async () => {
   await browser?.close();
   server.close();
 });
 
-/// What a window of this size shows, without the way there.
-async function resize(tab, width, colorScheme) {
-  await tab.setViewportSize({ width, height: 900 });
-  await tab.emulateMedia({ colorScheme });
-  await tab.addStyleTag({ content: "* { transition: none !important; animation: none !important }" });
-  await tab.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
-}
+/// By how many pixels the page is wider than its window.
+const overflow = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
 /// The number of list items and code blocks that GitHub shows of a page, and how many of them are inside a list item.
 function blocks(markdown) {
@@ -109,17 +114,16 @@ async function show(paths, look) {
 test("lists and code blocks are what they are on GitHub", { skip }, async () => {
   const tab = await browser.newPage();
   for (const path of pages) {
-    const names = path === "/" ? ["index.md"] : [`${path.slice(1, -1)}.md`, `${path.slice(1)}README.md`];
-    const source = names.map((name) => new URL(name, DOCS)).find((url) => statSync(url, { throwIfNoEntry: false }));
-    await tab.setContent(readFileSync(file(path), "utf8").match(/<article[^]*<\/article>/)[0]);
+    await tab.setContent(article(path));
     const count = (selector) => tab.locator(selector).count();
     const shown = { items: await count("li"), inner: await count("li li"), code: await count("pre"), innerCode: await count("li pre") };
-    assert.deepEqual(shown, blocks(readFileSync(source, "utf8")), path);
+    assert.deepEqual(shown, blocks(readFileSync(source(path), "utf8")), path);
   }
   await tab.close();
 });
 
-test("every link and picture leads to a page or an anchor of the site, or away from it", { skip }, async () => {
+/// The IDs of each page's elements, and where its links and pictures lead.
+async function readPages() {
   const tab = await browser.newPage();
   const read = (html, base) => {
     const page = new DOMParser().parseFromString(html, "text/html");
@@ -131,6 +135,10 @@ test("every link and picture leads to a page or an anchor of the site, or away f
     contents.set(path, await tab.evaluate(`(${read})(${JSON.stringify(readFileSync(file(path), "utf8"))}, "${origin}${path}")`));
   }
   await tab.close();
+  return contents;
+}
+
+test("every link and picture leads to a page or an anchor of the site, or away from it", { skip }, async () => {
   const leads = (link) => {
     const { origin: host, pathname, hash } = new URL(link);
     const anchor = decodeURIComponent(hash.slice(1));
@@ -141,33 +149,62 @@ test("every link and picture leads to a page or an anchor of the site, or away f
   assert.deepEqual(links.filter(([, link]) => !leads(link)).map(([path, link]) => `${path}: ${link}`), []);
 });
 
-test("no page scrolls sideways, on a phone or a desktop", { skip }, async () => {
-  const look = async (tab) => {
-    const complaints = [];
-    for (const width of WIDTHS) {
-      await resize(tab, width, "light");
-      const pixels = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      if (pixels > 0) complaints.push(`${pixels} pixels wider than ${width}`);
-    }
-    return complaints;
+test("every link of the README and of other Markdown outside docs/ leads to a file, and to an anchor that its page has", { skip }, async () => {
+  const files = execFileSync("git", ["ls-files", "*.md", ":!docs"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
+  const anchors = new Map(pages.map((path) => [source(path).pathname, contents.get(path).ids]));
+  const leads = ({ pathname, hash }) => {
+    const known = anchors.get(pathname);
+    return statSync(pathname, { throwIfNoEntry: false }) && (!known || !hash || known.includes(hash.slice(1)));
   };
-  assert.deepEqual(await show(pages, look), []);
+  const broken = files.flatMap((name) => {
+    const text = readFileSync(new URL(name, ROOT), "utf8").replace(/^ *```[^]*?^ *```/gm, "");
+    const targets = [...text.matchAll(/\]\(([^)\s:]+)\)/g)].map(([, target]) => target);
+    return targets.filter((target) => !leads(new URL(target, new URL(name, ROOT)))).map((target) => `${name}: ${target}`);
+  });
+  assert.deepEqual(broken, []);
 });
 
-test("axe finds nothing serious, on a phone or a desktop, light or dark", { skip }, async () => {
+test("no text or picture is wider than a phone or a desktop", { skip }, async () => {
+  // Puts the articles into one page: to load each page takes twenty times as long.
+  const put = async ([path, article]) => {
+    history.replaceState(null, "", path);
+    document.querySelector("article").outerHTML = article;
+    await Promise.all([...document.querySelectorAll("article img")].map((picture) => picture.decode()));
+  };
+  const complaints = [];
+  for (const width of WIDTHS) {
+    const tab = await browser.newPage({ viewport: { width, height: 900 } });
+    await tab.goto(origin);
+    for (const path of pages) {
+      await tab.evaluate(put, [path, article(path)]);
+      const pixels = await tab.evaluate(overflow);
+      if (pixels > 0) complaints.push(`${path}: ${pixels} pixels wider than ${width}`);
+    }
+    await tab.close();
+  }
+  assert.deepEqual(complaints, []);
+});
+
+test("no page scrolls sideways, and axe finds nothing serious, on a phone or a desktop, light or dark", { skip }, async () => {
   const look = async (tab) => {
     const complaints = [];
-    await tab.evaluate(AXE);
-    for (const width of WIDTHS) {
-      for (const colorScheme of SCHEMES) {
-        await resize(tab, width, colorScheme);
-        const { violations } = await tab.evaluate(() => axe.run({ resultTypes: ["violations"] }));
-        for (const { id, impact, nodes } of violations) {
-          if (impact !== "serious" && impact !== "critical") continue;
-          complaints.push(`${width}, ${colorScheme}: ${id}, ${nodes.length} times: ${nodes[0].target} ${nodes[0].failureSummary}`);
-        }
+    const inspect = async (width, colorScheme, options) => {
+      await tab.setViewportSize({ width, height: 900 });
+      await tab.emulateMedia({ colorScheme });
+      await tab.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+      const pixels = await tab.evaluate(overflow);
+      if (pixels > 0) complaints.push(`${pixels} pixels wider than ${width}`);
+      const { violations } = await tab.evaluate((options) => axe.run(options), { resultTypes: ["violations"], ...options });
+      for (const { id, impact, nodes } of violations) {
+        if (impact !== "serious" && impact !== "critical") continue;
+        complaints.push(`${width}, ${colorScheme}: ${id}, ${nodes.length} times: ${nodes[0].target} ${nodes[0].failureSummary}`);
       }
-    }
+    };
+    await tab.addStyleTag({ content: "* { transition: none !important; animation: none !important }" });
+    await tab.evaluate(AXE);
+    for (const width of WIDTHS) await inspect(width, "light");
+    // The scheme changes only colours.
+    await inspect(WIDTHS.at(-1), "dark", { runOnly: ["color-contrast"] });
     return complaints;
   };
   assert.deepEqual(await show(forms, look), []);
