@@ -42,7 +42,7 @@ pub(super) enum Listing {
 /// The argument of the commands that read a running account.
 #[derive(Debug, Args)]
 pub(super) struct OutputArguments {
-    /// The format
+    /// Set the output format
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     pub(super) output: Output,
 }

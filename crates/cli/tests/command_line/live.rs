@@ -48,6 +48,6 @@ fn task_in_another_region_is_not_searched_in_this_one() {
     let workspace = Workspace::new("other-region", &[]);
     let output = workspace.run(&["why", task, "--region", "us-east-1"]);
     assert_eq!(output.status.code(), Some(2));
-    let expected = format!("error: the task {task} is in another region than us-east-1: pass --region eu-west-1\n");
+    let expected = format!("error: task {task} is not in region us-east-1. Pass --region eu-west-1\n");
     assert_eq!(errors(&output), expected);
 }
