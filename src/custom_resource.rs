@@ -17,7 +17,7 @@ const PHYSICAL_ID: &str = "ecs-mesh-controller";
 /// The physical ID after a failed creation: there is nothing to clean up.
 const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
 /// The reason of a success in mode `observe`.
-const OBSERVED: &str = "Mode is observe: nothing outside of the stack was changed";
+const OBSERVED: &str = "Mode=observe: nothing outside the stack was changed";
 /// The longest reason, in characters: `CloudFormation` accepts answers of 4 KiB.
 const MAX_REASON: usize = 2_000;
 /// The timeout of one delivery of the answer, and how often it is retried: together less than what `reconcile` keeps back.
@@ -27,7 +27,7 @@ const ANSWER_PAUSE: Duration = Duration::from_millis(200);
 
 /// The answer could not be delivered to `CloudFormation`.
 #[derive(Debug, thiserror::Error)]
-#[error("the outcome could not be delivered to CloudFormation: {0}; in a VPC, the function requires a route to S3")]
+#[error("cannot deliver the outcome to CloudFormation: {0}. In a VPC, the function needs a route to S3")]
 pub(crate) struct DeliveryError(reqwest::Error);
 
 impl DeliveryError {
@@ -53,7 +53,10 @@ enum Failure {
     #[error("sweeping: {0}")]
     Sweep(String),
     /// The clean-up was incomplete.
-    #[error("cleaning up: {0}. To delete the stack without cleaning up, set CleanupOnDelete to false first")]
+    #[error(
+        "cleaning up: {0}. Fix the cause and delete the stack again. To delete it without the rest of the clean-up: \
+         aws cloudformation delete-stack --stack-name STACK --retain-resources MeshSetup"
+    )]
     Cleanup(String),
 }
 

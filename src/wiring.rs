@@ -181,7 +181,7 @@ impl ServerSource for EcsServerSource {
         let addresses = self.ecs.addresses(cluster, name).await.map_err(|error| unknown(&error))?;
         if addresses.is_empty() {
             let reason = format!(
-                "no running task of {}; start it (in network mode awsvpc), or correct CONSUL_HTTP_ADDR",
+                "no running task of {}. Start one in network mode awsvpc, or correct CONSUL_HTTP_ADDR",
                 self.servers
             );
             return Err(NoServers::NotUp(reason));

@@ -26,7 +26,7 @@ output "task_events_queue_url" {
 }
 
 output "task_events_queue_arn" {
-  description = "ARN of that queue"
+  description = "ARN of the queue of the task events"
   value       = lookup(local.outputs, "TaskEventsQueueArn", null)
 }
 

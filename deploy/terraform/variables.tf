@@ -13,7 +13,7 @@ variable "name_prefix" {
 }
 
 variable "region" {
-  description = "The region of the clusters, which must be the region of the AWS provider; null for whichever that is."
+  description = "The region of the clusters, which must be the region of the AWS provider; null for the region of the provider."
   type        = string
   default     = null
 }
@@ -357,7 +357,7 @@ variable "reconcile_rate" {
 }
 
 variable "max_delete_percent" {
-  description = "Largest share, in percent, that a sweep changes without force: tasks that ECS does not know while its list may be incomplete, passing instances of a service that corrections take out of rotation, and services that lose their token. It applies from ten on."
+  description = "Largest share, in percent, that a sweep changes without force: tasks that ECS does not know while its list may be incomplete, passing instances of a service that corrections take out of rotation, and services that lose their token. It applies to groups of ten or more."
   type        = number
   default     = 30
   nullable    = false
@@ -369,7 +369,7 @@ variable "max_delete_percent" {
 }
 
 variable "repair" {
-  description = "on: register running tasks again that Consul has lost, and correct their checks. report: only report it. off: neither."
+  description = "on: register running tasks again that Consul has lost, and correct their checks. report: only report them. off: neither."
   type        = string
   default     = "on"
   nullable    = false

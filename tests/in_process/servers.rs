@@ -306,9 +306,9 @@ async fn a_server_in_any_task_is_found_or_refused() {
                 assert_eq!(
                     refusal.to_string(),
                     format!(
-                        "task {} (launch type {}): ECS describes no IP address of it, because it has no network \
-                         interface (network mode bridge, host or none); run the Consul servers in network mode awsvpc, \
-                         or set CONSUL_HTTP_ADDR to their addresses (https://host:port)",
+                        "task {} (launch type {}): ECS reports no IP address because the task has no network \
+                         interface (network mode bridge, host or none); run the Consul servers in network mode \
+                         awsvpc, or set CONSUL_HTTP_ADDR to their addresses (https://host:port)",
                         task["taskArn"].as_str().unwrap(),
                         sample.launch_type
                     )

@@ -91,8 +91,16 @@ impl AnnouncementLog<'_> {
 
     async fn read(&self, key: &str) -> Result<(Record, Stored), StoreError> {
         let stored = self.store.read(key).await?;
-        let record = serde_json::from_str(&stored.text)
-            .map_err(|e| StoreError::new("reading", key, format!("not a record of announcements ({e}); delete it")))?;
+        let record = serde_json::from_str(&stored.text).map_err(|e| {
+            StoreError::new(
+                "reading",
+                key,
+                format!(
+                    "not a record of announcements ({e}). Delete the \
+                                                                  object"
+                ),
+            )
+        })?;
         Ok((record, stored))
     }
 }

@@ -60,7 +60,8 @@ pub struct Invocation {
 }
 
 /// The formats of orders, for errors.
-const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, concise, sarif, junit, github, gitlab, markdown or html) and "announce": false if you like"#;
+const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": \
+                                                                                                      "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each may have "format" (json, text, concise, sarif, junit, github, gitlab, markdown or html) and "announce": false"#;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("payload: got {payload}, expected {EXPECTED}: {why}")]
@@ -124,8 +125,8 @@ impl Order {
                 return Err(wrong("the name is empty"));
             }
             (Some(scope), true) => scope,
-            (Some(_), false) => return Err(wrong("one thing at a time")),
-            (None, _) => return Err(wrong("nothing is asked for")),
+            (Some(_), false) => return Err(wrong("the order names several scopes")),
+            (None, _) => return Err(wrong("the order names no scope")),
         };
         let format = match read.format.as_deref() {
             None => Format::Json,
@@ -205,10 +206,10 @@ mod tests {
     #[test]
     fn error_of_an_order_has_the_valid_formats() {
         for (payload, why) in [
-            (json!({}), "nothing is asked for"),
+            (json!({}), "the order names no scope"),
             (json!(null), "null"),
-            (json!({ "all": false }), "nothing is asked for"),
-            (json!({ "cluster": "prod", "family": "web" }), "one thing at a time"),
+            (json!({ "all": false }), "the order names no scope"),
+            (json!({ "cluster": "prod", "family": "web" }), "the order names several scopes"),
             (json!({ "family": "" }), "the name is empty"),
             (json!({ "family": "web", "format": "pdf" }), "no such format"),
             (json!({ "familiy": "web" }), "unknown field `familiy`"),

@@ -27,7 +27,7 @@ const DESCRIPTION: &str = "ecs-mesh-controller:";
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
     /// The call failed, after retries.
-    #[error("{subject}: the call failed: {reason}; is it another stack, region or account?")]
+    #[error("{subject}: the call failed: {reason}. Check the stack, region and account")]
     Failed { subject: String, reason: String },
     /// The answer lacks a value.
     #[error("{subject}: the answer could not be read")]

@@ -23,15 +23,14 @@ const MAX_LINES: usize = 50_000;
 #[derive(Debug, thiserror::Error)]
 pub enum LogsError {
     /// There is no such log group.
-    #[error("log group {group}: there is none of this name")]
+    #[error("log group {group}: it does not exist")]
     UnknownGroup { group: String },
     /// The call failed, after retries.
     #[error("log group {group}: the call failed: {reason}")]
     Failed { group: String, reason: String },
     /// The search found more than it may return.
     #[error(
-        "log group {group}: the search was given up after {MAX_LINES} lines or {MAX_PAGES} pages; \
-         ask for a shorter time"
+        "log group {group}: the search stopped after {MAX_LINES} lines or {MAX_PAGES} pages. Ask for a shorter time"
     )]
     TooMuch { group: String },
 }

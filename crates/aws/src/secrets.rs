@@ -46,15 +46,15 @@ pub enum SecretsError {
     #[error("secret {name}: Secrets Manager call failed: {reason}")]
     Failed { name: String, reason: String },
     /// The role may not read the secret.
-    #[error("secret {name}: the role of the function may not read it: {reason}")]
+    #[error("secret {name}: the function's role may not read it: {reason}")]
     Denied { name: String, reason: String },
     /// Secrets Manager rejected the write, which has no effect.
-    #[error("secret {name}: Secrets Manager refuses the write: {reason}")]
+    #[error("secret {name}: Secrets Manager refused the write: {reason}")]
     Refused { name: String, reason: String },
     /// A replaced version was made the current one again: every write on it is rejected.
     #[error(
-        "secret {name}: its current version was replaced before, and another writer has made it current again; give the secret a new \
-         value, {{}} for example, so that the controller can write it"
+        "secret {name}: its current version was replaced before, but another writer made it current again; give the \
+         secret a new value, for example {{}}, so that the controller can write it"
     )]
     RolledBack { name: String },
     /// Another writer has replaced the version that was read.
@@ -206,14 +206,15 @@ impl AwsSecrets {
     }
 }
 
-/// Whether an operation was refused because the secret is marked for deletion. The code is that of other refusals too; only
+/// Whether an operation was refused because the secret is marked for deletion. Other refusals have the same code; only
 /// the text says so: "was marked for deletion", "is already scheduled for deletion", "was deleted".
 fn is_deletion(error: &impl ProvideErrorMetadata) -> bool {
     let says_so = |text: &str| text.contains("deletion") || text.contains("deleted");
     error.code() == Some("InvalidRequestException") && error.message().is_some_and(says_so)
 }
 
-/// The version ID that follows `seen`, or that of a secret's first version. Secrets Manager rejects an existing ID with
+/// The version ID that follows `seen`, or the ID of a secret's first version. Secrets Manager rejects an existing ID
+/// with
 /// another value, so that of several writers with the same version only one succeeds: compare-and-swap. The first write
 /// has an ID too, because a secret that was just created may read as missing.
 fn next_version(name: &str, seen: Option<&str>) -> String {

@@ -29,10 +29,10 @@ use crate::{consul_variables::ConsulVariables, output::Progress, streams::Failur
 #[derive(Debug, Args)]
 #[command(next_help_heading = "AWS")]
 pub(super) struct AwsArguments {
-    /// A profile of AWS's configuration files [default: `AWS_PROFILE`, or the usual chain of credentials]
+    /// Use this AWS profile [default: `AWS_PROFILE`, or AWS's credential chain]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// The region [default: `AWS_REGION`, or the profile's]
+    /// Use this region [default: `AWS_REGION`, or the profile's region]
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
 }
@@ -45,7 +45,7 @@ impl AwsArguments {
     pub(super) async fn sdk(&self) -> Result<SdkConfig, Failure> {
         let config = sdk::of_user(self.profile.as_deref(), self.region.as_deref()).await;
         if config.region().is_none() {
-            let reason = "no AWS region is known; pass --region, set AWS_REGION, or set a region in the profile";
+            let reason = "no AWS region. Pass --region, set AWS_REGION, or set a region in the profile";
             return Err(Failure::new(reason));
         }
         Ok(config)
@@ -60,7 +60,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stack")]
 pub(super) struct StackArguments {
-    /// The name of the controller's stack
+    /// Use the controller's stack with this name
     #[arg(long, value_name = "NAME", default_value = "ecs-mesh-controller")]
     pub(super) stack: String,
 }
@@ -71,7 +71,7 @@ const DEFAULT_PREFIX: &str = "consul-ecs";
 /// How the stack is configured
 #[derive(Debug, Args)]
 pub(super) struct PrefixArguments {
-    /// The prefix of the names of secrets [default: the parameter `SecretNamePrefix` of the stack; `consul-ecs` without a stack]
+    /// Set the prefix of secret names [default: the stack's `SecretNamePrefix`; `consul-ecs` without a stack]
     #[arg(long, value_name = "PREFIX", value_parser = secret_prefix)]
     secret_name_prefix: Option<SecretNamePrefix>,
 }
@@ -134,7 +134,7 @@ impl Clients {
     pub(super) async fn installation(&self, stack: &str, prefix: &PrefixArguments) -> Result<Installation, Failure> {
         let (found, problem) = match AwsInstallation::new(&self.sdk).stack(stack).await {
             Ok(found) => (found, None),
-            Err(error) => (None, Some(format!("how {stack} is installed is not known: {error}"))),
+            Err(error) => (None, Some(format!("cannot read the parameters of stack {stack}: {error}"))),
         };
         let parameters = found.map(|stack| stack.parameters);
         let of_stack = || {
@@ -173,7 +173,7 @@ const LOG_GROUPS: [&str; 2] = ["TaskEventsLogGroup", "ReconcileLogGroup"];
 /// Which history is read
 #[derive(Debug, Args)]
 pub(super) struct HistoryArguments {
-    /// How far back the log is read: 30m, 24h, 7d
+    /// Read the log this far back: 30m, 24h, 7d
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = span)]
     since: Duration,
     #[command(flatten)]
@@ -194,12 +194,12 @@ impl HistoryArguments {
         let unread = |why: String| History::unread(format!("the controller's history could not be read: {why}"));
         let resources = match AwsInstallation::new(sdk).resources(self.stack()).await {
             Ok(resources) => resources,
-            Err(error) => return unread(format!("{error}; --stack names another stack")),
+            Err(error) => return unread(format!("{error}. Pass --stack to name another stack")),
         };
         let groups = LOG_GROUPS.iter().filter_map(|name| resources.get(*name));
         let groups: Vec<String> = groups.map(|group| group.id.clone()).collect();
         if groups.is_empty() {
-            return unread(format!("the stack {} has none of the functions' log groups", self.stack()));
+            return unread(format!("stack {} has no log groups of the functions", self.stack()));
         }
         History::read(&AwsLogs::new(sdk), &groups, wanted, since).await
     }
@@ -210,7 +210,7 @@ const LONGEST_DAYS: u64 = 3_653;
 
 fn span(text: &str) -> Result<Duration, String> {
     let refused =
-        || format!("{text:?}: expected a number with its unit, as 30m, 24h or 7d, of up to {LONGEST_DAYS} days");
+        || format!("{text:?}: expected a number with a unit, such as 30m, 24h or 7d, up to {LONGEST_DAYS} days");
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(refused)?;
     let number: u64 = number.parse().map_err(|_| refused())?;
     let seconds = match unit {
@@ -227,19 +227,19 @@ fn span(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live")]
 pub(super) struct LiveArguments {
-    /// The revisions that the services and tasks of this cluster run; its name or ARN
+    /// Check the revisions that this cluster runs; give its name or ARN
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// Only these services of the cluster
+    /// Limit to these services of the cluster
     #[arg(long, value_name = "SERVICE", requires = "cluster")]
     service: Vec<String>,
-    /// The newest active revision of this family
+    /// Check the newest active revision of this family
     #[arg(long, value_name = "FAMILY")]
     family: Vec<String>,
-    /// This revision: family:revision or ARN
+    /// Check this revision: family:revision or ARN
     #[arg(long, value_name = "REVISION")]
     task_definition: Vec<String>,
-    /// The newest revision of every family, and everything that clusters run
+    /// Check the newest revision of every family, and every revision that clusters run
     #[arg(long, conflicts_with_all = ["cluster", "family", "task_definition"])]
     all: bool,
     #[command(flatten)]

@@ -38,12 +38,12 @@ use crate::{
 /// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage, 3 no task definition \
-                  found.\nWith --output sarif, findings do not fail the run, so that a pipeline goes on to upload them, unless \
-                  --fail-on is given.\n\n\
-                  Findings are ignored by a comment on their line or above it:\n  \
+    after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage, 3 no task \
+                  definition found.\nWith --output sarif, findings do not fail the run unless you pass --fail-on, so \
+                  the pipeline can upload them.\n\n\
+                  To ignore a finding, write a comment on its line or above it:\n  \
                   # ecs-mesh: ignore[consul-network-mode] the lab runs without a mesh\n\
-                  or by an entry in ecs-mesh.toml:\n  \
+                  or an entry in ecs-mesh.toml:\n  \
                   [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
                   Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml services/\n  \
                   ecs-mesh check --select consul --ignore consul-health-sync-needless\n  \
@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
-    /// Write an exception for every finding: comments where the file can have them, elsewhere entries in ecs-mesh.toml
+    /// Accept every finding: write comments where the file allows them, otherwise entries in ecs-mesh.toml
     #[arg(long, value_name = "REASON", num_args = 0..=1, require_equals = true, default_missing_value = REASON,
           value_parser = reason, conflicts_with_all = ["statistics", "output", "output_file", "exit_zero", "fail_on", "quiet"])]
     add_ignore: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Report")]
 struct ReportArguments {
-    /// The format of the report
+    /// Set the format of the report
     #[arg(long, short, value_name = "FORMAT", value_parser = format_parser(), default_value = "text")]
     output: Format,
     /// Write the report to this file
@@ -80,10 +80,10 @@ struct ReportArguments {
     /// Exit with 0 even if there are findings
     #[arg(long, conflicts_with = "fail_on")]
     exit_zero: bool,
-    /// Show how many findings each rule has, instead of the findings
+    /// Print the number of findings for each rule instead of the findings
     #[arg(long, conflicts_with = "output")]
     statistics: bool,
-    /// Print findings and errors only: no summary, and nothing about exceptions without a finding
+    /// Print only findings and errors: no summary and no notes on unused exceptions
     #[arg(long, short)]
     quiet: bool,
 }
@@ -152,14 +152,14 @@ fn exit(arguments: &Arguments, checked: &Checked, report: &Report) -> Exit {
 }
 
 const LIVE: &str = "AWS";
-const NOTHING_FOUND: &str = "no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, Terraform's \
-                             sources and the output of `terraform show -json`, and exports of App Mesh";
+const NOTHING_FOUND: &str = "no task definition found. Supported formats: ECS's JSON, CloudFormation, SAM, \
+                             Terraform's sources and the output of `terraform show -json`, and exports of App Mesh";
 const NOTHING_KNOWN: &str =
-    "no task definition could be checked: what the Terraform sources contain is known only with a plan";
+    "no task definition could be checked: the content of the Terraform sources is known only with a plan";
 
-const UNKNOWN_CONTAINERS: &str = "no task definition could be checked: their containers are known only at deployment";
+const UNKNOWN_CONTAINERS: &str = "no task definition could be checked: the containers are known only at deployment";
 const NOT_SYNTHESISED: &str =
-    "no task definition found: this is a project of the AWS CDK without cdk.out; run `cdk synth`, then check cdk.out";
+    "no task definition found: this AWS CDK project has no cdk.out. Run `cdk synth`, then check cdk.out";
 
 pub(super) struct Checked {
     /// What was read, for messages.
@@ -185,7 +185,7 @@ impl Checked {
         let config = rules.read(&directory)?;
         if all_rules().all(|rule| config.severity_of(rule).is_none()) {
             let reason =
-                "no rule is applied: --select, --ignore and [severity] leave none; `ecs-mesh config show` has them";
+                "no rule applies: --select, --ignore and [severity] exclude all rules. See `ecs-mesh config show`";
             return Err(Failure::new(reason));
         }
         let here = [".".to_owned()];
@@ -284,7 +284,7 @@ fn add_ignore(
 
     let others: BTreeSet<&str> = others.iter().map(|finding| finding.file.name.as_str()).collect();
     let mut problems: Vec<String> = checked.problems().map(ToString::to_string).collect();
-    problems.extend(others.iter().map(|name| format!("{name}: its name is not UTF-8, so that it gets no exceptions")));
+    problems.extend(others.iter().map(|name| format!("{name}: skipped, because its name is not UTF-8")));
     let mut save = |file: &Path, text: &str, number: usize, how: &str| match write(file, text) {
         Ok(()) => {
             let name = file.strip_prefix(directory).unwrap_or(file).display();

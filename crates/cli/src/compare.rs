@@ -11,16 +11,14 @@ use crate::{
     streams::{Exit, Failure, Streams},
 };
 
-/// Show what a stack in Mode=observe would have done, what another controller did meanwhile, and what is still to do
+/// Compare what a stack in Mode=observe would have done with what another controller did
 #[derive(Debug, Args)]
-#[command(
-    after_help = "It only reads: the log of the stack's functions, and what ECS and Consul (by its usual variables) have now in the \
-                  clusters that the log names.\n\n\
-                  Exit codes: 0 nothing is still to do, 1 something is, 2 something could not be read, or the log has nothing of \
-                  Mode=observe.\n\n\
+#[command(after_help = "It only reads: the log of the stack's functions, then ECS and Consul (CONSUL_HTTP_ADDR, \
+                  CONSUL_HTTP_TOKEN, …) in the clusters that the log names. It shows what remains to do.\n\n\
+                  Exit codes: 0 nothing remains to do, 1 something remains, 2 something could not be read, or the log \
+                  has no lines of Mode=observe.\n\n\
                   Examples:\n  ecs-mesh compare\n  ecs-mesh compare --since 7d --stack ecs-mesh-observer\n  \
-                  ecs-mesh compare --output json"
-)]
+                  ecs-mesh compare --output json")]
 pub(super) struct Arguments {
     #[command(flatten)]
     prefix: PrefixArguments,
@@ -165,7 +163,7 @@ mod tests {
                 slowest: Some(Slowest { at_least_seconds: 7, at_most_seconds: 301 }),
             }],
             still_to_do: vec![left],
-            conclusion: "Of 41 things, 1 is still to do".to_owned(),
+            conclusion: "This controller would have made 41 changes; 1 remains".to_owned(),
             problems: Vec::new(),
         }
     }
@@ -177,7 +175,7 @@ mod tests {
             deregister instances  41       40              7 s to 5 min  –        1 still to do\n\n\
             still to do           cluster  seen since  last seen  on\n\
             deregister instances  prod     3 h ago     2 min ago  web-0123456789abcdef0123456789abcdef\n\n\
-            Of 41 things, 1 is still to do\n";
+            This controller would have made 41 changes; 1 remains\n";
         assert_eq!(text(&report(), Medium { width: None, in_colour: false }), expected);
     }
 

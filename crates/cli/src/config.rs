@@ -33,15 +33,13 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the configuration that a check here has, and where each value comes from
-    #[command(
-        after_help = "The output is a configuration file; what the command line selects stands in a comment.\n\n\
-                            Examples:\n  ecs-mesh config show\n  ecs-mesh config show --select consul --fail-on warning"
-    )]
+    /// Print the configuration that applies here, and where each value comes from
+    #[command(after_help = "The output is a configuration file. Comments show what the command line selects.\n\n\
+                            Examples:\n  ecs-mesh config show\n  ecs-mesh config show --select consul --fail-on warning")]
     Show(ConfigurationArguments),
-    /// Print the JSON schema of ecs-mesh.toml, for editors
+    /// Print the JSON schema of ecs-mesh.toml for editors
     #[command(after_help = "Examples:\n  ecs-mesh config schema > ecs-mesh.schema.json\n\n\
-                            Taplo and the editors that use it read it if the first line of ecs-mesh.toml is\n  \
+                            Taplo and editors with Taplo use the schema if the first line of ecs-mesh.toml is\n  \
                             #:schema ./ecs-mesh.schema.json")]
     Schema,
 }
@@ -66,7 +64,7 @@ const HEADING: &str = "Rules";
 pub(super) struct ConfigurationArguments {
     #[command(flatten)]
     pub(super) rules: RuleArguments,
-    /// The lowest severity that fails the run [default: error]
+    /// Fail the run at this severity or above [default: error]
     #[arg(long, value_name = "SEVERITY", value_parser = thresholds(), help_heading = HEADING)]
     pub(super) fail_on: Option<Threshold>,
 }
@@ -75,13 +73,13 @@ pub(super) struct ConfigurationArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(super) struct RuleArguments {
-    /// Apply only these rules: IDs, or groups by how IDs begin (consul, consul-client), separated by commas
+    /// Apply only these rules: IDs or ID prefixes (consul, consul-client), separated by commas
     #[arg(long, visible_alias = "only", value_name = "RULES", value_delimiter = ',')]
     pub(super) select: Vec<Selector>,
-    /// Do not apply these rules
+    /// Skip these rules
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     pub(super) ignore: Vec<Selector>,
-    /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
+    /// Use this configuration file [default: the nearest ecs-mesh.toml in this directory or above]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }

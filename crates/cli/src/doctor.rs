@@ -17,24 +17,25 @@ use crate::{
     streams::{Exit, Failure, Streams},
 };
 
-/// Check whether the installation works, or can be made, and show the commands that correct it
+/// Check the installation, and print the commands that correct it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It only reads. The function `reconcile` of the stack is asked what it reaches from where it runs. Consul is also asked \
-                  from here if CONSUL_HTTP_ADDR is set, and always before an installation; its other variables are CONSUL_HTTP_TOKEN, \
-                  CONSUL_HTTP_TOKEN_FILE, CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
-                  Exit codes: 0 no check has failed, 1 one has, 2 none has, but one could not be made.\n\n\
+    after_help = "It only reads. It asks the stack's function `reconcile` what the function reaches. It also asks \
+                  Consul from here if CONSUL_HTTP_ADDR is set, and always with --before-install. Consul's other \
+                  variables: CONSUL_HTTP_TOKEN, CONSUL_HTTP_TOKEN_FILE, CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, \
+                  CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
+                  Exit codes: 0 no check failed, 1 a check failed, 2 no check failed, but a check could not run.\n\n\
                   Examples:\n  ecs-mesh doctor\n  ecs-mesh doctor --stack mesh-eu --region eu-west-1 --output json\n  \
                   ecs-mesh doctor --before-install --clusters 'prod-*'"
 )]
 pub(super) struct Arguments {
-    /// Check whether an installation can be made
+    /// Check whether an installation can succeed
     #[arg(long)]
     before_install: bool,
-    /// The clusters to be managed, as in the parameter `EcsClusterArns`
+    /// Plan for these clusters, as in the parameter `EcsClusterArns`
     #[arg(long, value_name = "CLUSTERS", default_value = "*", requires = "before_install")]
     clusters: String,
-    /// The prefix of the names of secrets, as in the parameter `SecretNamePrefix`
+    /// Plan for this prefix of secret names, as in the parameter `SecretNamePrefix`
     #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", requires = "before_install")]
     secret_name_prefix: String,
     #[command(flatten)]
@@ -157,8 +158,8 @@ mod tests {
         DoctorReport {
             read_at: "2026-11-23T12:00:00Z".parse().unwrap(),
             checks: vec![
-                check("stack", CheckOutcome::Ok, "mesh is CREATE_COMPLETE", &[]),
-                check("queue", CheckOutcome::Failed, "about 3 messages wait", &[long]),
+                check("stack", CheckOutcome::Ok, "Stack mesh: CREATE_COMPLETE", &[]),
+                check("queue", CheckOutcome::Failed, "about 3 messages are waiting", &[long]),
             ],
         }
     }
@@ -175,8 +176,8 @@ mod tests {
     #[test]
     fn pipe_gets_one_line_for_each_check() {
         let text = text(&report(), Medium { width: None, in_colour: false });
-        let start =
-            "result   check  seen\nok       stack  mesh is CREATE_COMPLETE\nfailed   queue  about 3 messages wait\n";
+        let start = "result   check  seen\nok       stack  Stack mesh: CREATE_COMPLETE\nfailed   queue  about 3 \
+            messages are waiting\n";
         assert!(text.starts_with(start), "{text}");
     }
 }

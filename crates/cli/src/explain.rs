@@ -22,7 +22,7 @@ use crate::{
     after_help = "Examples:\n  ecs-mesh explain consul-network-mode\n  ecs-mesh explain ecs-dependency-unknown | less"
 )]
 pub(super) struct Arguments {
-    /// The rule's name, as findings show it
+    /// The rule's ID, as findings show it
     #[arg(value_name = "RULE")]
     rule: String,
 }
@@ -36,13 +36,14 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 const INTRODUCTION: &str = "\
 # Rules
 
-Each rule looks for one thing that breaks a task definition, or will. The pages are written by
-`ecs-mesh rules --output markdown --output-dir docs/reference/rules`, from the rules themselves. `ecs-mesh rules WORDS` searches the
-rules. The column *Fix* says whether [`ecs-mesh fix`](../commands/fix.md) can fix findings of the rule, at least in some
-definitions; the column *Added in*, which version brought the rule.
+Each rule looks for one thing that breaks a task definition, or will. `ecs-mesh rules WORDS` searches the rules. The
+column *Fix* says whether [`ecs-mesh fix`](../commands/fix.md) can fix findings of the rule, at least in some definitions.
+The column *Added in* names the version that added the rule.
 
-A finding that is meant to be is ignored by a comment on its line, or alone above it
-(`# ecs-mesh: ignore[rule-id] why`, in JSON with `//`), or by an entry in `ecs-mesh.toml`:
+`ecs-mesh rules --output markdown --output-dir docs/reference/rules` writes these pages from the rules.
+
+To accept a finding, write a comment on its line, or alone above it (`# ecs-mesh: ignore[rule-id] why`, in JSON with
+`//`), or an entry in `ecs-mesh.toml`:
 
 ```toml
 [[ignore]]

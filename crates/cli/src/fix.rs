@@ -26,19 +26,19 @@ const STANDARD_INPUT: &str = "<stdin>";
 
 /// Fix findings whose fix is unambiguous
 #[derive(Debug, Args)]
-#[command(after_help = "Everything else keeps its formatting and comments. Ignored findings are not fixed.\n\n\
-                  Exit codes: 0 nothing to fix, or all fixes written; 1 there are fixes to write, or a fix could not be made;\n\
-                  2 bad input or usage.\n\n\
+#[command(after_help = "Everything else keeps its formatting and comments. Ignored findings stay.\n\n\
+                  Exit codes: 0 nothing to fix, or all fixes written; 1 fixes remain, or a fix failed; 2 bad input or \
+                  usage.\n\n\
                   Examples:\n  ecs-mesh fix template.yaml\n  ecs-mesh fix --write services/\n  \
                   ecs-mesh fix --write --select consul-network-mode .\n  ecs-mesh fix --write - < task.json > fixed.json")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
-    /// Show what would change [default]
+    /// Print the changes as a diff [default]
     #[arg(long, conflicts_with = "write")]
     diff: bool,
-    /// Change the files; standard input is written to standard output
+    /// Change the files; for standard input, print the result
     #[arg(long)]
     write: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let files: BTreeSet<&str> = findings.iter().map(|finding| finding.file.name.as_str()).collect();
     for file in files.iter().filter(|file| checked.gathered.material.is_synthesised(file)) {
         streams.diagnostic(&format!(
-            "info: {file}: not edited, because the next `cdk synth` would overwrite it; correct the constructs that \
+            "info: {file}: not edited, because the next `cdk synth` would overwrite it. Fix the constructs that \
              `ecs-mesh check` names"
         ));
     }
@@ -119,7 +119,7 @@ fn finish(arguments: &Arguments, outcome: &Repair, streams: &mut Streams<'_>) ->
     if outcome.fixed.is_empty() && outcome.left.is_empty() {
         let name = &outcome.after.name;
         streams
-            .diagnostic(&format!("warning: {name}: nothing is fixed, because other directories decide what is in it"));
+            .diagnostic(&format!("warning: {name}: nothing fixed, because its content depends on other directories"));
         return Ok(true);
     }
     let elsewhere: BTreeSet<(usize, &str)> = outcome.fixed.iter().filter_map(elsewhere).collect();
@@ -161,7 +161,7 @@ fn why(left: &Left) -> String {
     let finding = &left.finding;
     let position = finding.file.position(finding.span.start);
     let reason = left.error.as_ref().map_or_else(|| "the edit does not fix it".to_owned(), ToString::to_string);
-    format!("{}:{}: {} has to be fixed by hand: {reason}", finding.file.name, position.line, finding.rule.id)
+    format!("{}:{}: fix {} by hand: {reason}", finding.file.name, position.line, finding.rule.id)
 }
 
 /// A text before and after.

@@ -17,10 +17,10 @@ use crate::streams::{Exit, Failure, Streams};
 pub(super) struct Arguments {
     /// The file; - is standard input
     file: String,
-    /// The format of the drawing
+    /// Set the format of the drawing
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Drawing::Text)]
     output: Drawing,
-    /// The task definition, where the file has several: its family, logical ID or address
+    /// Choose a task definition of the file: its family, logical ID or address
     #[arg(long)]
     family: Option<String>,
     /// Write the drawing to this file
@@ -44,9 +44,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     if arguments.output == Drawing::Svg && definitions.len() > 1 {
         let labels = labels(definitions.iter().copied());
-        return Err(Failure::Message(format!(
-            "an SVG shows one task definition: choose with --family one of {labels}"
-        )));
+        return Err(Failure::Message(format!("an SVG shows one task definition. Choose one with --family: {labels}")));
     }
     let drawn: Vec<String> = definitions
         .iter()
@@ -68,9 +66,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 fn nothing(arguments: &Arguments, was_readable: bool, all: &[TaskDefinition]) -> Result<Exit, Failure> {
     match &arguments.family {
         Some(family) if !all.is_empty() => {
-            Err(Failure::Message(format!("there is no task definition {family:?}; there is {}", labels(all))))
+            Err(Failure::Message(format!("no task definition {family:?} found; the file has {}", labels(all))))
         }
-        _ if was_readable => Err(Failure::Message(format!("{}: no task definition in it", arguments.file))),
+        _ if was_readable => Err(Failure::Message(format!("{}: no task definition found", arguments.file))),
         _ => Ok(Exit::Unusable),
     }
 }

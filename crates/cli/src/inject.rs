@@ -25,7 +25,8 @@ use crate::{
 /// Add the containers of Consul's mesh to the task definition of an app
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Existing content keeps its formatting and comments. The result is checked; its findings are printed to standard error.\n\n\
+    after_help = "Existing content keeps its formatting and comments. The command checks the result and prints its \
+                  findings to standard error.\n\n\
                   Examples:\n  ecs-mesh inject --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
                   ecs-mesh inject --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
                   ecs-mesh inject --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
@@ -34,53 +35,54 @@ use crate::{
 pub(super) struct Arguments {
     /// The file: ECS's JSON or a CloudFormation template; - is standard input
     file: String,
-    /// The containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (0.3 to 0.6)
+    /// Add Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (0.3 to 0.6)
     #[arg(long, value_enum, default_value_t = Generation::Dataplane)]
     generation: Generation,
-    /// Consul's servers: an address, a DNS name or a cloud auto-join string
+    /// Connect to these Consul servers: an address, a DNS name or a cloud auto-join string
     #[arg(long, value_name = "HOSTS")]
     consul_hosts: String,
-    /// The task definition, where the file has several: its family or logical ID
+    /// Choose a task definition of the file: its family or logical ID
     #[arg(long)]
     family: Option<String>,
-    /// The service's name in Consul [default: its tag, or the family]
+    /// Set the service's name in Consul [default: the definition's tag, or the family]
     #[arg(long, value_name = "NAME")]
     service_name: Option<String>,
-    /// The port that the app listens on [default: the only TCP port that its containers map]
+    /// Set the port that the app listens on [default: the only TCP port that its containers map]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// A service that the app calls, and the local port where it finds it
+    /// Let the app call this service on this local port; may be repeated
     #[arg(long, value_name = "NAME:PORT")]
     upstream: Vec<String>,
-    /// The secret with the certificate authority of Consul's servers; without it, TLS is off
+    /// Use TLS, with the CA certificate of Consul's servers from this secret [default: no TLS]
     #[arg(long, value_name = "ARN")]
     ca_secret: Option<String>,
-    /// Consul has no ACLs
+    /// Configure the task for a Consul without ACLs
     #[arg(long)]
     no_acls: bool,
-    /// The task role, where the definition has none
+    /// Set the task role, if the definition has none
     #[arg(long, value_name = "ARN")]
     task_role: Option<String>,
-    /// Client generation: the secret with the client agents' token, as valueFrom takes it
+    /// Client generation: read the client agents' token from this secret, written as in valueFrom
     #[arg(long, value_name = "VALUE_FROM", requires = "service_token_secret")]
     client_token_secret: Option<String>,
-    /// Client generation: the secret with the service's token, as valueFrom takes it
+    /// Client generation: read the service's token from this secret, written as in valueFrom
     #[arg(long, value_name = "VALUE_FROM", requires = "client_token_secret")]
     service_token_secret: Option<String>,
-    /// Client generation: Consul's datacenter
+    /// Client generation: set Consul's datacenter
     #[arg(long, default_value = "dc1", value_parser = datacenter)]
     datacenter: String,
-    /// The release of Consul's servers, such as 1.22 or 1.22.1; the images are the newest that go with it [default: those of the
-    /// newest Consul]
+    /// Choose the newest images for this release of Consul's servers, such as 1.22 or 1.22.1 [default: the newest
+    /// release]
     #[arg(long, value_name = "VERSION", value_parser = Release::line_of, conflicts_with = "consul_ecs_image")]
     consul_version: Option<Release>,
-    /// The image of consul-ecs; that of Consul Dataplane goes with it [default: the newest release of the generation]
+    /// Use this image of consul-ecs, and the matching image of Consul Dataplane [default: the newest release of the
+    /// generation]
     #[arg(long, value_name = "IMAGE")]
     consul_ecs_image: Option<String>,
-    /// Show what would change
+    /// Print the changes as a diff
     #[arg(long, conflicts_with = "write")]
     diff: bool,
-    /// Change the file [default: print the result]
+    /// Change the file instead of printing the result
     #[arg(long)]
     write: bool,
 }
@@ -120,7 +122,7 @@ fn chosen<'m>(arguments: &Arguments, material: &'m Material) -> Result<&'m TaskD
         [one] => Ok(one),
         // None of them can be edited, whichever is chosen.
         [first, ..] if material.definitions.iter().all(|one| one.dialect == Dialect::Terraform) => Ok(first),
-        [] => Err(Failure::Message(format!("{}: no such task definition in it", arguments.file))),
+        [] => Err(Failure::Message(format!("{}: no such task definition", arguments.file))),
         several => {
             let labels: Vec<String> = several.iter().map(|definition| definition.label()).collect();
             Err(Failure::Message(format!("choose one with --family: {}", labels.join(", "))))
@@ -138,8 +140,8 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
         _ => None,
     };
     if target == Target::Client && !arguments.no_acls && token_secrets.is_none() {
-        let reason = "with ACLs, the client generation reads its tokens from secrets: give --client-token-secret and \
-                      --service-token-secret, or set --no-acls";
+        let reason = "with ACLs, the client generation reads its tokens from secrets. Pass --client-token-secret and \
+                      --service-token-secret, or --no-acls";
         return Err(Failure::new(reason));
     }
     let service_name =
@@ -165,7 +167,7 @@ fn images(arguments: &Arguments, target: Target) -> Result<Images, Failure> {
     let newest = Images::of(target);
     match (arguments.consul_version, &arguments.consul_ecs_image) {
         (Some(_), _) if target == Target::Client => {
-            let reason = "--consul-version chooses images of the dataplane generation; give --consul-ecs-image instead";
+            let reason = "--consul-version chooses images of the dataplane generation. Pass --consul-ecs-image instead";
             Err(Failure::new(reason))
         }
         (Some(servers), _) => newest.of_consul(servers).map_err(Failure::new),
@@ -174,7 +176,7 @@ fn images(arguments: &Arguments, target: Target) -> Result<Images, Failure> {
     }
 }
 
-/// Whether the result has no findings but those that only inform; prints all of them.
+/// Whether the result has only findings of severity `info`; prints all findings.
 fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     let mut material = Material::default();
     if let Err(problem) = read_source(Arc::clone(result), true, &mut material) {
@@ -194,5 +196,5 @@ fn datacenter(name: &str) -> Result<String, String> {
     if !name.is_empty() && name.chars().all(is_legal) {
         return Ok(name.to_owned());
     }
-    Err("a datacenter's name has letters, digits, - and _".to_owned())
+    Err("expected letters, digits, - and _".to_owned())
 }

@@ -23,32 +23,32 @@ use crate::{
     upgrade,
 };
 
-/// List what runs where, in which releases of consul-ecs, consul-dataplane, Consul and Envoy
+/// List what runs where, and its releases of consul-ecs, consul-dataplane, Consul and Envoy
 #[derive(Debug, Args)]
-#[command(after_help = "It only reads. If CONSUL_HTTP_ADDR is set, Consul is asked for its version.\n\n\
-                  Exit codes: 0 everything was read, and nothing blocks the upgrade; 1 something blocks it; 2 something could not be \
-                  read, or it is not known whether it blocks; 3 the files have no task definition.\n\n\
+#[command(after_help = "It only reads. If CONSUL_HTTP_ADDR is set, it asks Consul for its version.\n\n\
+                  Exit codes: 0 everything was read, and nothing blocks the upgrade; 1 something blocks it; 2 \
+                  something could not be read, or may block it; 3 the files have no task definition.\n\n\
                   Examples:\n  ecs-mesh inventory\n  ecs-mesh inventory --cluster prod --output markdown > inventory.md\n  \
                   ecs-mesh inventory --target-consul 2.0\n  ecs-mesh inventory services/ --consul 1.20.2 --target-consul 2.0\n  \
                   ecs-mesh inventory --output json")]
 pub(super) struct Arguments {
-    /// Task definitions in files, directories and globs instead of clusters; - is standard input
+    /// Files, directories and globs to read instead of clusters; - is standard input
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
-    /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the account and region]
+    /// Limit to one cluster, by name or ARN; may be repeated [default: every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER", conflicts_with = "paths")]
     cluster: Vec<String>,
-    /// Say what blocks an upgrade of Consul's servers to this version, and which releases go with it
+    /// Show what blocks an upgrade of Consul's servers to this version, and which releases support it
     #[arg(long, value_name = "VERSION", value_parser = Release::line_of)]
     target_consul: Option<Release>,
-    /// The version of Consul's servers now [default: Consul is asked, if `CONSUL_HTTP_ADDR` is set]
+    /// Set the current version of Consul's servers [default: Consul's answer, if `CONSUL_HTTP_ADDR` is set]
     #[arg(long, value_name = "VERSION", value_parser = consul_version)]
     consul: Option<String>,
     #[command(flatten)]
     stack: StackArguments,
     #[command(flatten)]
     prefix: PrefixArguments,
-    /// The format
+    /// Set the output format
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Listing::Text)]
     output: Listing,
     #[command(flatten)]

@@ -42,7 +42,7 @@ pub use self::streams::{Exit, Streams};
 #[command(
     name = "ecs-mesh",
     version,
-    about = "Checks ECS task definitions for Consul's service mesh, and shows and repairs what runs in it",
+    about = "Check ECS task definitions for Consul's service mesh, and diagnose and repair the running mesh",
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
                   ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh why web --cluster prod\n  \
@@ -50,7 +50,7 @@ pub use self::streams::{Exit, Streams};
     disable_help_subcommand = true
 )]
 struct Cli {
-    /// When to use colours
+    /// Choose when to use colours
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
     #[command(subcommand)]
@@ -61,9 +61,9 @@ struct Cli {
 enum Colour {
     /// On a terminal, unless `NO_COLOR` is set
     Auto,
-    /// In any case
+    /// Also in pipes and files
     Always,
-    /// In no case
+    /// Plain text everywhere
     Never,
 }
 

@@ -42,7 +42,7 @@ pub(super) enum Listing {
 /// The argument of the commands that read a running account.
 #[derive(Debug, Args)]
 pub(super) struct OutputArguments {
-    /// The format
+    /// Set the output format
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     pub(super) output: Output,
 }
@@ -164,7 +164,7 @@ mod tests {
         let mut schema = generator.into_root_schema_for::<R>();
         schema.insert("$id".to_owned(), json!(format!("urn:ecs-mesh:{name}:1")));
         schema.insert("title".to_owned(), json!(title));
-        let rule = "Fields and values may be added; those that are here keep their meaning.";
+        let rule = "Later versions may add fields and values; existing ones keep their meaning.";
         schema.insert("description".to_owned(), json!(rule));
         let (key, field) = first;
         schema.ensure_object().entry("properties").or_insert_with(|| json!({}))[key] = field;

@@ -66,11 +66,11 @@ pub(super) fn read(answer: Invoked) -> Result<(SweepReport, Value), Failure> {
             (report.unwrap_or_default(), Some(message))
         }
     };
-    let unreadable = |reason: String| Failure::Message(format!("the function reconcile: {reason}"));
+    let unreadable = |reason: String| Failure::Message(format!("reconcile: {reason}"));
     match (SweepReport::deserialize(&value), message) {
         (Ok(report), _) => Ok((report, value)),
         (Err(_), Some(message)) => Err(unreadable(message)),
-        (Err(error), None) => Err(unreadable(format!("its answer is not the report of a sweep: {error}"))),
+        (Err(error), None) => Err(unreadable(format!("the answer is not a sweep report: {error}"))),
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn other_errors_are_the_function_s() {
         let refused = read(Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned()));
         let Err(Failure::Message(message)) = refused else { panic!("{refused:?}") };
-        assert_eq!(message, "the function reconcile: CONSUL_HTTP_ADDR: got \"\"");
+        assert_eq!(message, "reconcile: CONSUL_HTTP_ADDR: got \"\"");
     }
 
     #[test]

@@ -24,16 +24,17 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// How many reads SQS may take to list a redrive that it has started.
 const MAX_UNLISTED: usize = 15;
 
-/// Show the messages in the dead-letter queue, and return them to the queue that they came from
+/// Show the messages in the dead-letter queue, and return them to their source queue
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Correct the cause first: the log of the function `task-events` has it. A message whose work is done by now is \
-                  acknowledged.\n\n\
-                  Exit codes: 0 nothing to return, or returned, 1 messages are left, 2 it failed, or was refused.\n\n\
+    after_help = "Fix the cause first: the log of the function `task-events` shows it. The function acknowledges \
+                  messages whose work is already done.\n\n\
+                  Exit codes: 0 nothing to return, or all returned, 1 messages remain, 2 the redrive failed, or AWS \
+                  refused it.\n\n\
                   Examples:\n  ecs-mesh redrive --dry-run\n  ecs-mesh redrive\n  ecs-mesh redrive --stack mesh-eu --yes"
 )]
 pub(super) struct Arguments {
-    /// Show the messages, and return none
+    /// Show the messages without returning any
     #[arg(long)]
     dry_run: bool,
     /// Skip the confirmation prompt

@@ -19,13 +19,13 @@ use crate::{
     after_help = "Examples:\n  ecs-mesh rules\n  ecs-mesh rules health-sync\n  ecs-mesh rules --output json\n  ecs-mesh rules --output markdown --output-dir docs/reference/rules"
 )]
 pub(super) struct Arguments {
-    /// Only the rules whose ID or texts contain all of these words
+    /// Words that the rule's ID or text must contain
     #[arg(value_name = "WORDS", conflicts_with = "output_dir")]
     words: Vec<String>,
-    /// The format of the list
+    /// Set the format of the list
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Listing::Text)]
     output: Listing,
-    /// Write a page for each rule, and the list of them, to this directory
+    /// Write a page for each rule and a list of all rules to this directory
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
 }

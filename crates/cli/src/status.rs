@@ -20,30 +20,29 @@ use crate::{
     sweep,
 };
 
-/// Show what ECS runs and what Consul has of each service of the mesh, and what is wrong
+/// Show each service of the mesh in ECS and in Consul, and what is wrong
 #[derive(Debug, Args)]
-#[command(
-    after_help = "It only reads. Consul is found by its usual variables: CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, CONSUL_CACERT, \
-                  CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
-                  Exit codes: 0 every service is healthy, 1 one is not, or not yet, 2 something could not be read.\n\n\
+#[command(after_help = "It only reads. Consul's address and token come from its usual variables: CONSUL_HTTP_ADDR, \
+                  CONSUL_HTTP_TOKEN, CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
+                  Exit codes: 0 every service is healthy, 1 a service is faulty or starting, 2 something could not be \
+                  read.\n\n\
                   Examples:\n  ecs-mesh status\n  ecs-mesh status web --cluster prod --watch\n  \
                   until ecs-mesh status web --cluster prod; do sleep 5; done\n  ecs-mesh status --plan\n  \
-                  ecs-mesh status --profile prod --region eu-west-1 --output json"
-)]
+                  ecs-mesh status --profile prod --region eu-west-1 --output json")]
 pub(super) struct Arguments {
-    /// Only this service, with its tasks; its name in Consul or in ECS
+    /// The service to show with its tasks, by its name in Consul or in ECS [default: all services]
     #[arg(value_name = "SERVICE")]
     service: Option<String>,
-    /// Only this cluster; its name or ARN. May be repeated [default: every cluster that the stack manages; every cluster of the
-    /// account and region without a stack]
+    /// Limit to one cluster, by name or ARN; may be repeated [default: every cluster that the stack manages; without a
+    /// stack, every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// Show it again every so many seconds [without a number: 5]
+    /// Refresh every SECONDS seconds [without a number: 5]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,
-    /// Also show what the next sweep would do: the function `reconcile` of the stack is asked. With `Mode=observe`, what it would
-    /// do if it acted
+    /// Also show what the next sweep would do, as the stack's function `reconcile` plans it. With `Mode=observe`, show
+    /// what `Mode=act` would do
     #[arg(long, conflicts_with = "watch")]
     plan: bool,
     #[command(flatten)]
@@ -125,9 +124,9 @@ async fn read(
 
 fn unknown(name: &str, known: &[String]) -> String {
     match nearest(name, known.iter().map(String::as_str)) {
-        Some(nearest) => format!("there is no service {name:?} in the mesh; did you mean {nearest:?}?"),
-        None if known.is_empty() => format!("there is no service {name:?} in the mesh, and no other one either"),
-        None => format!("there is no service {name:?} in the mesh; there is {}", known.join(", ")),
+        Some(nearest) => format!("no service {name:?} in the mesh; did you mean {nearest:?}?"),
+        None if known.is_empty() => format!("no service {name:?} in the mesh; the mesh has no services"),
+        None => format!("no service {name:?} in the mesh; found {}", known.join(", ")),
     }
 }
 
@@ -213,7 +212,7 @@ fn text(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
 /// The registered tasks without a login token that proves their admission: all of them, or one of each service.
 fn unproven(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
     if let Some(reason) = &report.admission_unknown {
-        let unknown = format!("Whether Consul has admitted the registered tasks is not known: {reason}");
+        let unknown = format!("Admission of the registered tasks is unknown: {reason}");
         return format!("\n{}", wrapped(&Cell::new(unknown, Tone::Faint), medium));
     }
     let mut sheet = Sheet::new(&UNPROVEN);
@@ -232,7 +231,7 @@ fn unproven(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
     if total == 0 {
         return String::new();
     }
-    let title = format!("Registered without a login token that proves it: {}", counted(total, "task", "tasks"));
+    let title = format!("Registered without proof by a login token: {}", counted(total, "task", "tasks"));
     format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Strong), medium), sheet.text(medium))
 }
 

@@ -123,7 +123,7 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
         Ok(found) if found.is_file() => {
             // The directory alone decides whether a file can be replaced.
             fs::OpenOptions::new().write(true).open(file).map_err(|error| match error.kind() {
-                ErrorKind::PermissionDenied => Failure::of(file, "it may not be written"),
+                ErrorKind::PermissionDenied => Failure::of(file, "permission denied"),
                 _ => failed(error),
             })?;
             let target = fs::canonicalize(file).map_err(failed)?;
@@ -145,7 +145,7 @@ fn replace(file: &Path, target: &Path, text: &str, permissions: Option<fs::Permi
     let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The error itself would name the temporary file.
     let of_directory = |error: io::Error| match error.kind() {
-        ErrorKind::NotFound => Failure::of(file, format!("there is no directory {}", directory.display())),
+        ErrorKind::NotFound => Failure::of(file, format!("no directory {}", directory.display())),
         kind => Failure::of(file, kind),
     };
     let mut builder = tempfile::Builder::new();
@@ -227,7 +227,7 @@ pub(super) fn confirm_unless(assume_yes: bool, question: &str, streams: &mut Str
     if assume_yes {
         return Ok(true);
     }
-    let unanswered = || Failure::Message(format!("{question} There is no terminal to answer on: pass --yes"));
+    let unanswered = || Failure::Message(format!("{question} No terminal to answer on. Pass --yes"));
     let answer = streams.confirm(question)?.ok_or_else(unanswered)?;
     if !answer {
         streams.diagnostic("Nothing was changed");
@@ -261,6 +261,6 @@ mod tests {
     #[test]
     fn question_without_a_terminal_is_an_error() {
         let Err(Failure::Message(message)) = asked("y\n", false) else { panic!("it went on") };
-        assert_eq!(message, "Sweep, with 1 deletion? There is no terminal to answer on: pass --yes");
+        assert_eq!(message, "Sweep, with 1 deletion? No terminal to answer on. Pass --yes");
     }
 }

@@ -16,30 +16,30 @@ use crate::{
     streams::{Exit, Failure, Streams, confirm_unless},
 };
 
-/// Show what a sweep would do, and do it
+/// Show what a sweep would do, then run it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The function `reconcile` of the stack does it, with its own permissions. A question is asked before anything is \
-                  deleted.\n\n\
-                  Exit codes: 0 done, or planned, 1 deletions are held back, or the answer was no, 2 the sweep was incomplete, or \
-                  was refused.\n\n\
+    after_help = "The stack's function `reconcile` does the work, with its own permissions. The command asks before \
+                  it deletes anything.\n\n\
+                  Exit codes: 0 done, or planned, 1 the guard holds deletions back, or the answer was no, 2 the sweep \
+                  was incomplete, or refused.\n\n\
                   Examples:\n  ecs-mesh sweep --dry-run\n  ecs-mesh sweep --cluster prod\n  ecs-mesh sweep --cluster prod --force"
 )]
 pub(super) struct Arguments {
-    /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the stack]
+    /// Limit to one cluster, by name or ARN; may be repeated [default: every cluster of the stack]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// Show what would be done, and change nothing
+    /// Show the plan without running it
     #[arg(long)]
     dry_run: bool,
-    /// Also delete and correct what the guard holds back (`MaxDeletePercent`), and delete what belongs to clusters that ECS does
-    /// not know
+    /// Also apply what the guard holds back (`MaxDeletePercent`), and delete everything of clusters that ECS does not
+    /// know
     #[arg(long)]
     force: bool,
     /// Skip the confirmation prompt
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// The name of the function `reconcile` [default: that of the stack]
+    /// Use the function `reconcile` with this name [default: the stack's function]
     #[arg(long, value_name = "NAME", conflicts_with = "stack")]
     function: Option<String>,
     #[command(flatten)]
@@ -82,8 +82,8 @@ impl Sweeper<'_> {
         if self.arguments.dry_run || plan.outcome == SweepOutcome::Incomplete || !plan.mode.acts() {
             self.show(&plan, &document, plan_text, streams)?;
             if !self.arguments.dry_run {
-                let why = if plan.mode.acts() { "the plan is incomplete" } else { "the Mode of the stack is observe" };
-                streams.diagnostic(&format!("Nothing was changed, because {why}"));
+                let why = if plan.mode.acts() { "the plan is incomplete" } else { "the stack has Mode=observe" };
+                streams.diagnostic(&format!("Nothing was changed: {why}"));
             }
             return Ok(exit(&plan));
         }
@@ -186,7 +186,7 @@ fn described(planned: &PlannedAction) -> [String; 3] {
     match planned {
         A::Provision { holder } => row("create or update token", holder, "a task reads it"),
         A::CreateNode { node } => row("create node", node, "tasks register on it"),
-        A::ShowOrphan { holder, .. } => row("restore token", holder, "its secret does not show it"),
+        A::ShowOrphan { holder, .. } => row("restore token", holder, "its secret does not contain it"),
         A::MarkCritical { service_id, reason } => row("drain", service_id, reason),
         A::DeleteLoginToken { accessor_id, task_id } => {
             row("delete login token", accessor_id, &of_stopped(task_id.as_deref().unwrap_or_default()))
@@ -194,7 +194,7 @@ fn described(planned: &PlannedAction) -> [String; 3] {
         A::Deregister { service_id, task_id } => row("deregister", service_id, &of_stopped(task_id)),
         A::ForceLeave { node } => row("remove agent", node, "its task has stopped"),
         A::DeregisterNode { node } => row("deregister node", node, "its cluster was deleted"),
-        A::HideToken { holder, .. } => row("hide token", holder, "no task uses it; it is deleted later"),
+        A::HideToken { holder, .. } => row("hide token", holder, "no task uses it; deleted later"),
         A::Revoke { holder, .. } => row("delete token", holder, "no task uses it"),
         A::DeleteOrphan { accessor_id, .. } => row("delete token", accessor_id, "no secret has it"),
         A::Repair { task_id, instances, checks } => {
@@ -236,7 +236,7 @@ fn heading(cluster: &ClusterReport, medium: Medium) -> String {
         ClusterStatus::Active => "",
         ClusterStatus::Deleted => " (deleted)",
         ClusterStatus::Unread => " (unread)",
-        ClusterStatus::Other => " (in a status that this command does not know)",
+        ClusterStatus::Other => " (unknown status)",
     };
     wrapped(&Cell::new(format!("Cluster {}{status}", cluster.name()), Tone::Strong), medium) + "\n"
 }

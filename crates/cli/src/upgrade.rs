@@ -48,7 +48,7 @@ pub(super) fn markdown(report: &UpgradeReport) -> String {
 fn title(report: &UpgradeReport) -> String {
     let target = &report.target;
     match &report.from {
-        Some(from) if from == target => format!("Upgrade to Consul {target}, which the servers have"),
+        Some(from) if from == target => format!("Upgrade to Consul {target}, which the servers already run"),
         Some(from) => format!("Upgrade of Consul from {from} to {target}"),
         None => format!("Upgrade of Consul to {target}"),
     }
@@ -78,7 +78,7 @@ fn newest(report: &UpgradeReport) -> String {
             newest.consul_ecs,
             newest.consul_dataplane
         ),
-        None => format!("No releases of consul-ecs and consul-dataplane go with Consul {}", report.target),
+        None => format!("No releases of consul-ecs and consul-dataplane support Consul {}", report.target),
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     fn report() -> UpgradeReport {
         let row = RowName { place: "prod".to_owned(), service: Some("web".to_owned()), revision: "web:3".to_owned() };
-        let reasons = vec!["consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22".to_owned()];
+        let reasons = vec!["consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22".to_owned()];
         UpgradeReport {
             target: "2.0".to_owned(),
             from: Some("1.22".to_owned()),
@@ -125,7 +125,7 @@ Newest releases for Consul 1.22 and 2.0: consul-ecs 0.10.1, consul-dataplane 1.9
 Before Consul 2.0: a license
 
 revision  service  place  why
-web:3     web      prod   consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
+web:3     web      prod   consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22
 ";
         assert_eq!(text(&report(), PLAIN), expected);
     }
@@ -141,7 +141,7 @@ web:3     web      prod   consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22
 
 | revision | service | place | why |
 | --- | --- | --- | --- |
-| web:3 | web | prod | consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22 |
+| web:3 | web | prod | consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22 |
 ";
         assert_eq!(markdown(&report()), expected);
     }

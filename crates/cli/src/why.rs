@@ -17,28 +17,30 @@ use crate::{
     streams::{Exit, Failure, Streams},
 };
 
-/// Show what ECS, Consul and the controller did with a task or a service, and what is wrong with it
+/// Show what ECS, Consul and the controller did with a task or a service, and what is wrong
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It only reads: ECS, Consul by its usual variables (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …), and the log of the \
-                  stack's functions, also of tasks that ECS no longer knows. The last line says what is wrong and what to do.\n\n\
-                  Exit codes: 0 healthy, or ended as somebody wanted it, 1 something is wrong, or it is starting, 2 it is not known, or \
+    after_help = "It only reads: ECS, Consul (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, …) and the log of the stack's \
+                  functions, which also covers tasks that ECS no longer knows. The last line says what is wrong and \
+                  what to do.\n\n\
+                  Exit codes: 0 healthy, or ended normally, 1 something is wrong, or it is starting, 2 unknown, or \
                   something could not be read.\n\n\
                   Examples:\n  ecs-mesh why 0123456789abcdef0123456789abcdef\n  ecs-mesh why web --cluster prod\n  \
                   ecs-mesh why web --cluster prod --since 7d\n  \
                   ecs-mesh why arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef --output json"
 )]
 pub(super) struct Arguments {
-    /// The ID or the ARN of a task, or the name of a service in Consul or in ECS
+    /// The ID or ARN of a task, or the name of a service in Consul or in ECS
     #[arg(value_name = "TASK|SERVICE")]
     subject: String,
-    /// Only this cluster; its name or ARN. May be repeated [default: that of the ARN, or every cluster of the account and region]
+    /// Limit to one cluster, by name or ARN; may be repeated [default: the ARN's cluster, or every cluster of the
+    /// account and region]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// Only a service of this admin partition (Enterprise)
+    /// Limit to services of this admin partition (Enterprise)
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
-    /// Only a service of this namespace (Enterprise)
+    /// Limit to services of this namespace (Enterprise)
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     #[command(flatten)]
@@ -132,7 +134,7 @@ impl Asking<'_> {
         let region = self.clients.sdk.region().map(AsRef::as_ref).unwrap_or_default();
         if arn.region() != region {
             return Err(Failure::Message(format!(
-                "the task {arn} is in another region than {region}: pass --region {}",
+                "task {arn} is not in region {region}. Pass --region {}",
                 arn.region()
             )));
         }
@@ -290,7 +292,7 @@ mod tests {
                     1,
                 ),
                 event(20, Who::Controller, "failed: its work (consul_unavailable): no leader", 3),
-                event(0, Who::Consul, "now has no instance of it", 1),
+                event(0, Who::Consul, "now has no instance of the task", 1),
             ],
             condition: Condition::Faulty,
             cause: Cause::LostFromTheCatalog,
@@ -311,7 +313,7 @@ mod tests {
             time (UTC)      who         what\n\
             11-23 10:10:02  ECS         created it for the service web: web:7, consul-ecs 0.9.0, consul-dataplane 1.6.2\n\
             11-23 11:20:02  controller  failed: its work (consul_unavailable): no leader (3 times, last at 11-23 11:40:02)\n\
-            11-23 11:40:02  Consul      now has no instance of it\n\n\
+            11-23 11:40:02  Consul      now has no instance of the task\n\n\
             Consul has lost it: the next sweep registers it again, or ecs-mesh sweep --cluster prod does so now\n";
         assert_eq!(shown(None, false), expected);
     }

@@ -145,7 +145,7 @@ pub enum ConnectorError {
     #[error("CONSUL_CACERT_SECRET_ARN: the secret holds no PEM certificate")]
     NoCertificate,
     /// The CA certificate cannot be used.
-    #[error("CONSUL_CACERT_SECRET_ARN: what the secret holds is not a usable certificate: {0}")]
+    #[error("CONSUL_CACERT_SECRET_ARN: the secret holds an unusable certificate: {0}")]
     UnusableCertificate(Box<Self>),
     /// The server name is invalid.
     #[error("CONSUL_TLS_SERVER_NAME: got {name:?}, expected a host name: {reason}")]

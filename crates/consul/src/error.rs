@@ -14,7 +14,7 @@ pub enum ConsulError {
     NotFound { subject: String },
     /// Consul does not know the controller's own token.
     #[error(
-        "{subject}: Consul does not know the controller's own ACL token; put a valid one into the secret \
+        "{subject}: Consul does not know the controller's own ACL token; store a valid token in the secret \
          CONSUL_HTTP_TOKEN_SECRET_ARN (or CONSUL_HTTP_TOKEN)"
     )]
     CredentialRejected { subject: String },
@@ -25,11 +25,12 @@ pub enum ConsulError {
     AclsDisabled { subject: String },
     /// The controller's token is valid, but does not have the permission.
     #[error(
-        "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/how-to/install-sam.md"
+        "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with the one in \
+         docs/how-to/install-sam.md"
     )]
     PermissionDenied { subject: String, reason: String },
     /// Another writer was faster: the accessor ID or name exists, or the object has changed since it was read.
-    #[error("{subject}: changed meanwhile: {reason}")]
+    #[error("{subject}: another writer changed it first: {reason}")]
     Conflict { subject: String, reason: String },
     /// Consul limits the rate of requests.
     #[error("{subject}: Consul throttled the request")]

@@ -76,7 +76,7 @@ pub(crate) fn containers_of(containers: &[TaskContainer]) -> String {
 
 /// How long sending may take, if time is left.
 const TIME_TO_SEND: Duration = Duration::from_secs(5);
-/// How long it may take if none is left: a part of the deadline's reserve.
+/// How long it may take after the deadline: a part of the deadline's reserve.
 const RESERVED: Duration = Duration::from_secs(1);
 
 /// Collects and sends the controller's own events.
@@ -146,8 +146,8 @@ impl Announcer {
         let reason = match timeout(limit, self.bus.publish(&events)).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
-            Err(_) if limit < TIME_TO_SEND => "the time of the invocation has run out".to_owned(),
-            Err(_) => "EventBridge does not answer; in a VPC, the function requires a route to it".to_owned(),
+            Err(_) if limit < TIME_TO_SEND => "the invocation ran out of time".to_owned(),
+            Err(_) => "EventBridge does not answer. In a VPC, the function needs a route to EventBridge".to_owned(),
         };
         warn!(action = "publish_events", outcome = "failed", events = events.len(), reason);
     }

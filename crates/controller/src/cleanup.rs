@@ -96,7 +96,7 @@ impl Cleanup {
         }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
         if living > 0 && self.scope().mode.acts() {
-            warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
+            warn!(action = "clean_up", living, "running tasks lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
         let source = PlanSource::Survey(&survey.observed.secrets);

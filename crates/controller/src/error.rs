@@ -45,13 +45,13 @@ pub enum ControllerError {
     #[error(transparent)]
     Queue(#[from] QueueError),
     /// ECS sent an event of the task, but does not describe it yet: its answers lag behind its events.
-    #[error("task {0}: ECS does not describe it yet, although its event is new; trying again")]
+    #[error("task {0}: ECS sent an event but does not describe the task yet; trying again")]
     NotDescribedYet(TaskArn),
     /// The task is stopped, but Consul still reports its client agent as alive.
     #[error("Consul client agent {0}: its task is stopped, but Consul still reports it as alive; trying again")]
     AgentStillAlive(String),
     /// A second look at tasks that ECS did not know could not read or remove everything.
-    #[error("tasks that ECS did not know could not be looked at again: {0}")]
+    #[error("the second look at unknown tasks failed: {0}")]
     NotLookedAgain(String),
     /// An error that several tasks or messages share.
     #[error(transparent)]
@@ -60,9 +60,7 @@ pub enum ControllerError {
     #[error("time ran out before the work was done; trying again")]
     OutOfTime,
     /// A defect of the controller.
-    #[error(
-        "the controller panicked, which is a defect: report the line \"panicked at\" before this one; trying again"
-    )]
+    #[error("the controller panicked. This is a defect: report the line \"panicked at\" before this one")]
     Panicked,
 }
 

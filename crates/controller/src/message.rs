@@ -107,7 +107,7 @@ impl Message {
         if hops >= MAX_HOPS {
             Counted::MessageChainsEnded.add(1);
             error!(action = "ask_for_idle_check", outcome = "too_many_hops", holder = %holder, hops,
-                "the chain of the controller's own messages ends here");
+                "stopped a chain of the controller's own messages");
             return None;
         }
         let order = IdleCheckOrder {

@@ -88,7 +88,7 @@ impl Settings {
     }
 
     /// Rejects plain HTTP if settings for TLS verification are present: the token would be sent unencrypted. For servers in
-    /// tasks, verification is required: whoever runs a task of their family would receive the token.
+    /// tasks, verification is required: anyone who runs a task of their family would receive the token.
     fn check_tls(&self, variables: &Variables<'_>) -> Result<(), InvalidField> {
         let (has_ca, has_name) = (self.ca_certificate_secret.is_some(), self.tls_server_name.is_some());
         let is_in_tasks = matches!(self.consul_addresses, ConsulAddresses::Ecs(_));
@@ -219,7 +219,7 @@ fn read_scope(
         Some(arn) => Err(InvalidField::new(
             "CLIENT_TOKEN_SECRET_NAME",
             &arn,
-            "the name of a secret, not an ARN: each partition has a secret of its own, whose name begins so",
+            "the name of a secret, not an ARN: each partition has its own secret, whose name begins with this name",
         )),
         None => Ok(scope),
     }

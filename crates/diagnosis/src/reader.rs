@@ -262,7 +262,7 @@ fn without_repetitions(mut problems: Vec<String>) -> Vec<String> {
 pub enum SelectError {
     #[error(transparent)]
     Ecs(#[from] EcsError),
-    #[error("there is no cluster {name:?} in this account and region; there is {}", list(.known))]
+    #[error("no cluster {name:?} in this account and region; found {}", list(.known))]
     Unknown {
         /// The name.
         name: String,

@@ -25,7 +25,7 @@ impl Metrics {
                 Self(Some(collector))
             }
             Err(error) => {
-                warn!(outcome = "failed", reason = %error, "there are no metrics");
+                warn!(outcome = "failed", reason = %error, "metrics could not be started");
                 Self(None)
             }
         }

@@ -57,12 +57,13 @@ pub enum TokenGap {
     #[error("Consul lists no login token of the task")]
     NoToken,
     /// A token of another datacenter may be replicated into the list.
-    #[error("its login token is a global one, and its consulServers.hosts is not the Consul of this controller")]
+    #[error("its login token is global, and its consulServers.hosts is not the Consul of this controller")]
     OtherDatacenter,
     /// The rules of policies are not judged.
     #[error(
-        "its login token of auth method {method} has the policies {policies}, whose rules are not judged; a binding rule of \
-         bind type service with the bind name ${{entity_tags.{SERVICE_NAME_ENTITY_TAG}}} would prove it"
+        "its login token of auth method {method} has the policies {policies}, whose rules the controller does not \
+         judge; a binding rule of bind type service with the bind name ${{entity_tags.{SERVICE_NAME_ENTITY_TAG}}} \
+         would prove it"
     )]
     OnlyPolicies {
         method: String,
@@ -70,11 +71,12 @@ pub enum TokenGap {
         policies: String,
     },
     /// The token belongs to another service.
-    #[error("its login token is that of {0}")]
+    #[error("its login token belongs to {0}")]
     OtherService(String),
     /// The token belongs to a service of this name elsewhere (Enterprise).
     #[error(
-        "its login token grants this name in partition {partition}, namespace {namespace}, and its registration is elsewhere"
+        "its login token grants this name in partition {partition}, namespace {namespace}, but its registration is \
+         elsewhere"
     )]
     OtherTenancy { partition: String, namespace: String },
 }

@@ -28,7 +28,7 @@ pub enum Broken {
     #[error("Consul has none of its login tokens: it works until its proxy reconnects")]
     NoTokens,
     /// Its proxy or its health-sync does not work.
-    #[error("Consul has only one of its two login tokens, so that its proxy or its health-sync does not work")]
+    #[error("Consul has only one of its two login tokens, so its proxy or its health-sync does not work")]
     OneToken,
 }
 
@@ -113,7 +113,7 @@ impl MemberTask {
             format!("aws ecs stop-task --region {} --cluster {} --task {id}", cluster.region(), cluster.name());
         match self.task.placement.service {
             Some(_) => format!("replace it with: {command}"),
-            None => format!("no ECS service replaces it; start another one, then: {command}"),
+            None => format!("no ECS service replaces it. Start another task, then run: {command}"),
         }
     }
 }

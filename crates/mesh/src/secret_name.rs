@@ -218,8 +218,8 @@ pub fn check_reserved(secret: &str, start: &str) -> Result<(), InvalidField> {
     let Some(name) = secret.strip_prefix(start).map(str::to_ascii_lowercase) else { return Ok(()) };
     let stem = name.len().checked_sub(SUFFIX).and_then(|at| name.get(..at)?.strip_suffix('-'));
     if is_of_another_kind(&name) || stem.is_some_and(is_of_another_kind) {
-        let expected = "a name that HashiCorp's modules do not use for a key, certificate or licence, also not with six more \
-             characters; rename the service, or for client agents set another ClientTokenSecretName";
+        let expected = "a name that HashiCorp's modules do not use for a key, certificate or licence, even with six \
+                        more characters; rename the service, or for client agents set another ClientTokenSecretName";
         return Err(InvalidField::new("secret name", secret, expected));
     }
     Ok(())

@@ -145,8 +145,9 @@ impl TokenSettings<'_> {
                 Some("its tasks read a token, which TokenMode auth-method does not create; use TokenMode auto")
             }
             _ if self.reads_another_token(identity) => Some(
-                "its tasks read a token from a secret of another name than their service's, which gets no token of this \
-                 service; read <SecretNamePrefix>-<service>, or correct the tag consul.hashicorp.com/service-name",
+                "its tasks read a token from a secret that is not named after their service, so the controller writes \
+                 no token there; read <SecretNamePrefix>-<service>, or correct the tag \
+                 consul.hashicorp.com/service-name",
             ),
             TokenMode::Auto | TokenMode::SecretsManager | TokenMode::AuthMethod => None,
         }
@@ -161,7 +162,7 @@ impl TokenSettings<'_> {
     }
 
     /// Whether a task reads a token from a secret that is neither its service's nor the client agents'. Nothing is written
-    /// into such a secret for this task: whoever may read it could otherwise get the identity of any service.
+    /// into such a secret for this task: anyone who may read it could otherwise get the identity of any service.
     pub fn reads_another_token(self, identity: &MeshIdentity) -> bool {
         let is_token = |secret: &&SecretReference| secret.is_token() && self.names.is_under_prefix(secret);
         identity.secrets.iter().filter(is_token).any(|secret| self.holders_of(secret, identity).is_empty())

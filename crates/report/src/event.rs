@@ -58,7 +58,7 @@ impl Event {
 pub struct InMode<D> {
     #[serde(flatten)]
     pub detail: D,
-    /// With `observe`, nothing was done.
+    /// With `observe`, the controller changed nothing.
     pub mode: Mode,
 }
 
@@ -108,7 +108,7 @@ pub struct TaskEntries {
 #[serde(rename_all = "camelCase")]
 pub struct CreatedToken {
     pub cluster_arn: String,
-    /// Whose token it is, in words.
+    /// The holder of the token, in words.
     pub holder: String,
     /// The service's name in Consul.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ pub enum RevokedToken {
     Login { task_id: String, accessor_id: String, reason: String },
     /// A token of a service or of the client agents.
     Provisioned {
-        /// Whose token it is, in words.
+        /// The holder of the token, in words.
         holder: String,
         /// The service's name in Consul.
         #[serde(default, skip_serializing_if = "Option::is_none")]

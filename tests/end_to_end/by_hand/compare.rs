@@ -82,8 +82,8 @@ async fn what_a_rival_does_and_what_nobody_does_are_told_apart() {
     assert_eq!(permissions(&aws.requests()), documented("compare"));
     let text = compare(&aws, &world, &token, &[]).await;
     let last = text.out.lines().last().unwrap();
-    assert!(last.starts_with("Of 4 things that this controller would have done since "), "{}", text.out);
-    assert!(last.ends_with(", 2 are still to do, which Mode=act would do"), "{}", text.out);
+    assert!(last.starts_with("This controller would have made 4 changes since "), "{}", text.out);
+    assert!(last.ends_with("; 2 remain, which Mode=act would make"), "{}", text.out);
 
     // And when it removes the others too, nothing is left
     other.forget().await;

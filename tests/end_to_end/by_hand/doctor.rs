@@ -1,4 +1,4 @@
-//! `ecs-mesh doctor`: what is broken is named, with the command that mends it.
+//! `ecs-mesh doctor` names each fault, with the command that corrects it.
 
 use std::process::Stdio;
 
@@ -124,7 +124,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     jsonschema::validate(&schema, &document).unwrap();
     let text = doctor(&aws.url, &["--stack", "doctor"]).await.out;
     assert!(text.contains(&format!("CloudWatch may publish to {topic} with the key arn:")), "{text}");
-    assert!(text.contains("Mode=act; clusters arn:aws:ecs:us-east-1:000000000000:cluster/doctor"), "{text}");
+    assert!(text.contains("Mode=act, clusters arn:aws:ecs:us-east-1:000000000000:cluster/doctor"), "{text}");
 
     // When the controller's token loses a permission
     let policy = stack.consul.get("/v1/acl/policy/name/controller-doctor").await;
@@ -153,7 +153,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     })
     .await;
 
-    // When the controller of consul-ecs runs beside it
+    // When the controller of consul-ecs runs too
     run_always_on_controller(&world).await;
     let (code, not_ok, _) = checked().await;
     assert_eq!((code, not_ok.len()), (Some(1), 1), "{not_ok:#?}");

@@ -70,11 +70,7 @@ async fn failed_messages_are_shown_and_returned() {
 
     let refused = redrive(&stack, &[]).await;
     assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.errors.contains("Return about 3 messages to the queue? There is no terminal"),
-        "{}",
-        refused.errors
-    );
+    assert!(refused.errors.contains("Return about 3 messages to the queue? No terminal"), "{}", refused.errors);
     assert!(!stack.operations().contains(&"StartMessageMoveTask".to_owned()));
 
     let returned = redrive(&stack, &["--yes", "--output", "json"]).await;

@@ -99,7 +99,7 @@ async fn registered_tasks_without_a_proof_are_listed() {
     let said = status_at(&aws.url, &consul.url, &token.secret_id, &["--cluster", world.name]).await;
     // Then the verdict is as before, and the second one is named, with one more reading of Consul than its tokens take
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.errors);
-    assert!(said.out.contains("Registered without a login token that proves it: 1 task"), "{}", said.out);
+    assert!(said.out.contains("Registered without proof by a login token: 1 task"), "{}", said.out);
     let listed = said.out.lines().last().unwrap_or_default();
     assert!(
         listed.contains(impostor.id()) && listed.ends_with("Consul lists no login token of the task"),
@@ -174,7 +174,7 @@ async fn an_unknown_service_or_cluster_is_refused_with_what_there_is() {
     assert!(said.errors.contains("did you mean \"status-unknown-web\"?"), "{}", said.errors);
     let said = status(&world, &["--cluster", "status-nowhere"]).await;
     assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("there is no cluster \"status-nowhere\""), "{}", said.errors);
+    assert!(said.errors.contains("no cluster \"status-nowhere\""), "{}", said.errors);
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ async fn a_sweep_is_planned_asked_for_and_done() {
     // Nobody can be asked
     let refused = sweep(&[]).await;
     assert_eq!(refused.code, Some(2));
-    assert!(refused.errors.contains("There is no terminal to answer on: pass --yes"), "{}", refused.errors);
+    assert!(refused.errors.contains("No terminal to answer on. Pass --yes"), "{}", refused.errors);
     assert_eq!(instances(&world).await, 2);
 
     let done = sweep(&["--yes", "--output", "json"]).await;

@@ -84,8 +84,7 @@ async fn a_concurrent_overwriter_is_reported() {
     let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
     assert_eq!(
         errors(&report),
-        [
-            "auth method iam-ecs-service-token: another tool keeps writing it; find out which other tool sets Consul up, and try again"
-        ]
+        ["auth method iam-ecs-service-token: another tool keeps changing it. Find the other tool that sets Consul \
+            up, then try again"]
     );
 }

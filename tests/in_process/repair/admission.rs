@@ -38,7 +38,7 @@ async fn a_task_that_only_claims_a_service_is_not_registered() {
     // Then nothing is written, and the summary says what is missing
     assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0));
     let why = mesh.why_skipped(&report, 0);
-    assert!(why.contains("not proven to be service-0: its login token is that of intruder"), "{why}");
+    assert!(why.contains("not proven to be service-0: its login token belongs to intruder"), "{why}");
     assert!(why.contains("is \"intruder\", not \"service-0\""), "{why}");
     // And a plan has it among what is blocked, with the reason
     let plan = mesh.dry_run().await;

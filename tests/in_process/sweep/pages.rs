@@ -125,7 +125,7 @@ async fn only_ecs_declares_a_task_missing() {
     let silent = start(&world, forward, aws, &[], |edges| edges).await;
     let report = swept(&silent, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
-    assert!(report.problems[0].reason.contains("says nothing of task 0000"), "{:?}", report.problems);
+    assert!(report.problems[0].reason.contains("does not mention task 0000"), "{:?}", report.problems);
     assert_eq!(world.service_ids().await.len(), 4);
     // And with status MISSING
     let environment = start(&world, forward, forward, &[], |edges| edges).await;

@@ -26,7 +26,7 @@ pub fn rules_and_groups() -> BTreeSet<&'static str> {
 pub fn unknown_rule(id: &str) -> String {
     let name = id.escape_debug().to_string();
     let advice = match id.parse::<Selector>() {
-        Ok(_) => format!("{name} is a group of rules: name one of `ecs-mesh rules {name}`"),
+        Ok(_) => format!("{name} is a group of rules. Name one rule; `ecs-mesh rules {name}` lists them"),
         Err(_) => advice(&name, rules().map(|rule| rule.id)),
     };
     format!("there is no rule \"{name}\"; {advice}")
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_message_about_an_unknown_rule_has_advice() {
         for (id, advice) in [
-            ("consul", "consul is a group of rules: name one of `ecs-mesh rules consul`"),
+            ("consul", "consul is a group of rules. Name one rule; `ecs-mesh rules consul` lists them"),
             ("CONSUL-network-mode", "did you mean consul-network-mode?"),
             ("xyz", "ecs-mesh rules lists all rules"),
         ] {

@@ -141,8 +141,8 @@ impl<'d> Plan<'d> {
         }
         if self.logging.configuration.is_none() {
             let firelens =
-                if self.logging.has_firelens { " that they can use (awsfirelens is not carried over)" } else { "" };
-            let none = format!("the mesh's containers get no logConfiguration: no app has one{firelens}");
+                if self.logging.has_firelens { " that they can use (awsfirelens is not copied)" } else { "" };
+            let none = format!("the mesh's containers get no logConfiguration: no app container has one{firelens}");
             notes.push((Severity::Info, none));
         }
         notes

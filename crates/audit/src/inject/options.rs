@@ -81,7 +81,8 @@ pub struct Images {
 }
 
 impl Images {
-    /// The newest releases that go together, by the [table of releases](crate::versions); for client agents, those of the last line of
+    /// The newest pair of releases in the [table of releases](crate::versions); for client agents, the newest releases
+    /// of the last line of
     /// consul-ecs with tokens in Secrets Manager.
     pub fn of(target: Target) -> Self {
         let (consul_ecs, dataplane) = match target {
@@ -213,13 +214,13 @@ impl FromStr for Upstream {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InjectError {
     /// The definition is in a mesh already.
-    #[error("{0} is in a mesh already; ecs-mesh check checks it")]
+    #[error("{0} is already in a mesh. To check it, run ecs-mesh check")]
     InAMesh(String),
     /// Envoy is the only container.
     #[error("{0} is a virtual gateway of App Mesh; use HashiCorp's module gateway-task instead")]
     VirtualGateway(String),
     /// The task would not find Consul's servers.
-    #[error("--consul-hosts {hosts}: the containers of this generation do not find such an address; write {advice}")]
+    #[error("--consul-hosts {hosts}: the containers of this generation cannot use this address; write {advice}")]
     Hosts {
         /// As it was given.
         hosts: String,
@@ -231,35 +232,36 @@ pub enum InjectError {
     )]
     TerraformSource(String),
     /// A value that is needed is known only at deployment, or edits cannot reach it.
-    #[error("{0}: the value is computed and cannot be edited; replace it by a literal value, or edit its source")]
+    #[error("{0}: the value is computed and cannot be edited; replace it with a literal value, or edit its source")]
     Unknown(&'static str),
     /// The AWS CDK has written the file.
     #[error("{0}: the next `cdk synth` would overwrite the file; add the mesh to the construct")]
     Synthesised(String),
     /// The family is known only at deployment, and there is no other name for the service.
-    #[error("the family is known only at deployment; name the service with --service-name")]
+    #[error("the family is known only at deployment. Name the service with --service-name")]
     NoFamily,
     /// There is no mapped port, and none was given.
-    #[error("no container maps a TCP port; give the port of the app with --port")]
+    #[error("no container maps a TCP port. Pass the app's port with --port")]
     NoPort,
     /// There are several mapped ports, and none was given.
-    #[error("the containers map the ports {0:?}; choose the port of the service with --port")]
+    #[error("the containers map several ports {0:?}. Choose the service's port with --port")]
     SeveralPorts(Vec<u64>),
     /// The service's name is invalid.
-    #[error("{0}; give a valid name with --service-name")]
+    #[error("{0}. Pass a valid name with --service-name")]
     ServiceName(InvalidField),
     /// A task logs in with its IAM role.
-    #[error("with ACLs, a task logs in with its IAM role, but the definition has none; give one with --task-role")]
+    #[error("with ACLs, a task logs in with its IAM role, but the definition has none. Pass one with --task-role")]
     NoTaskRole,
     /// ECS reads secrets with the execution role.
-    #[error("ECS reads secrets with the role in executionRoleArn, but the definition has none; add one first")]
+    #[error("ECS reads secrets with the role in executionRoleArn, but the definition has none. Add one first")]
     NoExecutionRole,
     /// Another release than those whose modules are known.
-    #[error("the containers of consul-ecs {0} are not known")]
+    #[error("the containers of consul-ecs {0} are unknown")]
     NoModule(Release),
     /// No releases of the dataplane generation go with a line of Consul.
     #[error(
-        "no images of consul-ecs {} are known that go with Consul {servers}; known are {known}; otherwise give --consul-ecs-image",
+        "no known images of consul-ecs {} support Consul {servers} (supported: {known}). Pass --consul-ecs-image \
+         instead",
         Generation::Dataplane.releases()
     )]
     NoImages {
@@ -270,8 +272,8 @@ pub enum InjectError {
     },
     /// The generation does not have the release of an image of consul-ecs.
     #[error(
-        "{0}: consul-ecs {dataplane} has the containers of --generation dataplane, {first} to {last} those of --generation client, others \
-         neither; give an image of the generation, or choose the other one",
+        "{0} does not match --generation: dataplane needs consul-ecs {dataplane}, client needs {first} to {last}. \
+         Pass a matching image or generation",
         dataplane = Generation::Dataplane.releases(),
         first = Feature::Configuration.releases().since,
         last = Generation::Client.releases().example()

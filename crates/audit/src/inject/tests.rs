@@ -204,7 +204,7 @@ fn servers_before_the_dataplane_generation_are_refused() {
     let newest = Images::of(Target::Dataplane);
     for servers in ["1.11", "1.14", "1.15", "1.16", "1.17"] {
         let error = newest.clone().of_consul(servers.parse().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("known are 2.0, 1.22, 1.21, 1.20, 1.19, 1.18;"), "{error}");
+        assert!(error.contains("supported: 2.0, 1.22, 1.21, 1.20, 1.19, 1.18)"), "{error}");
     }
 }
 

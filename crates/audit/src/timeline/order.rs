@@ -64,7 +64,7 @@ impl Starts {
         let mut is_certain = complete;
         for wait in self.waits.get(index).into_iter().flatten() {
             match wait.on.and_then(|on| self.starts.get(on)) {
-                None if wait.is_known => return Starting::Never(format!("{} is not there", wait.name)),
+                None if wait.is_known => return Starting::Never(format!("{} is not in the definition", wait.name)),
                 None => is_certain = false,
                 Some(_) if wait.is_for_the_end() && wait.is_essential(containers) => {
                     let reason = format!("ECS stops the task when the essential container {} ends", wait.name);

@@ -57,7 +57,7 @@ fn cyclic_dependencies_never_start() {
 
 #[test]
 fn a_missing_dependency_prevents_the_start() {
-    assert_eq!(starts(&waiting(&[("a", &["missing"])])), [never("missing is not there")]);
+    assert_eq!(starts(&waiting(&[("a", &["missing"])])), [never("missing is not in the definition")]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ impl Timeline {
         }
         self.write_steps(&mut out, "stop", &self.stop);
         if !self.is_complete {
-            out.push_str("\n  There may be more containers, which are known only at deployment.\n");
+            out.push_str("\n  More containers may exist that are known only at deployment.\n");
         }
         out
     }

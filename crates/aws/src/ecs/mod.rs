@@ -80,19 +80,20 @@ pub enum EcsError {
     UnknownTaskDefinition(TaskDefinitionArn),
     /// ECS does not know the cluster, or has deleted it.
     #[error(
-        "cluster {0}: ECS does not know it; correct ECS_CLUSTER_ARNS, or, if it was deleted long ago, sweep it with force"
+        "cluster {0}: ECS does not know it. Correct ECS_CLUSTER_ARNS; if the cluster was deleted long ago, sweep it \
+         with force"
     )]
     UnknownCluster(ClusterArn),
     /// The call failed, after retries.
     #[error("{subject}: ECS call failed: {reason}")]
     Failed { subject: String, reason: String },
     /// ECS lists a running task, but does not describe it: its answers are inconsistent.
-    #[error("task {0}: ECS lists it as running, but does not describe it")]
+    #[error("task {0}: ECS lists it as running but does not describe it")]
     NotDescribed(TaskArn),
     /// ECS describes no IP address of a running task. A task has a network interface only in the network mode `awsvpc`,
     /// which external instances do not have. In `bridge` and `host`, it has the address of its container instance.
     #[error(
-        "task {task} (launch type {launch_type}): ECS describes no IP address of it, because it has no network interface \
+        "task {task} (launch type {launch_type}): ECS reports no IP address because the task has no network interface \
          (network mode bridge, host or none)"
     )]
     NoAddress { task: String, launch_type: String },

@@ -172,7 +172,7 @@ fn check_coverage(requested: &[TaskArn], described: &[Task], failures: &[Failure
     // By ID, because accounts with short ARNs get those in the answer.
     let covered: BTreeSet<&str> = described.chain(missing).filter_map(|arn| arn.rsplit('/').next()).collect();
     match requested.iter().find(|task| !covered.contains(task.id().as_str())) {
-        Some(task) => Err(format!("the answer says nothing of task {}", task.id())),
+        Some(task) => Err(format!("the answer does not mention task {}", task.id())),
         None => Ok(()),
     }
 }

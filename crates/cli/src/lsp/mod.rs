@@ -38,7 +38,7 @@ use crate::streams::{Exit, Failure, Streams};
                   vim.lsp.enable('ecs-mesh')\n  Helix, in languages.toml:\n    [language-server.ecs-mesh]\n    \
                   command = \"ecs-mesh\"\n    args = [\"lsp\"]")]
 pub(super) struct Arguments {
-    /// Accepted because many editors pass it: standard input and output are the only transport
+    /// Ignored; many editors pass it. Standard input and output are the only transport
     #[arg(long)]
     stdio: bool,
 }

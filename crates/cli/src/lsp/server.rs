@@ -296,7 +296,7 @@ impl<'s> Server<'s> {
         let Some(svg) = path.and_then(|path| self.project.timeline(&path, line.unwrap_or_default())) else {
             return Ok(Err(error(
                 ErrorCode::RequestFailed,
-                "there is no task definition in this file: open the file of the definition",
+                "no task definition in this file. Open the file of the definition",
             )));
         };
         let window = self.client.window.as_ref();

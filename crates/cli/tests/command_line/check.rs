@@ -143,7 +143,7 @@ fn a_graph_shows_the_chosen_definition() {
             .starts_with("flowchart LR")
     );
     assert!(out(&workspace.run(&["graph", "web.json", "--output", "svg"])).starts_with("<svg "));
-    workspace.assert_refused(&["graph", "web.json", "--family", "wbe"], "there is web");
+    workspace.assert_refused(&["graph", "web.json", "--family", "wbe"], "the file has web");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn definitions_of_one_family_are_distinguished() {
     assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both are on the page");
 
     let ambiguous = workspace.run(&["graph", "web.json", "--family", "web", "--output", "svg"]);
-    assert!(errors(&ambiguous).contains("choose with --family one of web ([0]), web ([1])"), "{}", errors(&ambiguous));
+    assert!(errors(&ambiguous).contains("Choose one with --family: web ([0]), web ([1])"), "{}", errors(&ambiguous));
     for choice in ["[1]", "web ([1])"] {
         assert!(
             out(&workspace.run(&["graph", "web.json", "--family", choice, "--output", "svg"])).starts_with("<svg ")

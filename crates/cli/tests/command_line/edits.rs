@@ -242,16 +242,19 @@ fn missing_injection_options_are_named() {
         errors(&output)
     };
     assert!(inject("plain.json", &["--generation", "client"]).contains("--client-token-secret"));
-    assert!(inject("mesh.json", &[]).contains("in a mesh already"));
-    assert!(inject("plain.json", &["--consul-version", "7.7"]).contains("known are 2.0, 1.22"));
-    assert!(inject("plain.json", &["--consul-version", "1.16.2"]).contains("go with Consul 1.16; known are 2.0"));
+    assert!(inject("mesh.json", &[]).contains("already in a mesh"));
+    assert!(inject("plain.json", &["--consul-version", "7.7"]).contains("(supported: 2.0, 1.22"));
+    assert!(inject("plain.json", &["--consul-version", "1.16.2"]).contains("support Consul 1.16 (supported: 2.0"));
     assert!(inject("plain.json", &["--consul-version", "new"]).contains("such as 2.0 or 1.21.4"));
     for (generation, tag) in [("dataplane", "0.5.2"), ("dataplane", "0.7.3"), ("client", "0.7.3"), ("client", "0.10.1")]
     {
         let image = format!("consul-ecs:{tag}");
         let refused = inject("plain.json", &["--no-acls", "--generation", generation, "--consul-ecs-image", &image]);
-        let expected = "consul-ecs 0.8 or newer has the containers of --generation dataplane, 0.3 to 0.6 those of";
-        assert!(refused.contains(&format!("{image}: {expected}")), "{generation}: {refused}");
+        let expected = "dataplane needs consul-ecs 0.8 or newer, client needs 0.3 to 0.6";
+        assert!(
+            refused.contains(&format!("{image} does not match --generation: {expected}")),
+            "{generation}: {refused}"
+        );
     }
     assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));
     assert!(
@@ -311,7 +314,7 @@ fn an_injection_says_what_concerns_the_definition() {
         errors(&workspace.run(&[&arguments, more].concat()))
     };
     assert!(!said("plain.json", &[]).contains("awsfirelens"));
-    assert!(said("routed.json", &[]).contains("awsfirelens is not carried over"));
+    assert!(said("routed.json", &[]).contains("awsfirelens is not copied"));
     let clear = "in clear text";
     assert!(said("plain.json", &[]).contains(clear));
     assert!(

@@ -23,7 +23,7 @@ fn a_run_without_input_looks_like_no_success_in_any_format() {
 #[test]
 fn a_run_without_rules_is_an_error() {
     let workspace = Workspace::new("no-rules", &[("web.json", &bridged())]);
-    workspace.assert_refused(&["check", "--select", "consul", "--ignore", "consul"], "no rule is applied");
+    workspace.assert_refused(&["check", "--select", "consul", "--ignore", "consul"], "no rule applies");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn definitions_with_unknown_containers_are_no_success() {
     let workspace =
         Workspace::new("exit-unknown", &[("main.tf", unknown), ("web.yaml", template), ("web.json", CLEAN)]);
     for (file, reason) in [
-        ("main.tf", "what the Terraform sources contain"),
-        ("web.yaml", "their containers are known only at deployment"),
+        ("main.tf", "the content of the Terraform sources"),
+        ("web.yaml", "the containers are known only at deployment"),
     ] {
         let output = workspace.run(&["check", file]);
         assert_eq!(output.status.code(), Some(3), "{file}: {}", errors(&output));
@@ -95,7 +95,8 @@ fn a_cdk_project_without_output_is_told_to_synthesise() {
     let workspace = Workspace::new("exit-cdk", &[("cdk.json", "{ \"app\": \"npx ts-node app.ts\" }")]);
     let output = workspace.run(&["check"]);
     assert_eq!(output.status.code(), Some(3));
-    let said = "error: .: no task definition found: this is a project of the AWS CDK without cdk.out; run `cdk synth`, then check cdk.out\n";
+    let said = "error: .: no task definition found: this AWS CDK project has no cdk.out. Run `cdk synth`, then check \
+                cdk.out\n";
     assert_eq!(errors(&output), said);
 }
 

@@ -20,8 +20,7 @@ fn a_report_is_written_to_what_is_there() {
     assert_eq!(written.status.code(), Some(1), "{}", errors(&written));
     let mode = std::fs::metadata(workspace.0.join("report.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    workspace
-        .assert_refused(&["check", "--output-file", "none/report.txt"], "none/report.txt: there is no directory none");
+    workspace.assert_refused(&["check", "--output-file", "none/report.txt"], "none/report.txt: no directory none");
 }
 
 #[test]

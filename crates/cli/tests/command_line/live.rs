@@ -26,7 +26,7 @@ fn inventory_of_files_says_what_blocks_an_upgrade() {
     assert_eq!(blocked.status.code(), Some(1), "{document:#}");
     assert_eq!(document["rows"][0]["file"], "old.json:2");
     let reason = document["upgrade"]["blockers"][0]["reasons"][0].as_str().unwrap();
-    assert!(reason.starts_with("consul-ecs 0.8.1 goes with Consul "), "{document:#}");
+    assert!(reason.starts_with("consul-ecs 0.8.1 supports only Consul "), "{document:#}");
 
     assert_eq!(upgrade("unknown.json").status.code(), Some(2), "a release that is not known may block it");
     assert_eq!(upgrade("unknown.tf").status.code(), Some(2), "containers that are not known may be of the mesh");
@@ -48,6 +48,6 @@ fn task_in_another_region_is_not_searched_in_this_one() {
     let workspace = Workspace::new("other-region", &[]);
     let output = workspace.run(&["why", task, "--region", "us-east-1"]);
     assert_eq!(output.status.code(), Some(2));
-    let expected = format!("error: the task {task} is in another region than us-east-1: pass --region eu-west-1\n");
+    let expected = format!("error: task {task} is not in region us-east-1. Pass --region eu-west-1\n");
     assert_eq!(errors(&output), expected);
 }

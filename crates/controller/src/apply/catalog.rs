@@ -134,7 +134,7 @@ pub(super) fn announce(outcomes: &[Outcome], announcer: &Announcer) {
                 announcer.announce(Event::TaskDrained, DrainedTask::Stopping(entries(reason.as_str())));
             }
             Change::Deregistered => {
-                announcer.announce(Event::TaskDeregistered, entries("the task does not run any more"));
+                announcer.announce(Event::TaskDeregistered, entries("the task no longer runs"));
             }
             Change::Drained(reason @ DrainReason::ProxyStopped) => {
                 // The node of a client agent is no cluster.

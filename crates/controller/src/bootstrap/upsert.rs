@@ -149,8 +149,8 @@ pub enum Upsert {
 /// An auth method with the same name has another type. Replacing it would break the logins of its users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "auth method {method}: exists with type {found:?} instead of \"aws-iam\", and was not changed; delete it in Consul \
-     if it is not in use, or set BOOTSTRAP=none and set Consul up manually"
+    "auth method {method}: exists with type {found:?} instead of \"aws-iam\" and was not changed. Delete it in Consul \
+     if nothing uses it, or set BOOTSTRAP=none and set Consul up manually"
 )]
 pub struct OtherType {
     pub method: String,
@@ -247,7 +247,7 @@ pub enum BootstrapError {
     #[error("{object}: not attempted, because {missing} failed")]
     NotAttempted { object: String, missing: String },
     /// Another writer keeps replacing it.
-    #[error("{object}: another tool keeps writing it; find out which other tool sets Consul up, and try again")]
+    #[error("{object}: another tool keeps changing it. Find the other tool that sets Consul up, then try again")]
     Overwritten { object: String },
     /// A call failed, or time ran out.
     #[error(transparent)]

@@ -272,7 +272,7 @@ impl TaskEvents {
             Ok(Err(error)) => {
                 warn!(reason = %error, "failed messages return only after the queue's visibility timeout");
             }
-            Err(_) => warn!("SQS does not answer; failed messages return only after the queue's visibility timeout"),
+            Err(_) => warn!("SQS does not answer, so failed messages return only after the queue's visibility timeout"),
         }
         let failures = failed.into_iter().map(|failed| Failure { id: failed.delivery.id.clone(), error: failed.error });
         BatchReport { failures: failures.collect() }

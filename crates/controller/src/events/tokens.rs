@@ -38,7 +38,7 @@ impl TaskEvents {
         let listing = match deadline.run(self.observer.tasks.list_all_tasks(deadline)).await {
             Ok(Some(listing)) => listing,
             Ok(None) => {
-                kept(None, None, "ECS lists no cluster of the deployment, which proves no service idle").warn();
+                kept(None, None, "ECS lists no cluster of the deployment, so no service is proven idle").warn();
                 return CheckFailures::new();
             }
             Err(error) => {
@@ -95,7 +95,7 @@ impl TaskEvents {
             info!(
                 task_definition = definition.as_str(),
                 outcome = "ignored",
-                "no cluster in ECS_CLUSTER_ARNS, or another one"
+                "the cluster is unknown or not in ECS_CLUSTER_ARNS"
             );
             return Ok(());
         };

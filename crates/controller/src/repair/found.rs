@@ -30,7 +30,7 @@ pub(crate) struct Found {
     pub(crate) difference: Difference,
     /// Its checks with another status than in ECS, as they should be.
     pub(crate) wrong: Vec<HealthCheck>,
-    /// A check that passes in Consul, and of which ECS does not tell that it should: in words.
+    /// Describes a check that passes in Consul although ECS does not confirm it.
     pub(super) unconfirmed: Option<String>,
 }
 

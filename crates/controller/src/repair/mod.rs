@@ -116,7 +116,7 @@ impl Repairs {
         (report, SecondLook { found, repaired, looked_at: Some(looked_at), corrections: Some(corrections) })
     }
 
-    /// These tasks as ECS describes them now, without those that are not meant to run any more.
+    /// These tasks as ECS describes them now, except tasks that are no longer meant to run.
     async fn still_running(&self, found: Vec<Found>, deadline: Deadline, report: &mut RepairReport) -> Vec<MemberTask> {
         let tasks: Vec<MemberTask> = found.into_iter().map(|found| found.running).collect();
         let mut now = self.describe(&tasks, deadline, report).await;
@@ -259,7 +259,7 @@ impl Repairs {
                 cluster_arn: Some(node.clone()),
                 service: Some(registration.name.clone()),
                 service_id: Some(id.clone()),
-                reason: Some("the task has stopped while it was repaired".to_owned()),
+                reason: Some("the task stopped during the repair".to_owned()),
                 ..LogLine::of(LogAction::Deregister, self.tasks.scope.mode)
             }
             .info();

@@ -307,6 +307,6 @@ fn uncertainty(
     let is_elsewhere = mark.secret.is_none() && !secret.names(token.accessor);
     (scope.token_mode == TokenMode::Auto && is_elsewhere).then(|| {
         let name = scope.names.of(holder);
-        format!("the secret {name} does not contain it, and another one may; delete it if no task reads it")
+        format!("the secret {name} does not contain it, but another secret may; delete the token if no task reads it")
     })
 }

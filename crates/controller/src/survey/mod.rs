@@ -124,7 +124,7 @@ impl Observer {
         clusters
     }
 
-    /// The secrets of the holders that require a token, and of those that have one in Consul.
+    /// The secrets of holders that require a token or have one in Consul.
     async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
         let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let mut holders: BTreeSet<TokenHolder> = tasks
@@ -278,7 +278,8 @@ impl Observer {
                 // Tasks choose what their logins name: such a cluster must not fail every sweep.
                 ClusterStatus::Unknown => {
                     warn!(action = "sweep", outcome = "skipped", cluster_arn = %cluster,
-                        "Consul has entries of a cluster that ECS does not know; sweep it with force if it was deleted");
+                        "Consul has entries of a cluster that ECS does not know. If the cluster was deleted, sweep it \
+                         with force");
                 }
                 ClusterStatus::Active { .. } => clusters.are_all_found = false,
             }

@@ -183,7 +183,7 @@ impl Sweep {
         for (cluster, reason) in stopped {
             Counted::GuardTripped.add(1);
             let what_to_do =
-                r#"nothing of this was done; check the summary, and invoke with {"force": true} if it is correct"#;
+                r#"nothing of this was done. Check the summary; if it is correct, invoke with {"force": true}"#;
             LogLine {
                 cluster_arn: Some(cluster.clone()),
                 reason: Some(reason.clone()),

@@ -230,7 +230,7 @@ impl Reconciliation<'_> {
         let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
         let is_marked = self.is_marked(&token);
         if !secret.is_ours && !is_marked {
-            warn!(holder = %holder, "the secret contains a valid token of another creator, which is not changed");
+            warn!(holder = %holder, "the secret contains a valid token of another creator and was not changed");
         }
         let Some(description) = self.update_of(secret, &token, needed_by) else {
             self.cache(needed_by, secret);

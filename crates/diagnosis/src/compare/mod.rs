@@ -29,7 +29,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// A kind of thing that the controller does.
+/// A kind of change that the controller makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -64,34 +64,34 @@ impl Kind {
     }
 }
 
-/// How long it took until another controller had done it: the slowest of a kind, in seconds.
+/// How long another controller took, in seconds, for the slowest change of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Slowest {
-    /// It took at least so long: it was reported until then.
+    /// The lower bound: sweeps reported it until then.
     pub at_least_seconds: u64,
-    /// It took at most so long: the next sweep did not report it any more.
+    /// The upper bound: the next sweep no longer reported it.
     pub at_most_seconds: u64,
 }
 
-/// What was planned of one kind.
+/// The planned changes of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KindReport {
     pub kind: Kind,
     pub planned: usize,
-    /// How many another controller has done since, or are not needed any more.
+    /// Changes that another controller has made since, or that are no longer needed.
     pub done_by_others: usize,
     pub still_to_do: usize,
     /// How many could not be compared.
     pub unknown: usize,
-    /// How long those took that others did; null if there are none.
+    /// How long the slowest change by others took; null if others made none.
     pub slowest: Option<Slowest>,
 }
 
-/// Something that is still to do.
+/// A change that remains to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -103,7 +103,7 @@ pub struct Left {
     pub cluster: Option<String>,
     /// Since when it has been reported.
     pub first_seen: Timestamp,
-    /// When it was reported for the last time.
+    /// When it was last reported.
     pub last_seen: Timestamp,
 }
 
@@ -118,7 +118,7 @@ pub struct CompareReport {
     /// How many sweeps have observed since then.
     pub sweeps: usize,
     pub kinds: Vec<KindReport>,
-    /// What is still to do, oldest first.
+    /// The changes that remain to do, oldest first.
     pub still_to_do: Vec<Left>,
     /// One sentence.
     pub conclusion: String,
@@ -172,12 +172,12 @@ pub fn compare(
     };
     report.conclusion = conclusion(&report);
     if !report.problems.is_empty() {
-        report.conclusion.push_str("; not everything could be read");
+        report.conclusion.push_str(". Not everything could be read");
     }
     report
 }
 
-/// How long it took until somebody else had done something that is not to be done any more.
+/// How long it took until another controller made a change that no longer remains.
 fn took(planned: &Planned, sweeps: &Sweeps, now: Timestamp) -> Slowest {
     let gone = sweeps.next(planned.cluster.as_deref(), planned.last).unwrap_or(now);
     Slowest {
@@ -215,22 +215,20 @@ fn conclusion(report: &CompareReport) -> String {
     let since = report.since.strftime("%Y-%m-%d %H:%M");
     if report.is_empty() {
         return format!(
-            "The log has nothing of Mode=observe since {since}: check that the stack has Mode=observe and LogLevel=info, and that \
-             it has swept since"
+            "The log has no lines of Mode=observe since {since}. Check that the stack has Mode=observe and \
+             LogLevel=info, and that a sweep has run since"
         );
     }
     let sum = |number: fn(&KindReport) -> usize| report.kinds.iter().map(number).sum::<usize>();
     let (planned, left, unknown) = (sum(|kind| kind.planned), sum(|kind| kind.still_to_do), sum(|kind| kind.unknown));
-    let things = if planned == 1 { "thing" } else { "things" };
-    let begin = format!("Of {planned} {things} that this controller would have done since {since}");
-    let not_compared = if unknown == 0 { String::new() } else { format!(", and {unknown} could not be compared") };
+    let changes = if planned == 1 { "change" } else { "changes" };
+    let begin = format!("This controller would have made {planned} {changes} since {since}");
+    let not_compared = if unknown == 0 { String::new() } else { format!(" ({unknown} could not be compared)") };
     match (planned, left) {
-        (0, _) => format!("This controller would have done nothing since {since}, as {} sweeps say", report.sweeps),
-        (_, 0) => format!("{begin}, none is still to do{not_compared}"),
-        _ => format!(
-            "{begin}, {left} {} still to do, which Mode=act would do{not_compared}",
-            if left == 1 { "is" } else { "are" }
-        ),
+        (0, _) => format!("This controller would have made no changes since {since} (sweeps: {})", report.sweeps),
+        (_, 0) => format!("{begin}; 0 remain{not_compared}"),
+        (_, 1) => format!("{begin}; 1 remains, which Mode=act would make{not_compared}"),
+        _ => format!("{begin}; {left} remain, which Mode=act would make{not_compared}"),
     }
 }
 

@@ -68,10 +68,7 @@ fn what_others_did_took_between_the_last_sighting_and_the_next_sweep() {
     assert_eq!(numbers(&report), [(Kind::InstancesDeregistered, [1, 1, 0, 0])]);
     let slowest = Slowest { at_least_seconds: 300, at_most_seconds: 600 };
     assert_eq!((report.kinds[0].slowest, report.sweeps), (Some(slowest), 3));
-    assert_eq!(
-        report.conclusion,
-        "Of 1 thing that this controller would have done since 2026-11-22 12:00, none is still to do"
-    );
+    assert_eq!(report.conclusion, "This controller would have made 1 change since 2026-11-22 12:00; 0 remain");
 }
 
 #[test]
@@ -94,7 +91,7 @@ fn what_is_still_there_is_listed() {
         last_seen: minutes_ago(3),
     };
     assert_eq!(report.still_to_do, [left]);
-    assert!(report.conclusion.ends_with("1 is still to do, which Mode=act would do"), "{}", report.conclusion);
+    assert!(report.conclusion.ends_with("1 remains, which Mode=act would make"), "{}", report.conclusion);
 }
 
 #[test]
@@ -132,7 +129,7 @@ fn tokens_are_compared_by_accessor_and_by_holder() {
     // What could not be read is not compared
     let report = compared(lines(), None);
     assert_eq!(numbers(&report)[0], (Kind::LoginTokensDeleted, [2, 0, 0, 2]));
-    assert!(report.conclusion.ends_with("none is still to do, and 5 could not be compared"), "{}", report.conclusion);
+    assert!(report.conclusion.ends_with("0 remain (5 could not be compared)"), "{}", report.conclusion);
 }
 
 #[test]
@@ -175,7 +172,7 @@ fn tasks_and_instances_are_compared_with_what_runs() {
 #[test]
 fn stack_that_has_observed_nothing_is_told_apart_from_one_without_a_log() {
     let report = compared(vec![sweep(5, &["x"])], None);
-    assert!(!report.is_empty() && report.conclusion.starts_with("This controller would have done nothing since"));
+    assert!(!report.is_empty() && report.conclusion.starts_with("This controller would have made no changes since"));
     let report = compared(Vec::new(), None);
-    assert!(report.is_empty() && report.conclusion.contains("check that the stack has Mode=observe"));
+    assert!(report.is_empty() && report.conclusion.contains("Check that the stack has Mode=observe"));
 }

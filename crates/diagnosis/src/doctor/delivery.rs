@@ -57,19 +57,20 @@ pub(super) struct Queue {
 pub(super) fn check_queue(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
     let Ok(queue) = queue else { return Check::unread(QUEUE, queue) };
     let waiting = match queue.waiting {
-        0 => "no message waits".to_owned(),
-        1 => "about 1 message waits".to_owned(),
-        more => format!("about {more} messages wait"),
+        0 => "no messages are waiting".to_owned(),
+        1 => "about 1 message is waiting".to_owned(),
+        more => format!("about {more} messages are waiting"),
     };
+    let because = if queue.waiting == 0 { "although" } else { "because" };
     let (commands, function) = (subject.commands, subject.id("TaskEventsFunction"));
     let mapping = word(subject.id("TaskEventsSource"));
     if queue.mapping.state != "Enabled" {
-        let seen = format!("{waiting}, and nothing takes them: the event source mapping is {}", queue.mapping.state);
+        let seen = format!("{waiting} {because} the event source mapping is {}", queue.mapping.state);
         let enable = commands.aws(&format!("lambda update-event-source-mapping --uuid {mapping} --enabled"));
         return Check::failed(QUEUE, seen).with_commands([enable]);
     }
     if queue.concurrency == Some(0) {
-        let seen = format!("{waiting}, and nothing takes them: the reserved concurrency of {function} is 0");
+        let seen = format!("{waiting} {because} the reserved concurrency of {function} is 0");
         let allow = commands.aws(&format!("lambda delete-function-concurrency --function-name {}", word(function)));
         return Check::failed(QUEUE, seen).with_commands([allow]);
     }
@@ -81,12 +82,12 @@ pub(super) fn check_queue(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
     }
     let concurrency = parameter(subject.stack, "MaximumConcurrency").parse().unwrap_or(CONCURRENCY);
     if queue.waiting > concurrency * BATCH {
-        let seen = format!("{waiting}, more than {concurrency} invocations take at once: ask again in a minute");
+        let seen = format!("{waiting}, more than {concurrency} invocations take at once. Check again in a minute");
         let more = (concurrency * 2).to_string();
         let more = commands.update(subject.stack, &[("MaximumConcurrency", &more)]);
         return Check::warning(QUEUE, seen).with_commands([more]);
     }
-    Check::ok(QUEUE, format!("{waiting}, and the function {function} takes what arrives"))
+    Check::ok(QUEUE, format!("{waiting}; {function} takes new messages"))
 }
 
 /// Whether a result is a failure: `OK` and `No records processed` are none.
@@ -122,7 +123,7 @@ impl Letters {
 pub(super) fn failed(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
     match letters {
         Err(why) => Check::unknown(FAILED, why),
-        Ok(letters) if letters.count == 0 => Check::ok(FAILED, "no message has failed"),
+        Ok(letters) if letters.count == 0 => Check::ok(FAILED, "no failed messages"),
         Ok(letters) => {
             let tasks: BTreeSet<TaskId> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
             let why = tasks.iter().take(SHOWN).map(|task| subject.commands.ecs_mesh(&format!("why {task}")));
@@ -149,7 +150,7 @@ pub(super) fn undelivered(letters: &Read<Letters>, subject: &Subject<'_>) -> Che
             let (policy, sweep) = (commands.aws(&policy), commands.ecs_mesh("sweep"));
             let seen = letters.about() + &because;
             if has_audits(letters, subject) {
-                let seen = seen + "; do not purge the queue: no sweep does what events for the function audit ask for";
+                let seen = seen + ". Do not purge the queue: it may hold events for audit, which no sweep replaces";
                 return Check::failed(UNDELIVERED, seen).with_commands([policy, sweep]);
             }
             let purge = format!("sqs purge-queue --queue-url {}", word(subject.id("UndeliveredEventsQueue")));

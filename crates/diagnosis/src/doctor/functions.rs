@@ -77,13 +77,13 @@ pub(super) fn checks(answer: &Result<CheckReport, NoAnswer>, subject: &Subject<'
             };
             let first = first.with_commands([subject.log("ReconcileLogGroup")]);
             let others = [TOKEN, SET_UP, ROLES, SWEEP];
-            let unasked = "the function reconcile did not answer";
+            let unasked = "reconcile did not answer";
             return [first].into_iter().chain(others.map(|name| Check::unknown(name, unasked))).collect();
         }
     };
     let mut checks = vec![reach(answer, subject), token(answer, subject)];
     if let Some(problem) = &answer.consul {
-        let unasked = format!("not checked, because Consul gave no answer: {}", problem.label.as_str());
+        let unasked = format!("not checked because Consul did not answer ({})", problem.label.as_str());
         checks.extend([SET_UP, ROLES, SWEEP].map(|name| Check::unknown(name, &unasked)));
     } else {
         checks.extend([set_up(answer, subject), roles(answer, subject), sweep(answer, subject)]);
@@ -97,10 +97,10 @@ fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     match &answer.consul {
         None => {
             let version = answer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-            Check::ok(REACH, format!("the function reconcile reaches Consul{version} at {address}"))
+            Check::ok(REACH, format!("reconcile reaches Consul{version} at {address}"))
         }
         Some(problem) if problem.label == ErrorLabel::ConsulCredentialRejected => {
-            Check::ok(REACH, format!("Consul answers the function reconcile at {address}, and refuses its token"))
+            Check::ok(REACH, format!("Consul at {address} refused reconcile's token"))
         }
         Some(problem) if problem.label == ErrorLabel::ConsulCredentialUnreadable => {
             Check::unknown(REACH, &problem.reason)
@@ -165,11 +165,11 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
             None if answer.acls_disabled => {
                 Check::warning(TOKEN, "ACLs are off in Consul: no tokens are created, and tasks cannot log in")
             }
-            None => Check::unknown(TOKEN, "it lacks no permission, but Consul did not say which token it is"),
+            None => Check::unknown(TOKEN, "the token has every permission, but Consul did not identify it"),
         };
     }
     let replaced = if has_own_policy(answer, subject) {
-        format!(". The command replaces the rules of the policy {}, for each token that has it", subject.stack.name)
+        format!(". The command replaces the rules of policy {} for every token with this policy", subject.stack.name)
     } else {
         String::new()
     };
@@ -211,7 +211,7 @@ fn set_up(answer: &CheckReport, subject: &Subject<'_>) -> Check {
         return Check::ok(SET_UP, "Bootstrap=none: you set Consul up yourself");
     }
     if !set_up.failed.is_empty() {
-        let seen = format!("not all of it can be compared: {}", set_up.failed.join("; "));
+        let seen = format!("some objects could not be compared: {}", set_up.failed.join("; "));
         return Check::failed(SET_UP, seen).with_commands([subject.log("ReconcileLogGroup")]);
     }
     let is_old = answer.version.as_deref().is_some_and(has_no_logins);
@@ -224,15 +224,16 @@ fn set_up(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let impossible: Vec<&str> = set_up.skipped.iter().map(String::as_str).chain(impossible).collect();
     let skipped = match impossible.as_slice() {
         [] => String::new(),
-        objects => format!("; this Consul cannot have {}", objects.join(", ")),
+        objects => format!("; this Consul does not support {}", objects.join(", ")),
     };
     match (wanted.as_slice(), mode(subject.stack)) {
-        ([], _) if impossible.is_empty() => Check::ok(SET_UP, format!("all {} objects are there", set_up.complete)),
-        ([], _) => Check::warning(SET_UP, format!("{} objects are there{skipped}", set_up.complete)),
+        ([], _) if impossible.is_empty() => Check::ok(SET_UP, format!("all {} objects exist", set_up.complete)),
+        ([], _) => Check::warning(SET_UP, format!("{} objects exist{skipped}", set_up.complete)),
         (wanted, Mode::Observe) => Check::ok(SET_UP, format!("Mode=act would set up {}{skipped}", wanted.join(", "))),
         (wanted, Mode::Act) => {
             let seen = format!(
-                "Consul lacks {}, or has less of it{skipped}; ecs-mesh sweep sets it up now, a scheduled sweep within an hour",
+                "missing or incomplete in Consul: {}{skipped}. ecs-mesh sweep sets them up now, a scheduled sweep \
+                 within an hour",
                 wanted.join(", ")
             );
             Check::failed(SET_UP, seen).with_commands([subject.commands.ecs_mesh("sweep")])
@@ -250,7 +251,7 @@ fn is_denied(problem: &Problem) -> bool {
 fn roles(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let denied: Vec<&str> = answer.problems.iter().filter(|it| is_denied(it)).map(|it| it.reason.as_str()).collect();
     if denied.is_empty() {
-        return Check::ok(ROLES, "AWS has refused nothing that a sweep reads");
+        return Check::ok(ROLES, "AWS allowed every read of a sweep");
     }
     Check::failed(ROLES, denied.join("; ")).with_commands(role_commands(subject))
 }
@@ -278,7 +279,7 @@ fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
         return Check::failed(SWEEP, seen).with_commands([subject.log("ReconcileLogGroup")]);
     }
     if answer.held_back.is_empty() {
-        return Check::ok(SWEEP, "a dry run could read everything, and holds nothing back");
+        return Check::ok(SWEEP, "a dry run read everything and held nothing back");
     }
     let look = subject.commands.ecs_mesh("sweep --dry-run");
     let force = subject.commands.ecs_mesh("sweep --force");
@@ -305,11 +306,11 @@ pub(super) fn question() -> Value {
 pub(super) fn read_answer(invoked: Invoked) -> Result<CheckReport, NoAnswer> {
     match invoked {
         Invoked::Answer(value) => CheckReport::deserialize(value)
-            .map_err(|error| NoAnswer::Unasked(format!("the answer of reconcile could not be read: {error}"))),
+            .map_err(|error| NoAnswer::Unasked(format!("the answer of reconcile cannot be read: {error}"))),
         Invoked::Error(message) if message.contains("unknown field `check`") => {
-            let why = "the function reconcile is older than this command, and cannot be asked; update the stack";
+            let why = "reconcile is older than this command. Update the stack";
             Err(NoAnswer::Unasked(why.to_owned()))
         }
-        Invoked::Error(message) => Err(NoAnswer::Failed(format!("the function reconcile failed: {message}"))),
+        Invoked::Error(message) => Err(NoAnswer::Failed(format!("reconcile failed: {message}"))),
     }
 }

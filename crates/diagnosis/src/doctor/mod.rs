@@ -1,4 +1,4 @@
-//! Whether an installation works, or can be made: a list of checks, each with what was seen and the commands that mend it.
+//! Whether an installation works, or can succeed: a list of checks, each with its result and the commands that correct it.
 //!
 //! ```text
 //!  Doctor::installed, Doctor::before_install ─▶ readings ─▶ one function for each check ─▶ DoctorReport
@@ -226,7 +226,7 @@ impl Doctor<'_> {
 
     /// The checks of the functions, rules and queues.
     async fn check_parts(&self, subject: &Subject<'_>, checks: &mut Vec<Check>) {
-        (self.progress)("asking the function reconcile");
+        (self.progress)("asking reconcile");
         checks.extend(functions::checks(&self.ask(subject).await, subject));
         if let Some(consul) = self.sources.consul {
             checks.push(surroundings::also_from_here(&consul.version().await));

@@ -36,7 +36,7 @@ pub(super) fn planned(name: &str, clusters: &str, secret_prefix: &str) -> Deploy
 /// Whether the stack is there, and complete.
 pub(super) fn check_stack(stack: Option<&DeployedStack>, commands: &Commands) -> Check {
     let Some(stack) = stack else {
-        let seen = format!("there is no stack {} in {}; --stack names another one", commands.stack, commands.region);
+        let seen = format!("no stack {} in {}. Pass --stack to name another stack", commands.stack, commands.region);
         return Check::failed(STACK, seen).with_commands([commands.first_deploy()]);
     };
     let events = commands.aws(&format!(
@@ -45,7 +45,7 @@ pub(super) fn check_stack(stack: Option<&DeployedStack>, commands: &Commands) ->
         word(&stack.name)
     ));
     let reason = stack.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    let seen = format!("{} is {}{reason}", stack.name, stack.status);
+    let seen = format!("Stack {}: {}{reason}", stack.name, stack.status);
     let rollback = commands.aws(&format!("cloudformation continue-update-rollback --stack-name {}", word(&stack.name)));
     match stack.status.as_str() {
         "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "IMPORT_COMPLETE" => {
@@ -53,7 +53,10 @@ pub(super) fn check_stack(stack: Option<&DeployedStack>, commands: &Commands) ->
         }
         "UPDATE_ROLLBACK_COMPLETE" => Check::warning(
             STACK,
-            format!("{seen}: the last update failed, and the one before is in use, {}", mode_and_clusters(stack)),
+            format!(
+                "{seen}: the last update failed, so the previous deployment is in use, {}",
+                mode_and_clusters(stack)
+            ),
         )
         .with_commands([events]),
         "UPDATE_ROLLBACK_FAILED" => Check::failed(STACK, seen).with_commands([events, rollback]),
@@ -67,7 +70,7 @@ pub(super) fn check_stack(stack: Option<&DeployedStack>, commands: &Commands) ->
                 imported if imported.starts_with("IMPORT") => "stack-import-complete",
                 _ => "stack-update-complete",
             };
-            Check::warning(STACK, format!("{seen}: ask again when it has ended"))
+            Check::warning(STACK, format!("{seen}. Check again when it has ended"))
                 .with_commands([wait(stack, end, commands)])
         }
         _ => Check::failed(STACK, seen).with_commands([events]),
@@ -81,16 +84,16 @@ fn wait(stack: &DeployedStack, end: &str, commands: &Commands) -> String {
 
 fn mode_and_clusters(stack: &DeployedStack) -> String {
     let mode = mode(stack);
-    let what = if mode.acts() { "" } else { ": it reports what it would do, and changes nothing" };
-    format!("with Mode={}{what}; clusters {}", mode.as_str(), parameter(stack, "EcsClusterArns"))
+    let what = if mode.acts() { "" } else { " (reports changes, makes none)" };
+    format!("Mode={}{what}, clusters {}", mode.as_str(), parameter(stack, "EcsClusterArns"))
 }
 
 /// Whether the name is free.
 pub(super) fn check_stack_before(stack: Option<&DeployedStack>, commands: &Commands) -> Check {
     match stack {
-        None => Check::ok(STACK, format!("there is no stack {} in {} yet", commands.stack, commands.region)),
+        None => Check::ok(STACK, format!("no stack {} in {} yet", commands.stack, commands.region)),
         Some(stack) => {
-            let seen = format!("the stack {} is there already ({}): a deployment updates it", stack.name, stack.status);
+            let seen = format!("stack {} already exists ({}). A deployment updates it", stack.name, stack.status);
             Check::warning(STACK, seen).with_commands([commands.ecs_mesh("doctor")])
         }
     }
@@ -114,11 +117,14 @@ pub(super) fn check_controllers(observed: &Read<Observed>, mode: Option<Mode>, c
     let seen = format!("the controller of consul-ecs runs: {}", seen.join(", "));
     let stop = found.iter().map(|(cluster, other)| stop(cluster, other, commands));
     match mode {
-        Some(Mode::Observe) => Check::ok(CONTROLLERS, format!("{seen}, as it should with Mode=observe")),
+        Some(Mode::Observe) => Check::ok(CONTROLLERS, format!("{seen} (expected with Mode=observe)")),
         Some(Mode::Act) => Check::failed(CONTROLLERS, seen).with_commands(stop),
         // It is not stopped: nothing would manage the mesh until the installation acts.
-        None => Check::warning(CONTROLLERS, format!("{seen}; install with Mode=observe, and stop it before Mode=act"))
-            .with_commands([commands.first_deploy()]),
+        None => Check::warning(
+            CONTROLLERS,
+            format!("{seen}. Install with Mode=observe, and stop the other controller before you set Mode=act"),
+        )
+        .with_commands([commands.first_deploy()]),
     }
 }
 
@@ -157,7 +163,7 @@ pub(super) fn check_other_stacks(
     let Ok(own) = clusters(stack, prefix) else {
         return Check::unknown(
             OTHER_STACKS,
-            format!("the clusters {:?} are not known here", parameter(stack, "EcsClusterArns")),
+            format!("cannot tell which clusters {:?} selects", parameter(stack, "EcsClusterArns")),
         );
     };
     let known = match known {
@@ -171,21 +177,21 @@ pub(super) fn check_other_stacks(
         let shared = shared(&own, clusters(other, prefix).ok().as_ref(), known);
         let what = match (shared.as_slice(), shares_secrets(stack, other)) {
             ([], false) => continue,
-            ([], true) => format!("the prefix {} of secrets", parameter(other, "SecretNamePrefix")),
+            ([], true) => format!("the secret name prefix {}", parameter(other, "SecretNamePrefix")),
             (names, _) => format!("the clusters {}", names.join(", ")),
         };
-        seen.push(format!("the stack {} also manages {what}", other.name));
+        seen.push(format!("stack {} also manages {what}", other.name));
     }
     match seen.as_slice() {
         [] if others.is_empty() => {
             Check::ok(OTHER_STACKS, "no other stack of the controller in the account and region")
         }
-        [] => Check::ok(OTHER_STACKS, format!("{}, each with clusters of its own", names(others))),
+        [] => Check::ok(OTHER_STACKS, format!("{}, each with its own clusters", names(others))),
         seen if mode(stack).acts() => {
-            let seen = format!("{}; give each its own, or let one of them observe", seen.join("; "));
+            let seen = format!("{}. Give each stack its own, or set Mode=observe in one", seen.join("; "));
             Check::failed(OTHER_STACKS, seen).with_commands([commands.update(stack, &[("Mode", "observe")])])
         }
-        seen => Check::ok(OTHER_STACKS, format!("{}; this one only observes", seen.join("; "))),
+        seen => Check::ok(OTHER_STACKS, format!("{}, but this stack only observes", seen.join("; "))),
     }
 }
 
@@ -200,7 +206,7 @@ pub(super) fn check_others_before(
     let made = check_other_stacks(planned, others, known, prefix, commands);
     let seen = match made.outcome {
         CheckOutcome::Failed => {
-            format!("{}: choose others (--clusters, --secret-name-prefix), or install with Mode=observe", made.seen)
+            format!("{}. Choose others (--clusters, --secret-name-prefix), or install with Mode=observe", made.seen)
         }
         _ => made.seen,
     };

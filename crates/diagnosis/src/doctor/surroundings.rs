@@ -40,7 +40,8 @@ pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, c
         Ok(None) => Check::ok(ALARM_TOPIC, format!("{topic} is not encrypted with KMS: CloudWatch may publish")),
         Ok(Some(TopicKey { arn, policy: None })) => {
             let seen = format!(
-                "CloudWatch cannot publish to {topic}: its key {arn} is a key of AWS, whose policy permits only SNS; use a key of your own"
+                "CloudWatch cannot publish to {topic}: its key {arn} is AWS managed and permits only SNS. Use a \
+                 customer managed key"
             );
             let set = format!(
                 "sns set-topic-attributes --topic-arn {} --attribute-name KmsMasterKeyId --attribute-value KEY",
@@ -54,7 +55,8 @@ pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, c
                 return Check::ok(ALARM_TOPIC, format!("CloudWatch may publish to {topic} with the key {arn}"));
             }
             let seen = format!(
-                "CloudWatch cannot publish to {topic}: the policy of its key {arn} does not let {PUBLISHER} call {}; add a statement",
+                "CloudWatch cannot publish to {topic}: the policy of its key {arn} does not let {PUBLISHER} call {}. \
+                 Add a statement",
                 missing.join(" and ")
             );
             let key = word(&arn);
@@ -97,7 +99,7 @@ fn texts(value: &Value) -> Vec<&str> {
 const TRAIL: &str = "cloudtrail";
 /// What happens without it.
 const WITHOUT: &str =
-    "tokens are created and task definitions audited later, and a deleted cluster is cleaned up by the next sweep";
+    "tokens are created later, task definitions are audited later, and the next sweep cleans up a deleted cluster";
 
 /// Whether a trail logs the API calls that rules of the template wait for.
 pub(super) fn check_trail(trails: &Read<Vec<Trail>>, commands: &Commands) -> Check {
@@ -107,11 +109,11 @@ pub(super) fn check_trail(trails: &Read<Vec<Trail>>, commands: &Commands) -> Che
     }
     if let Some(trail) = trails.iter().find(|trail| trail.has_writes) {
         let start = commands.aws(&format!("cloudtrail start-logging --name {}", word(&trail.arn)));
-        return Check::warning(TRAIL, format!("{} has been stopped: {WITHOUT}", trail.arn)).with_commands([start]);
+        return Check::warning(TRAIL, format!("{} is not logging: {WITHOUT}", trail.arn)).with_commands([start]);
     }
     let why = match trails.first() {
-        Some(trail) => format!("{} does not log management events that change something", trail.arn),
-        None => "there is no trail in the region".to_owned(),
+        Some(trail) => format!("{} does not log write management events", trail.arn),
+        None => "no trail in the region".to_owned(),
     };
     let create = "cloudtrail create-trail --name ecs-mesh --is-multi-region-trail --s3-bucket-name BUCKET";
     let start = "cloudtrail start-logging --name ecs-mesh";
@@ -139,10 +141,10 @@ pub(super) fn also_from_here(version: &Result<String, ConsulError>) -> Check {
     match version {
         Ok(version) => Check::ok(REACH, format!("Consul {version} answers here too")),
         Err(ConsulError::PermissionDenied { .. }) => {
-            Check::ok(REACH, "Consul answers here too; its version takes agent:read")
+            Check::ok(REACH, "Consul answers here too; reading its version needs agent:read")
         }
         Err(error) => {
-            let seen = format!("{}; this is from here, not from where the functions run", of_consul(error));
+            let seen = format!("{} (checked from here, not from the functions)", of_consul(error));
             Check::warning(REACH, seen).with_commands(leader())
         }
     }
@@ -150,11 +152,14 @@ pub(super) fn also_from_here(version: &Result<String, ConsulError>) -> Check {
 
 /// Whether Consul answers, and is of a release that the controller is made for.
 pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
-    let elsewhere = "whether the functions reach it shows after the deployment";
+    let elsewhere = "after the deployment, doctor checks it from the functions";
     let version = match version {
         Ok(version) => version,
         Err(ConsulError::PermissionDenied { .. } | ConsulError::CredentialRejected { .. }) => {
-            return Check::warning(REACH, format!("Consul answers; its version takes agent:read; {elsewhere}"));
+            return Check::warning(
+                REACH,
+                format!("Consul answers, but reading its version needs agent:read; {elsewhere}"),
+            );
         }
         Err(error) => return Check::failed(REACH, of_consul(error)).with_commands(leader()),
     };
@@ -185,8 +190,8 @@ pub(super) fn acls(token: &Result<Option<OwnToken>, ConsulError>) -> Check {
             format!("ACLs are on; CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE has the token {}", token.accessor_id),
         ),
         Ok(None) => {
-            let seen = "ACLs are off: no tokens are created, and tasks cannot log in; to turn them on, set acl.enabled in the \
-                        configuration of the servers";
+            let seen = "ACLs are off: no tokens are created, and tasks cannot log in. To turn ACLs on, set \
+                        acl.enabled in the configuration of the servers";
             Check::warning(ACLS, seen).with_commands(bootstrap)
         }
         Err(ConsulError::CredentialRejected { .. } | ConsulError::PermissionDenied { .. }) => {
@@ -206,7 +211,8 @@ pub(super) fn token(missing: &Read<Vec<Permission>>, required: &[Permission], st
         }
         Ok(missing) => {
             let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            let seen = format!("the token in {VARIABLES} lacks what the controller needs: {}", rules.join("; "));
+            let seen =
+                format!("the token in {VARIABLES} lacks permissions that the controller needs: {}", rules.join("; "));
             Check::failed(TOKEN, seen).with_commands([
                 commands::create_policy(stack, &commands::policy_rules(required)),
                 commands::create_token(stack),

@@ -89,7 +89,7 @@ pub enum Generation {
     Dataplane,
     /// By AWS App Mesh.
     AppMesh,
-    /// They are in none.
+    /// They are in no mesh.
     None,
     /// The definition could not be read.
     Unknown,
@@ -176,9 +176,9 @@ pub struct InventoryRow {
     pub generation: Generation,
     /// The releases that its tasks run.
     pub images: Images,
-    /// How many tasks the ECS service wants, if this is the revision that it wants.
+    /// The desired count of the ECS service, if this is its current revision.
     pub desired_tasks: Option<usize>,
-    /// How many tasks there are that have not stopped; null in a file.
+    /// The number of tasks that have not stopped; null in a file.
     pub tasks: Option<usize>,
 }
 

@@ -172,13 +172,13 @@ impl<'a> Row<'a> {
             faults.extend(self.too_few(running, now));
         }
         faults.extend(of(|it| matches!(it, TaskVerdict::NotRegistered(_)), "not registered"));
-        faults.extend(of(|it| matches!(it, TaskVerdict::Broken(_)), "to be replaced"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Broken(_)), "broken"));
         faults.extend(of(|it| matches!(it, TaskVerdict::Drained(_)), "drained"));
         faults.extend(of(|it| matches!(it, TaskVerdict::NotPassing(_)), "not passing"));
         if running > 0 {
             faults.extend(self.too_few(running, now));
         }
-        faults.extend(of(|it| matches!(it, TaskVerdict::Disconnected), "without contact to ECS"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Disconnected), "disconnected from ECS"));
         match self.leftovers.len() {
             0 => {}
             1 => faults.push("1 instance in Consul has no running task".to_owned()),
@@ -194,7 +194,7 @@ impl<'a> Row<'a> {
         let is_recent = |at: &Timestamp| elapsed(*at, now) < TIME_TO_RESTART;
         let failures = self.tasks.iter().filter_map(|it| Some((it.task.end.stopped_at?, it.task.end.failure()?)));
         let failures = failures.filter(|(at, _)| is_recent(at));
-        let newest = failures.max().map(|(_, failure)| format!("the last one to stop: {failure}"));
+        let newest = failures.max().map(|(_, failure)| format!("the last stopped task: {failure}"));
         let trouble = || self.ecs_services.iter().find_map(|it| it.state.trouble.clone());
         let why = newest.or_else(|| trouble().map(|trouble| format!("ECS {trouble}")));
         let is_coming = self.tasks.iter().any(|it| it.task.phase == TaskPhase::Active && !is_running(it));
@@ -281,11 +281,11 @@ fn all_of(total: usize) -> String {
 pub enum State {
     /// All is as it should be.
     Healthy,
-    /// No task is wanted, and none is there.
+    /// The desired count is 0, and no task runs.
     ScaledToZero,
-    /// It is on its way.
+    /// Tasks are starting.
     Starting,
-    /// It is on its way out.
+    /// Its tasks are stopping.
     Stopping,
     /// Consul could not be read.
     Unknown,
@@ -294,7 +294,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether nobody has to do or await anything.
+    /// Whether no action or wait is needed.
     pub fn is_fine(self) -> bool {
         matches!(self, Self::Healthy | Self::ScaledToZero | Self::Stopping)
     }
@@ -320,7 +320,7 @@ pub enum ChangeKind {
 pub struct Change {
     /// When it was.
     pub at: Timestamp,
-    /// What it was.
+    /// The kind of change.
     pub what: ChangeKind,
 }
 
@@ -362,7 +362,7 @@ pub struct ServiceStatus {
     pub namespace: Option<String>,
     /// The ECS services that run its tasks.
     pub ecs_services: Vec<String>,
-    /// How many tasks these want; null if no ECS service runs them.
+    /// The desired count of these ECS services; null if no ECS service runs the tasks.
     pub desired_tasks: Option<usize>,
     /// How many tasks run.
     pub running_tasks: usize,

@@ -33,7 +33,7 @@ pub(crate) enum TaskVerdict {
     NotRegistered(String),
     /// Nothing outside of it can make it work again.
     Broken(String),
-    /// Its instance gets no traffic, because somebody wants it so.
+    /// Its instance is in maintenance mode and gets no traffic.
     Drained(String),
     /// A check of its instance does not pass.
     NotPassing(String),
@@ -41,7 +41,7 @@ pub(crate) enum TaskVerdict {
     Disconnected,
     /// Consul could not be read.
     Unknown,
-    /// It is not up yet.
+    /// It is still starting.
     Starting(String),
     /// ECS told it to stop.
     Stopping,
@@ -67,7 +67,7 @@ impl fmt::Display for TaskVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRegistered(why) => write!(f, "not registered: {why}"),
-            Self::Broken(why) => write!(f, "to be replaced: {why}"),
+            Self::Broken(why) => write!(f, "broken: {why}"),
             Self::Drained(why) => write!(f, "drained: {why}"),
             Self::NotPassing(why) => write!(f, "not passing: {why}"),
             Self::Disconnected => f.write_str("ECS has lost contact with its agent"),
@@ -124,7 +124,7 @@ pub(crate) fn verdict(
         return not_passing(member, &failing, is_new);
     }
     if let Some(registration) = missing_of.as_ref().and_then(|(missing, _)| missing.first()) {
-        return TaskVerdict::NotRegistered(format!("Consul has no {}", registration.name));
+        return TaskVerdict::NotRegistered(format!("Consul has no instance of {}", registration.name));
     }
     match task.containers.iter().find(|it| it.health == ContainerHealth::Unhealthy && !it.is_stopped) {
         Some(container) => TaskVerdict::NotPassing(format!("its container {} is UNHEALTHY", container.name)),
@@ -155,7 +155,7 @@ fn broken(
     }
     let reporter = member.definition.programs.health_reporter()?;
     let is_lost = member.task.losses(&member.definition).health_sync;
-    is_lost.then(|| format!("its container {reporter} has stopped, so that it does not report its health"))
+    is_lost.then(|| format!("its container {reporter} has stopped, so nothing reports its health"))
 }
 
 /// How many login tokens Consul has of a task; `None` if that is not known.
@@ -184,7 +184,7 @@ fn missing(member: &MemberTask, tokens: Option<&ClusterTokens<'_>>, is_new: bool
         Err(why) => TaskVerdict::NotRegistered(why.to_string()),
         Ok(expected) => {
             let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.all.gap(member, &claim));
-            TaskVerdict::NotRegistered(format!("Consul has lost it; {}", remedy(gap.as_ref())))
+            TaskVerdict::NotRegistered(format!("Consul has lost it. {}", remedy(gap.as_ref())))
         }
     }
 }
@@ -192,10 +192,10 @@ fn missing(member: &MemberTask, tokens: Option<&ClusterTokens<'_>>, is_new: bool
 /// What brings a lost task back.
 pub(crate) fn remedy(gap: Option<&TokenGap>) -> String {
     match gap {
-        None => "with Repair=on, the next sweep registers it again".to_owned(),
+        None => "With Repair=on, the next sweep registers it again".to_owned(),
         Some(gap) => format!(
-            "{gap}: with Repair=on, the next sweep registers it again only if its IAM role proves that Consul admits it; otherwise \
-             replace the task"
+            "With Repair=on, the next sweep registers it again only if its IAM role proves that Consul admits it, \
+             because {gap}. Otherwise replace the task"
         ),
     }
 }
@@ -213,7 +213,7 @@ fn not_passing(member: &MemberTask, failing: &[&HealthCheck], is_new: bool) -> T
             let (name, health) = (&container.name, container.health);
             match health {
                 ContainerHealth::Healthy => TaskVerdict::NotPassing(format!(
-                    "its container {name} is HEALTHY in ECS, and its check in Consul is {}",
+                    "its container {name} is HEALTHY in ECS, but its check in Consul is {}",
                     failing.first().map_or("not passing", |check| check.status.as_str())
                 )),
                 ContainerHealth::Unknown if is_new => {

@@ -58,7 +58,7 @@ fn service_with_all_tasks_registered_and_passing_is_healthy() {
 fn running_task_that_consul_has_lost_is_not_registered() {
     assert_eq!(
         verdict_after(|cluster| forget(cluster, 1)),
-        "1 of 2 tasks is not registered: Consul has lost it; with Repair=on, the next sweep registers it again"
+        "1 of 2 tasks is not registered: Consul has lost it. With Repair=on, the next sweep registers it again"
     );
 }
 
@@ -79,11 +79,11 @@ fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
     };
     // Given tasks of which the second has logged in as another service
     let mut tokens = tokens(vec![login_token(1), of_team_a()]);
-    assert_eq!(unproven(&tokens), [None, Some("its login token is that of team-a".to_owned())]);
+    assert_eq!(unproven(&tokens), [None, Some("its login token belongs to team-a".to_owned())]);
     // With the default policy allow nothing has to be proven
     tokens.facts = Ok(None);
     assert_eq!(unproven(&tokens), [None, None]);
-    // What could not be read proves nothing, and accuses nobody
+    // What could not be read proves nothing and accuses no task
     tokens.facts = Err("Consul refused the token".to_owned());
     assert_eq!(unproven(&tokens), [None, None]);
     assert_eq!(status(&observed, Some(&tokens), now()).admission_unknown.as_deref(), Some("Consul refused the token"));
@@ -99,7 +99,7 @@ fn a_registered_task_cannot_take_itself_off_that_list() {
         let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
         status(&observed, Some(&tokens), now()).services.remove(0).tasks.remove(1).unproven
     };
-    let listed = Some("its login token is that of team-a".to_owned());
+    let listed = Some("its login token belongs to team-a".to_owned());
     // When nothing of it is to be repaired, because its own tag says so, or ECS does not see it
     let off = |cluster: &mut ObservedCluster| {
         described(&mut cluster.tasks[1]).tags = [(REPAIR_TAG, "off")].into_iter().collect();
@@ -139,10 +139,10 @@ fn an_instance_of_another_name_is_not_the_task_s() {
     };
     let row_of_both = row_after(|_| true);
     assert_eq!((row_of_both.instances, row_of_both.passing_instances), (Some(1), Some(1)));
-    let lost = "not registered: Consul has lost it; with Repair=on, the next sweep registers it again";
+    let lost = "not registered: Consul has lost it. With Repair=on, the next sweep registers it again";
     // And one of them is not enough
     let row_of_one = row_after(|instance| instance.kind.is_empty());
-    for (row, verdict) in [(row_of_both, lost), (row_of_one, "not registered: Consul has no web")] {
+    for (row, verdict) in [(row_of_both, lost), (row_of_one, "not registered: Consul has no instance of web")] {
         assert_eq!((row.tasks[0].is_registered, row.tasks[0].verdict.as_str()), (Some(false), verdict));
     }
 }
@@ -168,7 +168,7 @@ fn task_whose_registration_failed_is_named_with_its_container() {
     });
     assert_eq!(
         verdict,
-        "both tasks are not registered: its container consul-ecs-mesh-init has failed, so that it was never registered"
+        "both tasks are not registered: its container consul-ecs-mesh-init failed, so it was never registered"
     );
 }
 
@@ -197,7 +197,7 @@ fn check_that_does_not_pass_is_explained_by_the_container_in_ecs() {
         (ContainerHealth::Unhealthy, false, "is UNHEALTHY"),
         (ContainerHealth::Unknown, false, "is UNKNOWN"),
         (ContainerHealth::Healthy, true, "has stopped"),
-        (ContainerHealth::Healthy, false, "is HEALTHY in ECS, and its check in Consul is critical"),
+        (ContainerHealth::Healthy, false, "is HEALTHY in ECS, but its check in Consul is critical"),
     ] {
         let verdict = format!("1 of 2 tasks is not passing: its container app {what}");
         assert_eq!(unhealthy(health, is_stopped), verdict);
@@ -223,7 +223,7 @@ fn task_that_why_says_to_replace_is_not_healthy() {
     (proxy.is_stopped, proxy.exit_code) = (true, Some(137));
     let row = row(cluster);
     assert_eq!(row.state, State::Faulty);
-    assert_eq!(row.verdict, "1 of 2 tasks is to be replaced: its container consul-dataplane has stopped");
+    assert_eq!(row.verdict, "1 of 2 tasks is broken: its container consul-dataplane has stopped");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn failed_task(minutes: i64) -> MemberTask {
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
     type Change = fn(&mut ObservedCluster);
-    let last = ": the last one to stop: Essential container in task exited; app exited with 1";
+    let last = ": the last stopped task: Essential container in task exited; app exited with 1";
     let changes: [(Change, &str); 4] = [
         (|_| {}, ""),
         (|cluster| cluster.tasks.push(failed_task(2)), last),

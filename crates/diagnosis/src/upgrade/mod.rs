@@ -22,13 +22,13 @@ pub struct UpgradeReport {
     pub table_as_of: String,
     /// How many revisions of Consul's mesh there are.
     pub revisions: usize,
-    /// The revisions that do not go with the target.
+    /// The revisions that do not support the target.
     pub blockers: Vec<Blocker>,
-    /// The revisions with a release that is not known.
+    /// The revisions with an unknown release.
     pub unknown: Vec<Blocker>,
     /// The newest releases for the target; null if the table has none.
     pub newest: Option<NewestReleases>,
-    /// What HashiCorp demands before the servers reach each line up to the target.
+    /// What HashiCorp requires before the servers reach each line up to the target.
     pub notes: Vec<String>,
 }
 
@@ -56,12 +56,12 @@ pub struct RowName {
     pub revision: String,
 }
 
-/// The newest releases that go together, and with these lines of Consul.
+/// The newest pair of releases that supports these lines of Consul.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewestReleases {
-    /// The target; also the line of the servers, if releases go with both, so that tasks can be updated first.
+    /// The target; also the servers' line, if releases support both, so that tasks can be updated first.
     pub consul: Vec<String>,
     /// The release of consul-ecs.
     pub consul_ecs: String,
@@ -73,13 +73,13 @@ pub struct NewestReleases {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpgradeError {
     /// The table does not have the line.
-    #[error("Consul {line} is not in the table of {}, which has {}", table().as_of, all_lines())]
+    #[error("Consul {line} is not in the table of {} (known: {})", table().as_of, all_lines())]
     NotInTheTable {
         /// The line.
         line: Release,
     },
     /// The servers are newer than the target.
-    #[error("Consul's servers have {from}, which is newer than {target}: a downgrade is not supported")]
+    #[error("Consul's servers run {from}, which is newer than {target}: a downgrade is not supported")]
     Downgrade {
         /// The line of the servers.
         from: Release,
@@ -164,7 +164,7 @@ impl Fit {
         let (images, mut fit) = (&row.images, Self::default());
         match row.generation {
             Generation::Unknown => {
-                fit.unknown.push("its containers are not known, nor whether it is in the mesh".to_owned());
+                fit.unknown.push("its containers are unknown, so it may or may not be in the mesh".to_owned());
                 return Some(fit);
             }
             Generation::AppMesh => return None,
@@ -199,11 +199,11 @@ impl Fit {
         }
         self.blocking.push(match (envoy, oldest(consul)) {
             (Some(envoy), Some(oldest)) if lines.contains(&consul) => {
-                format!("{program} {tag} contains Envoy {envoy}, and Consul {consul} starts at Envoy {oldest}")
+                format!("{program} {tag} contains Envoy {envoy}, but Consul {consul} needs Envoy {oldest} or newer")
             }
             _ => {
                 let lines: Vec<String> = lines.iter().filter(|line| accepts(line)).map(Release::to_string).collect();
-                format!("{program} {tag} goes with Consul {}", lines.join(", "))
+                format!("{program} {tag} supports only Consul {}", lines.join(", "))
             }
         });
     }
@@ -212,7 +212,7 @@ impl Fit {
 fn no_release(program: Program, tag: &str) -> String {
     match tag {
         UNTAGGED => format!("the image of {program} has no tag"),
-        UNKNOWN => format!("the image of {program} is not known"),
+        UNKNOWN => format!("the image of {program} is unknown"),
         _ => format!("the tag {tag} of {program} names no release"),
     }
 }

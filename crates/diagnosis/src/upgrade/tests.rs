@@ -49,7 +49,7 @@ fn named(found: &[Blocker]) -> Vec<(&str, &str)> {
 fn revisions_block_whose_releases_do_not_go_with_the_target() {
     let rows = [dataplane("web", "0.9.0", "1.6.2"), dataplane("api", "0.10.1", "1.9.0")];
     let report = report(&rows, "1.22", "2.0");
-    assert_eq!(named(&report.blockers), [("web:1", "consul-ecs 0.9.0 goes with Consul 1.20, 1.21, 1.22")]);
+    assert_eq!(named(&report.blockers), [("web:1", "consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22")]);
     assert_eq!((report.revisions, report.unknown.as_slice()), (2, &[][..]));
     let report = upgrade(&rows, None, line("2.0")).unwrap();
     assert_eq!((report.blockers.len(), report.from), (1, None), "whatever the servers have");
@@ -58,9 +58,9 @@ fn revisions_block_whose_releases_do_not_go_with_the_target() {
 #[test]
 fn proxy_older_than_the_oldest_that_the_servers_support_blocks() {
     let blocked = |target: &str| report(&[dataplane("web", "0.9.4", "1.5.0")], "1.19", target).blockers;
-    let envoy = "consul-dataplane 1.5.0 contains Envoy 1.29, and Consul 1.20 starts at Envoy 1.30";
+    let envoy = "consul-dataplane 1.5.0 contains Envoy 1.29, but Consul 1.20 needs Envoy 1.30 or newer";
     assert_eq!(named(&blocked("1.20")), [("web:1", envoy)]);
-    let dataplane = "consul-dataplane 1.5.0 goes with Consul 1.19";
+    let dataplane = "consul-dataplane 1.5.0 supports only Consul 1.19";
     assert_eq!(named(&blocked("1.21")), [("web:1", dataplane)], "1.20 refuses its Envoy");
 }
 
@@ -81,7 +81,7 @@ fn controllers_count_and_other_tasks_outside_of_the_mesh_do_not() {
     let rows = [controller, outside(Generation::AppMesh), outside(Generation::None)];
     let report = report(&rows, "1.22", "2.0");
     assert_eq!((report.revisions, report.unknown.len()), (1, 0));
-    assert_eq!(named(&report.blockers), [("controller:1", "consul-ecs 0.8.1 goes with Consul 1.18, 1.19")]);
+    assert_eq!(named(&report.blockers), [("controller:1", "consul-ecs 0.8.1 supports only Consul 1.18, 1.19")]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn release_that_is_not_known_may_block() {
     for (tag, reason) in [
         ("latest", "the tag latest of consul-ecs names no release"),
         ("untagged", "the image of consul-ecs has no tag"),
-        ("unknown", "the image of consul-ecs is not known"),
+        ("unknown", "the image of consul-ecs is unknown"),
         ("9.9.9", &format!("consul-ecs 9.9.9 is not in the table of {}", table().as_of)),
     ] {
         let unsure = report(&[dataplane("web", tag, "1.9.0")], "1.22", "2.0");
@@ -99,7 +99,7 @@ fn release_that_is_not_known_may_block() {
         assert!(blocked.unknown.is_empty(), "{blocked:?}");
     }
     let unread = InventoryRow { images: Images::default(), ..row("web", Generation::Unknown, "", None) };
-    let reason = "its containers are not known, nor whether it is in the mesh";
+    let reason = "its containers are unknown, so it may or may not be in the mesh";
     assert_eq!(named(&report(&[unread], "1.22", "2.0").unknown), [("web:1", reason)]);
 }
 
@@ -137,6 +137,6 @@ fn unknown_lines_and_downgrades_are_refused() {
     let refused = |from: &str, target: &str| upgrade(&[], Some(line(from)), line(target)).unwrap_err().to_string();
     assert!(refused("1.8", "2.0").starts_with("Consul 1.8 is not in the table of 20"), "{}", refused("1.8", "2.0"));
     assert!(refused("1.22", "3.7").starts_with("Consul 3.7 is not in the table"), "{}", refused("1.22", "3.7"));
-    let expected = "Consul's servers have 2.0, which is newer than 1.21: a downgrade is not supported";
+    let expected = "Consul's servers run 2.0, which is newer than 1.21: a downgrade is not supported";
     assert_eq!(refused("2.0", "1.21"), expected);
 }

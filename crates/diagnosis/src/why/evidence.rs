@@ -177,9 +177,9 @@ impl<'a> TaskEvidence<'a> {
         let rules: BTreeSet<&str> = self.background.audit.iter().map(|error| error.rule.as_str()).collect();
         let rules: Vec<&str> = rules.into_iter().collect();
         if rules.len() == 1 {
-            format!("; the audit finds an error in its definition, {}: {}", first.rule, first.message)
+            format!(". The audit finds an error in its definition, {}: {}", first.rule, first.message)
         } else {
-            format!("; the audit finds errors in its definition: {}", rules.join(", "))
+            format!(". The audit finds errors in its definition: {}", rules.join(", "))
         }
     }
 
@@ -200,7 +200,7 @@ pub struct AuditError {
     pub message: String,
 }
 
-/// What was read besides the clusters.
+/// Everything read in addition to the clusters.
 #[derive(Debug, Default)]
 pub struct Background {
     /// The history of the controller.
@@ -234,13 +234,9 @@ impl Background {
             [one] => format!("cluster {one}"),
             several => format!("clusters {}", several.join(", ")),
         };
-        let not = if unread.is_empty() {
-            String::new()
-        } else {
-            format!(", of which {} could not be read in full", unread.join(", "))
-        };
+        let not = if unread.is_empty() { String::new() } else { format!("; not read in full: {}", unread.join(", ")) };
         let log = if self.history.is_complete {
-            format!("the log of the stack {} since {}", self.stack, moment(self.since))
+            format!("the log of stack {} since {}", self.stack, moment(self.since))
         } else {
             "the log could not be read".to_owned()
         };

@@ -29,20 +29,20 @@ impl Who {
     }
 }
 
-/// Something that has happened, or that is so now.
+/// Something that happened, or the current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// When it was.
     pub at: Timestamp,
-    /// Who did it, or says it.
+    /// The actor, or the source of the statement.
     pub who: Who,
-    /// What it was.
+    /// What happened.
     pub what: String,
-    /// How often it was, if the same was repeated.
+    /// How often it happened.
     pub times: usize,
-    /// When it was repeated for the last time.
+    /// When it last happened.
     pub last_at: Timestamp,
 }
 
@@ -53,13 +53,13 @@ pub struct Event {
 pub enum Condition {
     /// All is as it should be.
     Healthy,
-    /// It ended, or is ending, as somebody wanted it.
+    /// It ended, or is ending, normally.
     Ended,
-    /// It is not up yet.
+    /// It is still starting.
     Starting,
     /// Something is wrong.
     Faulty,
-    /// Nothing is known of it, or too little could be read.
+    /// No events were found, or too little could be read.
     Unknown,
 }
 
@@ -118,7 +118,7 @@ pub struct WhyReport {
     pub since: Timestamp,
     /// What it is about.
     pub subject: Subject,
-    /// What has happened, oldest first; last, what is so now.
+    /// What happened, oldest first, and at the end the current state.
     pub timeline: Vec<Event>,
     /// Whether something is wrong.
     pub condition: Condition,
@@ -130,7 +130,7 @@ pub struct WhyReport {
     pub problems: Vec<String>,
 }
 
-/// Why a task or a service is as it is. Programs get its name in kebab-case.
+/// The cause of a task's or service's state. Programs get its name in kebab-case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -147,7 +147,7 @@ pub enum Cause {
     OnlyObserved,
     /// The controller's work for it failed.
     ControllerFailed,
-    /// EC2 took the capacity back.
+    /// EC2 reclaimed the capacity.
     SpotInterruption,
     /// Its container instance was terminated.
     InstanceTerminated,
@@ -157,7 +157,7 @@ pub enum Cause {
     StoppedByItsService,
     /// A caller used `StopTask`.
     StoppedByHand,
-    /// It stops or has stopped, and ECS says nothing else.
+    /// It stops or has stopped, and ECS gives no cause.
     Stopped,
     /// The program that registers it failed.
     MeshInitFailed,
@@ -173,9 +173,9 @@ pub enum Cause {
     EssentialContainerExited,
     /// ECS could not start it for another reason.
     FailedToStart,
-    /// Its configuration sets `task-id` to that of another task.
+    /// Its configuration sets `task-id` to the ID of another task.
     AnotherTasksId,
-    /// Its proxy has stopped, and it goes on.
+    /// Its proxy has stopped, while the task still runs.
     ProxyStopped,
     /// Its tokens are gone.
     TokenDeleted,
@@ -187,15 +187,15 @@ pub enum Cause {
     LostFromTheCatalog,
     /// A container is unhealthy.
     NeverHealthy,
-    /// The program that reports its health has stopped, and it goes on.
+    /// The program that reports its health has stopped, while the task still runs.
     HealthSyncStopped,
     /// Consul does not have it for another reason.
     NotRegistered,
-    /// A check of it does not pass for another reason.
+    /// One of its checks fails for another reason.
     NotPassing,
     /// ECS has lost contact with its agent.
     Disconnected,
-    /// It is not up yet.
+    /// It is still starting.
     Starting,
     /// Consul could not be read, and ECS reports nothing wrong.
     ConsulNotRead,
@@ -205,15 +205,15 @@ pub enum Cause {
     Forgotten,
     /// Neither ECS, Consul nor the log knows the task.
     UnknownTask,
-    /// Its ECS service wants no task.
+    /// The desired count of its ECS service is 0.
     ScaledToZero,
-    /// Its tasks are stopping, and it wants no others.
+    /// Its tasks are stopping, and ECS starts no others.
     Stopping,
     /// ECS cannot start its tasks.
     NotPlaced,
     /// As `status` says it.
     NotAsItShouldBe,
-    /// Neither ECS nor Consul has the service any more.
+    /// Neither ECS nor Consul knows the service any longer.
     Gone,
     /// Neither ECS, Consul nor the log knows the service.
     UnknownService,

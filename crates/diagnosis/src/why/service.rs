@@ -182,11 +182,7 @@ impl<'a> ServiceEvidence<'a> {
         };
         timeline.add(Some(self.now), Who::Ecs, running);
         if let (Some(all), Some(passing)) = (row.instances, row.passing_instances) {
-            timeline.add(
-                Some(self.now),
-                Who::Consul,
-                format!("now has {all} instances, of which {passing} pass all checks"),
-            );
+            timeline.add(Some(self.now), Who::Consul, format!("now has {all} instances ({passing} pass all checks)"));
         }
     }
 
@@ -195,11 +191,17 @@ impl<'a> ServiceEvidence<'a> {
         match row.state {
             // What status does not know: the tokens of its tasks.
             State::Healthy => self.faulty_task(row).unwrap_or_else(Conclusion::healthy),
-            State::ScaledToZero => Conclusion::ended(Cause::ScaledToZero, "It is scaled to zero: its ECS service wants no task"),
-            State::Stopping => Conclusion::ended(Cause::Stopping, "Its tasks are stopping, and it wants no others: nothing is to do"),
+            State::ScaledToZero => Conclusion::ended(
+                Cause::ScaledToZero,
+                "It is scaled to zero: the desired count of its ECS service is 0",
+            ),
+            State::Stopping => {
+                Conclusion::ended(Cause::Stopping, "Its tasks are stopping, and ECS starts no others. No action needed")
+            }
             State::Starting => self.starting(row),
             State::Unknown => self.faulty_task(row).unwrap_or_else(|| {
-                let sentence = "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
+                let sentence = "ECS reports nothing wrong with it, but Consul could not be read. Ask again when \
+                                Consul answers";
                 Conclusion::unknown(Cause::ConsulNotRead, sentence)
             }),
             State::Faulty => self.fault(row),
@@ -214,9 +216,8 @@ impl<'a> ServiceEvidence<'a> {
         } else {
             self.faulty_task(row).or_else(stopped)
         };
-        of_tasks.unwrap_or_else(|| {
-            Conclusion::faulty(Cause::NotAsItShouldBe, format!("{}: correct what this names", row.verdict))
-        })
+        of_tasks
+            .unwrap_or_else(|| Conclusion::faulty(Cause::NotAsItShouldBe, format!("{}. Fix this problem", row.verdict)))
     }
 
     fn conclusion_of(&self, id: &TaskId) -> Conclusion {
@@ -231,7 +232,7 @@ impl<'a> ServiceEvidence<'a> {
         let (task, conclusion) = faulty.into_iter().next()?;
         let subject = match (count, total) {
             (1, 1) => format!("Its only task, {}, has a fault", task.id),
-            (1, _) => format!("1 of its {total} tasks has a fault, {}", task.id),
+            (1, _) => format!("1 of its {total} tasks, {}, has a fault", task.id),
             _ => format!("{count} of its {total} tasks have a fault, for example {}", task.id),
         };
         let sentence = format!("{subject}: {}", conclusion.sentence);
@@ -242,11 +243,10 @@ impl<'a> ServiceEvidence<'a> {
     fn starting(&self, row: &ServiceStatus) -> Conclusion {
         match self.last_failed(|at| elapsed(at, self.now) < TIME_TO_RESTART) {
             Some((id, conclusion)) => {
-                let sentence =
-                    format!("It is starting again; the last task that failed is {id}: {}", conclusion.sentence);
+                let sentence = format!("It is starting again; the last failed task is {id}: {}", conclusion.sentence);
                 Conclusion { sentence, ..conclusion }
             }
-            None => Conclusion::starting(Cause::Starting, format!("It is {}: ask again in a few minutes", row.verdict)),
+            None => Conclusion::starting(Cause::Starting, format!("It is {}. Ask again in a few minutes", row.verdict)),
         }
     }
 
@@ -255,7 +255,7 @@ impl<'a> ServiceEvidence<'a> {
         let desired = row.desired_tasks.filter(|desired| row.running_tasks < *desired)?;
         let too_few = format!("{} of its {desired} desired tasks run", row.running_tasks);
         let of_failure = |(id, conclusion): (TaskId, Conclusion)| {
-            let sentence = format!("{too_few}; the last that failed is {id}: {}", conclusion.sentence);
+            let sentence = format!("{too_few}; the last failed task is {id}: {}", conclusion.sentence);
             Conclusion { sentence, ..conclusion }
         };
         if let Some(failed) = self.last_failed(|at| elapsed(at, self.now) < TIME_TO_RESTART) {
@@ -265,7 +265,7 @@ impl<'a> ServiceEvidence<'a> {
         let mut services = self.cluster?.services.iter().filter(|service| names.contains(&service.state.name));
         match services.find_map(|service| service.state.trouble.as_ref()) {
             Some(trouble) => {
-                let sentence = format!("{too_few}, because ECS {trouble}: correct what it names");
+                let sentence = format!("{too_few} because ECS {trouble}. Fix this problem");
                 Some(Conclusion::faulty(Cause::NotPlaced, sentence))
             }
             // An older one, after which ECS may have given up.
@@ -291,12 +291,12 @@ impl<'a> ServiceEvidence<'a> {
         let clusters = self.observed.clusters.iter();
         let mut outside = clusters.flat_map(|cluster| cluster.outside.services.iter().map(move |it| (cluster, it)));
         let (cluster, found) = outside.find(|(_, service)| service.name == self.service)?;
-        let place = format!("It is an ECS service of the cluster {}", cluster.arn.name());
+        let place = format!("It is an ECS service in cluster {}", cluster.arn.name());
         Some(match cluster.definition_of(found) {
             Some(definition) => {
                 let sentence = format!(
-                    "{place} and not in the mesh, because its task definition {} has no tag consul.hashicorp.com/mesh with the value \
-                     true, and reads no token of the controller: add the tag to the definition and deploy it again",
+                    "{place} but not in the mesh: its task definition {} lacks the tag consul.hashicorp.com/mesh=true \
+                     and reads no token of the controller. Add the tag to the definition and deploy it again",
                     definition.arn.short_name()
                 );
                 Conclusion::faulty(Cause::NotInTheMesh, sentence)
@@ -304,8 +304,8 @@ impl<'a> ServiceEvidence<'a> {
             None => Conclusion::unknown(
                 Cause::DefinitionNotRead,
                 format!(
-                    "{place}, and whether it is in the mesh is not known, because its task definition could not be read: correct what \
-                     the error says, and ask again"
+                    "{place}. Its task definition could not be read, so it may or may not be in the mesh. Fix the \
+                     error and ask again"
                 ),
             ),
         })
@@ -317,18 +317,19 @@ impl<'a> ServiceEvidence<'a> {
         let name = self.service;
         if !is_all_read || !self.observed.problems.is_empty() {
             let sentence = format!(
-                "The service {name:?} was not found, and not everything could be read ({searched}): ask again when it can be read"
+                "Service {name:?} was not found, but not everything could be read ({searched}). Fix the errors and \
+                 ask again"
             );
             return Conclusion::unknown(Cause::UnknownService, sentence);
         }
         let Some(last) = self.lines().last() else {
             let sentence =
-                format!("There is no service {name:?} ({searched}): check the name, the region and the cluster");
+                format!("No service {name:?} found ({searched}). Check the name, the region and the cluster");
             return Conclusion::unknown(Cause::UnknownService, sentence);
         };
         let sentence = format!(
-            "It is gone: neither ECS nor Consul has anything of it ({searched}), and the last that the controller did \
-             for it was at {}: nothing is to do if this was intended",
+            "It is gone: neither ECS nor Consul knows it ({searched}). The controller last acted on it at {}. No \
+             action needed if you removed it",
             moment(last.at)
         );
         Conclusion::ended(Cause::Gone, sentence)

@@ -64,9 +64,9 @@ pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<Event> {
 pub(super) fn task_in_ecs(timeline: &mut Timeline, member: &MemberTask) {
     let DescribedTask { pull_started_at, stopping_at, end, .. } = member.task.as_ref();
     timeline.add(end.created_at, Who::Ecs, created(member));
-    timeline.add(*pull_started_at, Who::Ecs, "pulls its images");
-    timeline.add(end.started_at, Who::Ecs, "all of its containers have started");
-    timeline.add(*stopping_at, Who::Ecs, "begins to stop it");
+    timeline.add(*pull_started_at, Who::Ecs, "started to pull its images");
+    timeline.add(end.started_at, Who::Ecs, "started all of its containers");
+    timeline.add(*stopping_at, Who::Ecs, "began to stop it");
     timeline.add(end.stopped_at, Who::Ecs, stopped(end));
 }
 
@@ -74,7 +74,7 @@ pub(super) fn task_in_ecs(timeline: &mut Timeline, member: &MemberTask) {
 fn end_in_log(timeline: &mut Timeline, end: Option<&TaskEnd>) {
     let Some(end) = end else { return };
     timeline.add(end.created_at, Who::Ecs, "created it");
-    timeline.add(end.started_at, Who::Ecs, "all of its containers have started");
+    timeline.add(end.started_at, Who::Ecs, "started all of its containers");
     timeline.add(end.stopped_at, Who::Ecs, stopped(end));
 }
 
@@ -126,7 +126,7 @@ fn now(timeline: &mut Timeline, evidence: &TaskEvidence<'_>) {
     let Some(on_node) = &evidence.on_node else { return };
     let instances = on_node.instances_of(evidence.id);
     if instances.is_empty() {
-        timeline.add(Some(evidence.now), Who::Consul, "now has no instance of it");
+        timeline.add(Some(evidence.now), Who::Consul, "now has no instance of the task");
         return;
     }
     let names: Vec<&str> = instances.iter().map(|instance| instance.id.as_str()).collect();
@@ -162,7 +162,7 @@ pub(super) fn describe(line: &LogLine) -> Option<String> {
         Some(O::GuardTripped) => {
             return Some(format!("the guard held back deletions or corrections: {}", reason(line)));
         }
-        Some(O::Observed) => format!("would have done, and did not (Mode=observe): {}", done(line)),
+        Some(O::Observed) => format!("not done (Mode=observe): {}", done(line)),
         Some(O::Done | O::Seen) | None => done(line),
         Some(other) => format!("{} ({})", done(line), other.as_str()),
     };
@@ -171,7 +171,7 @@ pub(super) fn describe(line: &LogLine) -> Option<String> {
 
 fn failed(line: &LogLine) -> String {
     let label = line.error.as_ref().map_or("no label", ErrorLabel::as_str);
-    let what = line.action.as_ref().map_or("its work", LogAction::as_str);
+    let what = line.action.as_ref().map_or("handling a message", LogAction::as_str);
     format!("failed: {what} ({label}): {}", reason(line))
 }
 
@@ -191,7 +191,7 @@ fn done(line: &LogLine) -> String {
     let because = line.reason.as_ref().map(|reason| format!(", because {reason}")).unwrap_or_default();
     let Some(action) = &line.action else { return reason(line).to_owned() };
     match action {
-        A::TaskStopped => "received the event of its end".to_owned(),
+        A::TaskStopped => "received its stop event".to_owned(),
         A::Deregister => format!("deregistered {}", or_it(&line.service_id)),
         A::DeregisterCheck => format!("deregistered the check {}", or_it(&line.check_id)),
         A::DeleteLoginToken => format!("deleted its login token{accessor}"),
@@ -204,14 +204,14 @@ fn done(line: &LogLine) -> String {
         A::DeleteUnusedToken => {
             format!("deleted the token{accessor} of the {holder}: another attempt had created one")
         }
-        A::Provision => format!("looked after the token of the {holder}{because}"),
+        A::Provision => format!("created no token for the {holder}{because}"),
         A::HideToken => format!("hid the token{accessor} of the {holder} from tasks{because}"),
         A::Revoke => format!("revoked the token{accessor} of the {holder}{because}"),
         A::Repair => format!("registered it again{because}"),
         A::CorrectHealth => format!("corrected its checks{because}"),
         A::Drain => format!("drained it{because}"),
         A::ReportBrokenTask => format!("reported it as broken{because}"),
-        A::AskForIdleCheck => format!("will look later whether the {holder} still needs its token"),
+        A::AskForIdleCheck => format!("scheduled a check whether the {holder} still needs its token"),
         A::Sweep | A::Observe | A::Other(_) => {
             let action = action.as_str();
             detail(line).map_or_else(|| action.to_owned(), |detail| format!("{action}: {detail}"))

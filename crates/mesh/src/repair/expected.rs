@@ -30,10 +30,10 @@ pub enum NotRepaired {
     #[error("its container {0} has not registered it yet; read the log of that container")]
     Starting(String),
     /// The program that registers it has failed.
-    #[error("its container {0} has failed, so that it was never registered")]
+    #[error("its container {0} failed, so it was never registered")]
     Failed(String),
     /// The program that registers it has stopped.
-    #[error("its container {0} has stopped, so that nothing in it can register it; replace the task")]
+    #[error("its container {0} has stopped, so nothing in the task can register it; replace the task")]
     Stopped(String),
     /// Its partition is not known.
     #[error("the node of its cluster was not read in the partition of its configuration")]
@@ -54,15 +54,13 @@ pub enum NotRepaired {
     #[error("its configuration cannot be read in full: {0}")]
     Configuration(InvalidField),
     /// Consul accepts it, and hangs at every later read of the service or its node.
-    #[error(
-        "the proxy configuration of {0} has null inside a list, with which Consul answers no more reads of the service"
-    )]
+    #[error("the proxy configuration of {0} has null inside a list, which makes Consul fail every read of the service")]
     NullInList(String),
     /// Its metadata names another task: it would be deregistered if ECS does not know that one.
     #[error("the field meta of its configuration sets task-id to {0}, the ID of another task")]
     OtherTaskId(String),
     /// An operator does not want it.
-    #[error("its tag, or that of its service, {REPAIR_TAG}, is off")]
+    #[error("the tag {REPAIR_TAG} of the task or its service is off")]
     OptedOut,
     /// Whether an operator wants it is not known.
     #[error("the tags of its ECS service could not be read")]

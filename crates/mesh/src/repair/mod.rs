@@ -145,7 +145,7 @@ fn place<'a>(node: &'a str, tenancy: &'a Tenancy) -> Place<'a> {
 pub struct Statuses {
     /// The checks with another status than in ECS, as they should be, with the `ModifyIndex` of what was read.
     pub wrong: Vec<HealthCheck>,
-    /// A check that passes in Consul, and of which ECS does not tell that it should: in words.
+    /// Describes a check that passes in Consul although ECS does not confirm it.
     pub unconfirmed: Option<String>,
 }
 
@@ -165,7 +165,7 @@ impl MemberTask {
                     statuses.wrong.push(check);
                 }
                 None if seen.status == CheckStatus::Passing => {
-                    let why = format!("{}; its check {} passes in Consul, and is left as it is", verdict.why, seen.id);
+                    let why = format!("{}; its check {} passes in Consul and stays unchanged", verdict.why, seen.id);
                     statuses.unconfirmed.get_or_insert(why);
                 }
                 _ => {}

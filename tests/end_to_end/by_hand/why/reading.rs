@@ -59,14 +59,14 @@ async fn what_cannot_be_read_is_said_and_never_counts_as_absent() {
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("error: the controller's history could not be read: log group "), "{}", said.errors);
     let line = said.out.lines().last().unwrap();
-    let unknown = "who deregistered it is not known, because the controller's log could not be read";
+    let unknown = "the controller's log could not be read, so it is unknown who deregistered it";
     assert!(line.contains(unknown), "{line}");
     // Without Consul, and with a token that may not list tokens
     let open = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
     let said = why_at(&open.url, "http://127.0.0.1:1", token().await, task.id(), &arguments).await;
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("Consul could not be read at CONSUL_HTTP_ADDR"), "{}", said.errors);
-    assert!(said.out.lines().last().unwrap().contains("Consul could not be read: ask again"), "{}", said.out);
+    assert!(said.out.lines().last().unwrap().contains("Consul could not be read. Ask again"), "{}", said.out);
     let policy = PAGE.split_once("```hcl\n").and_then(|(_, rest)| rest.split_once("```")).expect("a policy").0;
     let of_status = stack.consul.token_with_rules("why-unread", policy).await;
     let said = why_at(&open.url, consul, &of_status.secret_id, task.id(), &arguments).await;
@@ -111,7 +111,8 @@ async fn a_long_history_is_read_page_by_page_and_not_for_ever() {
     .await;
     let (consul, arguments) = (world.consul.address.as_str(), ["--cluster", world.name]);
     let said = why_at(&two_pages.url, consul, token().await, &id, &arguments).await;
-    let expected = "It ended in order, by a Spot interruption: its service starts another task, and nothing is to do";
+    let expected = "It ended normally: a Spot interruption stopped it. Its service starts another task. No action \
+                    needed";
     assert_eq!((said.code, said.out.lines().last()), (Some(0), Some(expected)), "{}{}", said.out, said.errors);
     // Given pages without an end
     let endless = Recorder::before_aws(&stack.aws, move |request, _| {
@@ -120,6 +121,6 @@ async fn a_long_history_is_read_page_by_page_and_not_for_ever() {
     .await;
     let said = why_at(&endless.url, consul, token().await, &id, &arguments).await;
     assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("the search was given up after 50000 lines or 200 pages"), "{}", said.errors);
+    assert!(said.errors.contains("the search stopped after 50000 lines or 200 pages"), "{}", said.errors);
     assert!(said.out.lines().last().unwrap().contains("not everything could be read"), "{}", said.out);
 }

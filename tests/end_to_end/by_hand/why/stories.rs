@@ -21,8 +21,8 @@ async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
     ]);
     world.deliver_raw(&[event.to_string().replace(task.id(), &forgotten)]).await;
     world.settled().await;
-    // When somebody asks later
-    eventually_says(&world, &forgotten, "Its container app was killed, because it used more memory than it may").await;
+    // When an operator asks later
+    eventually_says(&world, &forgotten, "Its container app was killed because it exceeded its memory limit").await;
     let said = why(&world, &forgotten, &["--output", "json"]).await;
     let document = said.json();
     assert_eq!((said.code, &document["cause"]), (Some(1), &json!("out-of-memory")), "{document:#}");
@@ -30,9 +30,9 @@ async fn a_task_that_ecs_has_forgotten_is_told_from_the_log() {
     let schema: Value =
         serde_json::from_str(include_str!("../../../../docs/reference/schema/why.schema.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
-    // And a task that nobody knows is not one that ended
+    // And an unknown task does not count as ended
     let said = why(&world, &"0e".repeat(16), &[]).await;
     assert_eq!(said.code, Some(2));
-    let searched = "(searched: cluster why-forgotten; the log of the stack why since ";
+    let searched = "(searched: cluster why-forgotten; the log of stack why since ";
     assert!(said.out.lines().last().unwrap().contains(searched), "{}", said.out);
 }

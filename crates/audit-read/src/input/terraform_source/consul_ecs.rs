@@ -217,8 +217,8 @@ pub(super) fn called(source: &str, version: Option<&str>) -> Option<Result<Consu
         (None, None) => newest(|_| true),
     };
     let unknown = || match tag.or(version) {
-        Some(wanted) => format!("of its versions, {OLDEST} to {NEWEST} are known, but not {wanted}"),
-        None => "which version of HashiCorp's module it is a fork of is not known".to_owned(),
+        Some(wanted) => format!("its version {wanted} is unknown (known: {OLDEST} to {NEWEST})"),
+        None => "it is a fork of an unknown version of HashiCorp's module".to_owned(),
     };
     Some(release.map(|release| ConsulEcs { name, release, is_fork }).ok_or_else(unknown))
 }

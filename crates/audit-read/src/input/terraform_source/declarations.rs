@@ -115,13 +115,14 @@ impl Declarations {
             Callee::Unread(reason) => self.unread(module, call, &format!("{reason}; ")),
             Callee::Outside(source) => {
                 let reason = format!(
-                    "its source {source} is outside of the directories that are checked; add its directory to them, or "
+                    "its source {source} is outside the checked directories; add its directory to the paths, or "
                 );
                 self.unread(module, call, &reason);
             }
             Callee::ConsulEcs(called) => {
                 if called.is_fork {
-                    let reason = format!("it is checked as HashiCorp's {}, of which it is a fork; ", called.release);
+                    let reason =
+                        format!("it is a fork of HashiCorp's {} and is checked as the original; ", called.release);
                     self.unread(module, call, &reason);
                 }
                 for instance in instances(module, call, 0) {

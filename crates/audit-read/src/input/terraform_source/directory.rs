@@ -162,7 +162,7 @@ fn is_read(block: &Block) -> bool {
 
 fn declared_twice(file: &SourceFile, block: &Block, address: &str) -> InputProblem {
     let reason =
-        format!("{address} is declared before, and Terraform refuses a second declaration; this one is not read");
+        format!("{address} is already declared; this second declaration is not read, because Terraform refuses it");
     InputProblem::at(file, block.name_span(), reason)
 }
 

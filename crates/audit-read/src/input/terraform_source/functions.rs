@@ -227,7 +227,7 @@ impl Module<'_> {
             return Some(unknown(span));
         }
         let Some(tree) = &self.world.directories.tree else {
-            return Some(self.unknown(frame, span, "files beside this text are not read"));
+            return Some(self.unknown(frame, span, "files next to this text are not read"));
         };
         let content = match (tree.read(&self.location.root, &path), name == "fileexists") {
             (Err(Refusal::Outside), true) => return Some(unknown(span)),
@@ -237,7 +237,7 @@ impl Module<'_> {
                 return Some(self.unknown(frame, span, "the file does not exist or cannot be read"));
             }
             (Err(Refusal::Outside), false) => {
-                return Some(self.unknown(frame, span, "the file is outside of the directories that are checked"));
+                return Some(self.unknown(frame, span, "the file is outside the checked directories"));
             }
         };
         if !self.world.pay(frame.depth, content.len() / 32) {

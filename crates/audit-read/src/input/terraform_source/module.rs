@@ -230,7 +230,9 @@ pub(super) fn callee(module: &Module<'_>, call: &Block) -> Callee {
     if !source.starts_with("./") && !source.starts_with("../") {
         return unread(call, "its source is not in the directories that are checked");
     }
-    let Some(tree) = &module.world.directories.tree else { return unread(call, "files beside this text are not read") };
+    let Some(tree) = &module.world.directories.tree else {
+        return unread(call, "files next to this text are not read");
+    };
     match tree.find(&module.directory.path, source) {
         Ok(path) if path == identity(&module.directory.path) || module.location.callers.contains(&path) => {
             Callee::Unread("it calls itself".to_owned())

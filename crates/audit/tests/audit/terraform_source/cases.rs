@@ -37,7 +37,7 @@ const CASES: [Case; 51] = [
     ("<<EOF\n[{\"name\": nonsense}]\nEOF", &[], Refused("main.tf:4:11: aws_ecs_task_definition.web: container_definitions: not JSON")),
     ("file(\"${path.module}/web.json\")", &[("web.json", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"db\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
     ("file(\"web.json\")", &[], Noted("the file does not exist")),
-    ("file(\"/etc/hostname\")", &[], Noted("outside of the directories")),
+    ("file(\"/etc/hostname\")", &[], Noted("outside the checked directories")),
     ("file(\"../../../../../../../../etc/hostname\")", &[], Noted("because the file")),
     ("templatefile(\"web.tpl\", { on = \"db\" })", &[("web.tpl", "[{\"name\": \"web\", \"image\": \"x:1\", \"dependsOn\": [{\"containerName\": \"${on}\", \"condition\": \"START\"}]}]")], Found("main.tf", 3)),
     ("templatefile(\"web.tpl\", { all = @ })", &[("web.tpl", "${jsonencode(all)}")], Found("main.tf", 3)),
@@ -136,11 +136,11 @@ fn a_fork_is_judged_like_the_module_and_named() {
     ] {
         let (names, notes) = of_call(&format!("  {source}\n  family = \"web\"\n  kind = \"mesh-gateway\""));
         assert_eq!(names, ["web"], "{source}");
-        let expected = format!("it is checked as HashiCorp's {module}, of which it is a fork");
+        let expected = format!("it is a fork of HashiCorp's {module} and is checked as the original");
         assert!(notes.len() == 1 && notes[0].contains(&expected), "{notes:?}");
     }
     let (names, notes) = of_call("  source = \"acme/consul-ecs/aws//modules/controller\"\n  name_prefix = \"web\"");
-    assert!(names.is_empty() && notes.len() == 1 && notes[0].contains("it is a fork of is not known"), "{notes:?}");
+    assert!(names.is_empty() && notes.len() == 1 && notes[0].contains("a fork of an unknown version"), "{notes:?}");
 }
 
 #[test]

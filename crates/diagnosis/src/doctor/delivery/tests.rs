@@ -25,7 +25,7 @@ fn queue_drains_unless_nothing_takes_its_messages() {
         Resources::from([resource("TaskEventsSource", "uuid-1"), resource("TaskEventsFunction", "mesh-events")]);
     let commands = commands();
     let subject = Subject { stack: &stack, resources: &resources, clusters: "", commands: &commands };
-    let disabled = "about 3 messages wait, and nothing takes them: the event source mapping is Disabled";
+    let disabled = "about 3 messages are waiting because the event source mapping is Disabled";
     let enable = "aws lambda update-event-source-mapping --uuid uuid-1 --enabled --region us-east-1";
     let release = "aws lambda delete-function-concurrency --function-name mesh-events";
     for (waiting, state, last_result, concurrency, outcome, seen, remedy) in [

@@ -87,7 +87,7 @@ fn missing_permission_is_added_to_the_policy_of_the_stack() {
     let update = "consul acl policy update -name mesh -rules 'acl = \"write\"\noperator = \"write\"\n";
     assert_of(&checks, TOKEN, Failed, "the token 1-2 lacks: operator = \"write\"", &[update]);
     let token = of(&checks, TOKEN);
-    assert!(token.seen.ends_with("the rules of the policy mesh, for each token that has it"), "{}", token.seen);
+    assert!(token.seen.ends_with("the rules of policy mesh for every token with this policy"), "{}", token.seen);
     let [command] = token.commands.as_slice() else { panic!("{:?}", token.commands) };
     assert!(command.contains("node \"arn:aws:ecs:us-east-1:123456789012:cluster/prod\" { policy = \"write\" }"));
     // And policies of others are not replaced
@@ -174,8 +174,8 @@ fn function_that_fails_is_a_failure_and_one_that_cannot_be_asked_unknown() {
 #[test]
 fn function_that_does_not_start_says_why() {
     let why = read_answer(Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned())).unwrap_err();
-    assert_eq!(why, NoAnswer::Failed("the function reconcile failed: CONSUL_HTTP_ADDR: got \"\"".to_owned()));
+    assert_eq!(why, NoAnswer::Failed("reconcile failed: CONSUL_HTTP_ADDR: got \"\"".to_owned()));
     let old = "payload: got {\"check\":true}, expected …: unknown field `check`, expected one of `clusters`";
     let why = read_answer(Invoked::Error(old.to_owned())).unwrap_err();
-    assert!(matches!(&why, NoAnswer::Unasked(why) if why.contains("update the stack")), "{why:?}");
+    assert!(matches!(&why, NoAnswer::Unasked(why) if why.contains("Update the stack")), "{why:?}");
 }

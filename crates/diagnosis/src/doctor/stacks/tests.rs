@@ -10,8 +10,7 @@ const DEPLOY: &str = "sam build && sam deploy --guided --stack-name mesh --regio
 
 #[test]
 fn stack_says_its_mode_and_clusters_or_how_its_status_goes_on() {
-    let complete =
-        "mesh is UPDATE_COMPLETE, with Mode=observe: it reports what it would do, and changes nothing; clusters prod-*";
+    let complete = "Stack mesh: UPDATE_COMPLETE, Mode=observe (reports changes, makes none), clusters prod-*";
     let cloudformation = |rest: &str| format!("aws cloudformation {rest}");
     for (status, outcome, seen, at, command) in [
         ("UPDATE_COMPLETE", Fine, complete, 0, ""),
@@ -51,7 +50,7 @@ fn controller_beside_one_that_acts_is_scaled_to_zero() {
     assert_check(&controllers(&task, Some(Mode::Act)), Failed, "", &[stop]);
     // One that observes may run next to it, and before the installation it is not stopped
     assert_check(&controllers(&service, Some(Mode::Observe)), Fine, "", &[]);
-    assert_check(&controllers(&service, None), Warning, "install with Mode=observe", &[DEPLOY]);
+    assert_check(&controllers(&service, None), Warning, "Install with Mode=observe", &[DEPLOY]);
     assert_check(&controllers(&[], Some(Mode::Act)), Fine, "", &[]);
     let unread = Observed { clusters: Vec::new(), problems: vec!["cluster prod: denied".to_owned()] };
     assert_check(&check_controllers(&Ok(unread), Some(Mode::Act), &commands()), Unknown, "", &[]);
@@ -69,8 +68,8 @@ fn known_clusters() -> Vec<ClusterArn> {
 fn stacks_share_no_cluster_and_no_prefix_of_secrets() {
     let observe = "aws cloudformation update-stack --stack-name mesh --use-previous-template --parameters \
                    'ParameterKey=Mode,ParameterValue=\"observe\"' ";
-    let both = "the stack second also manages the clusters prod-1; give each its own, or let one of them observe";
-    let prefix = "the stack mesh-test also manages the prefix mesh-test of secrets; ";
+    let both = "stack second also manages the clusters prod-1. Give each stack its own, or set Mode=observe in one";
+    let prefix = "stack mesh-test also manages the secret name prefix mesh-test. ";
     for (own, other, outcome, seen, remedy) in [
         (stack("mesh", "prod-*", "act"), stack("second", "test", "act"), Fine, "", &[][..]),
         (stack("mesh", "prod-*", "act"), stack("second", "*", "act"), Failed, both, &[observe]),

@@ -36,7 +36,7 @@ fn key_of_the_topic_must_let_cloudwatch_use_it() {
     let other = allow(json!("kms:*"), json!("events.amazonaws.com"));
     for (statements, outcome, seen) in [
         (json!([root]), Failed, "cloudwatch.amazonaws.com call kms:Decrypt and kms:GenerateDataKey"),
-        (json!([root, half]), Failed, "call kms:GenerateDataKey;"),
+        (json!([root, half]), Failed, "call kms:GenerateDataKey."),
         (json!([root, enough]), Fine, ""),
         (everybody, Fine, ""),
         (json!([other]), Failed, ""),
@@ -51,11 +51,11 @@ fn one_trail_that_logs_writes_suffices() {
     let trail =
         |&(is_logging, has_writes): &(bool, bool)| Trail { arn: "arn:trail".to_owned(), is_logging, has_writes };
     let start = "aws cloudtrail start-logging --name arn:trail --region us-east-1";
-    let none = "there is no trail in the region: tokens are created";
+    let none = "no trail in the region: tokens are created";
     for (trails, outcome, seen, remedy) in [
         (&[(false, true), (true, true)][..], Fine, "", &[][..]),
         (&[(false, true)], Warning, "", &[start]),
-        (&[(true, false)], Warning, "arn:trail does not log management events", &[]),
+        (&[(true, false)], Warning, "arn:trail does not log write management events", &[]),
         (&[], Warning, none, &["aws cloudtrail create-trail "]),
     ] {
         assert_check(&check_trail(&Ok(trails.iter().map(trail).collect()), &commands()), outcome, seen, remedy);
@@ -81,7 +81,7 @@ fn release_is_compared_with_those_that_the_controller_is_made_for() {
     }
     // A Consul that only fails here is a warning once it is installed
     assert_check(&reach(&Err(unavailable())), Failed, "", &[]);
-    let seen = "this is from here, not from where the functions run";
+    let seen = "checked from here, not from the functions";
     assert_check(&also_from_here(&Err(unavailable())), Warning, seen, &[]);
     assert_check(&also_from_here(&Ok("1.21.4".to_owned())), Fine, "", &[]);
 }

@@ -27,14 +27,14 @@ pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
         return None;
     }
     let stopped_at = end.stopped_at.unwrap_or(evidence.now);
-    let left = "It has stopped, and its instances are still in Consul";
+    let left = "It has stopped, but its instances are still in Consul";
     if let Some((cause, sentence)) = kept_in_consul(evidence, left, stopped_at.max(evidence.lately())) {
         return Some(Conclusion::faulty(cause, sentence));
     }
     if let Some(failed) = evidence.failure(stopped_at) {
         let sentence = format!(
-            "{left}, because the controller failed at {} ({}): correct what this names; its messages are retried, and ecs-mesh \
-             redrive returns those that were given up",
+            "{left} because the controller failed at {} ({}). Fix this error. SQS then retries the messages; for \
+             messages in the dead-letter queue, run ecs-mesh redrive",
             moment(failed.at),
             failed.reason.as_deref().unwrap_or("no reason given")
         );
@@ -48,8 +48,8 @@ pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
 fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> Option<(Cause, String)> {
     if let Some(guard) = evidence.guard(since) {
         let sentence = format!(
-            "{left}. The guard held back deletions or corrections in its cluster at {} ({}): check them with ecs-mesh sweep \
-             --dry-run --cluster {}, and if they are right, repeat it with --force",
+            "{left}. The guard held back deletions or corrections in its cluster at {} ({}). Check them with ecs-mesh \
+             sweep --dry-run --cluster {}. If they are right, sweep with --force",
             moment(guard.at),
             guard.reason.as_deref().unwrap_or("no reason given"),
             cluster_name(evidence)
@@ -57,33 +57,34 @@ fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> 
         return Some((Cause::HeldBackByTheGuard, sentence));
     }
     let sentence = format!(
-        "{left}, because the controller is in Mode=observe and changes nothing: the always-on controller has to deregister them, \
-         or set Mode=act"
+        "{left} because the controller is in Mode=observe and changes nothing. The always-on controller must \
+         deregister them, or set Mode=act"
     );
     evidence.observed(&LogAction::Deregister).map(|_| (Cause::OnlyObserved, sentence))
 }
 
 fn to_be_swept(evidence: &TaskEvidence<'_>, left: &str) -> String {
     let cluster = cluster_name(evidence);
-    format!("{left}: the next sweep deregisters them, or ecs-mesh sweep --cluster {cluster} does so now")
+    format!("{left}. The next sweep deregisters them. To sweep now: ecs-mesh sweep --cluster {cluster}")
 }
 
 fn cluster_name<'a>(evidence: &TaskEvidence<'a>) -> &'a str {
     evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
 }
 
-/// EC2 took the capacity back.
+/// EC2 reclaimed the capacity.
 pub(super) fn spot_interruption(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     with_code(evidence, "SpotInterruption")?;
-    let sentence = "It ended in order, by a Spot interruption: its service starts another task, and nothing is to do";
+    let sentence = "It ended normally: a Spot interruption stopped it. Its service starts another task. No action \
+                    needed";
     Some(Conclusion::ended(Cause::SpotInterruption, sentence))
 }
 
 /// Its container instance was terminated.
 pub(super) fn instance_terminated(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     with_code(evidence, "TerminationNotice")?;
-    let sentence = "It ended in order, because its container instance was terminated: its service starts another task, and \
-                    nothing is to do";
+    let sentence = "It ended normally: its container instance was terminated. Its service starts another task. No \
+                    action needed";
     Some(Conclusion::ended(Cause::InstanceTerminated, sentence))
 }
 
@@ -94,24 +95,26 @@ pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let deployments = &evidence.ecs_service()?.state.deployments;
     let newest = deployments.first()?;
     let has_another_revision = evidence.member.is_some_and(|member| member.task.definition != newest.definition);
-    let sentence =
-        format!("It ended in order, by the deployment of {}: nothing is to do", newest.definition.short_name());
+    let sentence = format!(
+        "It ended normally: the deployment of {} replaced it. No action needed",
+        newest.definition.short_name()
+    );
     has_another_revision.then(|| Conclusion::ended(Cause::Deployment, sentence))
 }
 
 /// Its service wants fewer tasks, or others in its place.
 pub(super) fn scaling_in(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
-    let sentence = format!("It ended in order, because its ECS service stopped it ({reason}): nothing is to do");
+    let sentence = format!("It ended normally: its ECS service stopped it ({reason}). No action needed");
     Some(Conclusion::ended(Cause::StoppedByItsService, sentence))
 }
 
-/// Somebody called `StopTask`.
+/// A caller used `StopTask`.
 pub(super) fn by_hand(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = with_code(evidence, "UserInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
     let sentence = format!(
-        "It ended in order, because somebody stopped it ({reason}): nothing is to do; if nobody should have, look for StopTask in \
-         CloudTrail"
+        "It ended normally: a caller used StopTask ({reason}). No action needed. To find the caller, search \
+         CloudTrail for StopTask"
     );
     Some(Conclusion::ended(Cause::StoppedByHand, sentence))
 }
@@ -124,7 +127,7 @@ pub(super) fn otherwise(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let why = why.map_or_else(|| "ECS does not say why".to_owned(), |why| format!("ECS says: {why}"));
     let verb = if is_stopping { "is stopping" } else { "has stopped" };
     let sentence =
-        format!("It {verb}, and no container is known to have failed ({why}): nothing is to do if this was intended");
+        format!("It {verb}, and no container is known to have failed ({why}). No action needed if you expected this");
     Some(Conclusion::ended(Cause::Stopped, sentence))
 }
 
@@ -154,12 +157,12 @@ pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         &evidence.background.tokens,
         evidence.background.history.is_complete,
     ) {
-        (None, Some(_), true) if evidence.login_tokens() == Some(0) => ", and it has never logged in to Consul",
+        (None, Some(_), true) if evidence.login_tokens() == Some(0) => " and never logged in to Consul",
         _ => "",
     };
     let sentence = format!(
-        "It was never registered in Consul, because its container {name} exited with {code}{login}: read {}, and correct what it \
-         names{}",
+        "It was never registered in Consul because its container {name} exited with {code}{login}. Read {} and fix \
+         the error{}",
         evidence.log_of(name),
         evidence.audit_says()
     );
@@ -170,8 +173,8 @@ pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 pub(super) fn image(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = reason_with(evidence.end.as_ref()?, &["CannotPull", "ImageManifest", "pull image"])?;
     let sentence = format!(
-        "It never ran, because an image could not be pulled ({reason}): check the image's name and tag, the execution role, and the \
-         network's route to the registry"
+        "It never ran because ECS could not pull an image ({reason}). Check the image's name and tag, the execution \
+         role, and the network's route to the registry"
     );
     Some(Conclusion::faulty(Cause::ImagePullFailed, sentence))
 }
@@ -183,8 +186,8 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"],
     )?;
     let sentence = format!(
-        "It never ran, because ECS could not prepare it ({reason}): check that the secrets of its definition exist and have a \
-         value, that the execution role may read them, and the network's route to them{}",
+        "It never ran because ECS could not prepare it ({reason}). Check that the secrets in its definition exist and \
+         have a value, that the execution role may read them, and that the network has a route to them{}",
         evidence.audit_says()
     );
     Some(Conclusion::faulty(Cause::SecretNotReadable, sentence))
@@ -196,8 +199,8 @@ pub(super) fn memory(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         |container: &&ContainerEnd| container.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"));
     let container = evidence.end.as_ref()?.containers.iter().find(is_it)?;
     let sentence = format!(
-        "Its container {} was killed, because it used more memory than it may: raise the memory of the container or of the task, or \
-         find the leak",
+        "Its container {} was killed because it exceeded its memory limit. Raise the memory of the container or the \
+         task, or find the leak",
         container.name
     );
     Some(Conclusion::faulty(Cause::OutOfMemory, sentence))
@@ -214,7 +217,8 @@ pub(super) fn health_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     };
     let log = names.first().map_or_else(|| "the logs of its containers".to_owned(), |name| evidence.log_of(name));
     let sentence = format!(
-        "It was stopped, because {what}: read {log}, and check the command, the time-outs and the start period of the health check{}",
+        "It was stopped because {what}. Read {log} and check the command, the time-outs and the start period of the \
+         health check{}",
         evidence.audit_says()
     );
     Some(Conclusion::faulty(Cause::HealthCheckFailed, sentence))
@@ -232,7 +236,7 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     if let (None, Some(finished), Some(member)) = (failed, exits().find(|it| it.exit_code == Some(0)), evidence.member)
         && member.task.placement.service.is_none()
     {
-        let sentence = format!("It ended by itself: its container {finished}; nothing is to do if it was to end");
+        let sentence = format!("It ended by itself: its container {finished}. No action needed if it was meant to end");
         return Some(Conclusion::ended(Cause::Stopped, sentence));
     }
     let finished = || exits().find(|container| container.exit_code == Some(0));
@@ -240,8 +244,7 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
         Some(container) => (format!("its essential container {container}"), evidence.log_of(&container.name)),
         None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
     };
-    let sentence =
-        format!("It stopped, because {what}: read {log}, and correct what it names{}", evidence.audit_says());
+    let sentence = format!("It stopped because {what}. Read {log} and fix the error{}", evidence.audit_says());
     Some(Conclusion::faulty(Cause::EssentialContainerExited, sentence))
 }
 
@@ -250,7 +253,7 @@ pub(super) fn failed_start(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let end = unwanted(evidence).filter(|end| end.code.as_deref() == Some("TaskFailedToStart"))?;
     let reason = end.containers.iter().find_map(|container| container.reason.clone()).or_else(|| end.reason.clone());
     let sentence = format!(
-        "It never ran, because ECS could not start it ({}): correct what ECS names{}",
+        "It never ran because ECS could not start it ({}). Fix the error{}",
         reason.as_deref().unwrap_or("ECS gives no reason"),
         evidence.audit_says()
     );
@@ -260,17 +263,17 @@ pub(super) fn failed_start(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 /// ECS knows the task, and it is not one of the mesh.
 pub(super) fn not_in_the_mesh(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.cluster.filter(|cluster| cluster.others.contains(evidence.id))?;
-    let sentence = "It is not in the mesh, because neither its task definition nor the task has the tag \
-                    consul.hashicorp.com/mesh with the value true, and the definition reads no token of the controller: add the \
-                    tag to the definition and deploy it again";
+    let sentence = "It is not in the mesh: neither its task definition nor the task has the tag \
+                    consul.hashicorp.com/mesh=true, and the definition reads no token of the controller. Add the tag \
+                    to the definition and deploy it again";
     Some(Conclusion::faulty(Cause::NotInTheMesh, sentence))
 }
 
 /// Whether it is one of the mesh is not known.
 pub(super) fn unsorted(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.cluster.filter(|cluster| cluster.unsorted.contains(evidence.id))?;
-    let sentence = "Whether it is in the mesh is not known, because its task definition could not be read: correct what the error \
-                    says, and ask again";
+    let sentence = "Its task definition could not be read, so it may or may not be in the mesh. Fix the error and ask \
+                    again";
     Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
 }
 
@@ -279,7 +282,7 @@ pub(super) fn left_by_an_unknown_task(evidence: &TaskEvidence<'_>) -> Option<Con
     if evidence.member.is_some() || evidence.end.is_some() || evidence.is_registered() != Some(true) {
         return None;
     }
-    let left = "ECS does not know it any more, and its instances are still in Consul";
+    let left = "ECS no longer knows it, but its instances are still in Consul";
     let kept = kept_in_consul(evidence, left, evidence.lately()).map(|(_, sentence)| sentence);
     let sentence = kept.unwrap_or_else(|| to_be_swept(evidence, left));
     Some(Conclusion::faulty(Cause::LeftInConsul, sentence))
@@ -292,15 +295,15 @@ pub(super) fn unknown_to_ecs(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
     }
     let last = evidence.lines().last()?;
     let sentence = format!(
-        "ECS no longer knows it, and the log of the stack {} does not say how it ended; the last that is known is from {}: ask again \
-         with a longer --since, and set LogLevel=info, without which ends are not logged",
+        "ECS no longer knows it, and the log of stack {} does not say how it ended. The last line about it is from \
+         {}. Ask again with a longer --since, and set LogLevel=info so that ends are logged",
         evidence.background.stack,
         moment(last.at)
     );
     Some(Conclusion::unknown(Cause::Forgotten, sentence))
 }
 
-/// Nobody knows it.
+/// Neither ECS, Consul nor the log knows the task.
 pub(super) fn unknown(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     if evidence.cluster.is_some() || evidence.end.is_some() {
         return None;
@@ -309,13 +312,11 @@ pub(super) fn unknown(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let id = evidence.id;
     let sentence = if is_all_read {
         format!(
-            "There is no task {id} ({searched}): check the ID, the region and the cluster, and ask with a longer --since for a task \
-             that stopped long ago"
+            "No task {id} found ({searched}). Check the ID, the region and the cluster. For a task that stopped long \
+             ago, pass a longer --since"
         )
     } else {
-        format!(
-            "The task {id} was not found, and not everything could be read ({searched}): ask again when it can be read"
-        )
+        format!("Task {id} was not found, but not everything could be read ({searched}). Fix the errors and ask again")
     };
     Some(Conclusion::unknown(Cause::UnknownTask, sentence))
 }

@@ -58,7 +58,7 @@ pub(super) fn conclude(evidence: &TaskEvidence<'_>) -> Conclusion {
     let mut conclusion = RULES.iter().find_map(|rule| rule(evidence)).unwrap_or_else(Conclusion::healthy);
     let is_unread = evidence.cluster.is_some_and(|cluster| cluster.catalog.is_none());
     if is_unread && conclusion.condition == Condition::Ended {
-        conclusion.sentence.push_str("; whether Consul still has it is not known, because Consul could not be read");
+        conclusion.sentence.push_str(". Consul could not be read, so it may still be registered");
     }
     conclusion
 }

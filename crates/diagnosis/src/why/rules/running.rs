@@ -23,8 +23,9 @@ pub(super) fn another_tasks_id(evidence: &TaskEvidence<'_>) -> Option<Conclusion
     evidence.active()?;
     let Err(NotRepaired::OtherTaskId(other)) = evidence.member?.expected() else { return None };
     let sentence = format!(
-        "The field meta of its configuration sets task-id to {other}, the ID of another task, so that its instances are taken for \
-         those of that task, and deregistered with it: remove the field from CONSUL_ECS_CONFIG_JSON, and deploy again"
+        "The field meta of its configuration sets task-id to {other}, the ID of another task. The controller \
+         therefore treats its instances as the other task's, and deregisters them with it. Remove the field from \
+         CONSUL_ECS_CONFIG_JSON and deploy again"
     );
     Some(Conclusion::faulty(Cause::AnotherTasksId, sentence))
 }
@@ -37,19 +38,19 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
     let drained = DRAINS.iter().find_map(|action| evidence.done(action));
     let drained = match (drained, DRAINS.iter().find_map(|action| evidence.observed(action))) {
-        (Some(line), _) => format!("; the controller drained it at {}", moment(line.at)),
-        (None, Some(_)) => "; the controller is in Mode=observe, and did not drain it".to_owned(),
+        (Some(line), _) => format!(". The controller drained it at {}", moment(line.at)),
+        (None, Some(_)) => ". The controller is in Mode=observe and did not drain it".to_owned(),
         (None, None) => String::new(),
     };
     let sentence = format!(
-        "Its container {DATAPLANE} exited{code} while the task goes on, so that nothing reaches it through the mesh{drained}: replace \
-         the task, and read {}",
+        "Its container {DATAPLANE} exited{code} while the task still runs, so it gets no traffic through the \
+         mesh{drained}. Replace the task and read {}",
         evidence.log_of(DATAPLANE)
     );
     Some(Conclusion::faulty(Cause::ProxyStopped, sentence))
 }
 
-/// Somebody put its instance into Consul's maintenance mode.
+/// Its instance is in Consul's maintenance mode.
 pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
     let failing = evidence.on_node.as_ref()?.failing(evidence.id);
@@ -60,15 +61,15 @@ pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let by = DRAINS.iter().find_map(|action| evidence.done(action));
     let sentence = match by {
         Some(line) => format!(
-            "It is drained: the controller put it into maintenance mode at {} ({text}): replace the task",
+            "It is drained: the controller put it into maintenance mode at {} ({text}). Replace the task",
             moment(line.at)
         ),
         None if is_own => {
-            format!("It is drained: the controller put it into maintenance mode ({text}): replace the task")
+            format!("It is drained: the controller put it into maintenance mode ({text}). Replace the task")
         }
         None => format!(
-            "It is drained, and not by the controller: somebody put its instance into Consul's maintenance mode ({text}): deregister \
-             the check {} when that is over, or replace the task",
+            "It is drained, but not by the controller: its instance is in Consul's maintenance mode ({text}). \
+             Deregister the check {} when the maintenance is over, or replace the task",
             check.id
         ),
     };
@@ -86,8 +87,8 @@ pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion
     let container = evidence.active()?.task.container(registrar).filter(|container| container.is_stopped)?;
     let code = container.exit_code.filter(|code| !evidence.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
     let sentence = format!(
-        "It was never registered in Consul, because its container {registrar} exited with {code}: read {}, correct what it names, and \
-         replace the task{}",
+        "It was never registered in Consul because its container {registrar} exited with {code}. Read {}, fix the \
+         error and replace the task{}",
         evidence.log_of(registrar),
         evidence.audit_says()
     );
@@ -104,21 +105,18 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let lost = if ids.is_empty() { "it".to_owned() } else { format!("its instance {}", ids.join(", ")) };
     let by = match evidence.done(&LogAction::Deregister) {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
-        None if evidence.background.history.is_complete => {
-            "the controller's log has no deregistration of it".to_owned()
-        }
-        None => "who deregistered it is not known, because the controller's log could not be read".to_owned(),
+        None if evidence.background.history.is_complete => "the controller's log shows no deregistration".to_owned(),
+        None => "the controller's log could not be read, so it is unknown who deregistered it".to_owned(),
     };
     let what_to_do = if evidence.observed(&LogAction::Repair).is_some() {
-        "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
+        "The controller is in Mode=observe and changes nothing. Replace the task, or set Mode=act".to_owned()
     } else {
         let tokens = evidence.background.tokens.as_ref();
         let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(member, &claim));
         format!("{}. To sweep now: ecs-mesh sweep --cluster {}", remedy(gap.as_ref()), member.cluster.name())
     };
     let failed = evidence.failure(evidence.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
-    let sentence =
-        format!("Consul has lost {lost}: it was registered, and is not any more; {by}{failed}: {what_to_do}");
+    let sentence = format!("Consul has lost {lost}: it is no longer registered; {by}{failed}. {what_to_do}");
     Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
 }
 
@@ -126,7 +124,7 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 fn failed(line: &LogLine) -> String {
     let (label, reason) = (line.error.as_ref().map_or("failed", ErrorLabel::as_str), line.reason.as_deref());
     let reason = reason.unwrap_or("no reason given");
-    format!("the controller's last work for it failed at {} ({label}: {reason})", moment(line.at))
+    format!("the controller's last action for it failed at {} ({label}: {reason})", moment(line.at))
 }
 
 /// A container is not healthy.
@@ -137,8 +135,8 @@ pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     let first = containers.next()?;
     let others = if containers.next().is_some() { " (and others)" } else { "" };
     let sentence = format!(
-        "It gets no traffic, because ECS reports its container {}{others} as UNHEALTHY: read {}, and check the command of its health \
-         check{}",
+        "It gets no traffic because ECS reports its container {}{others} as UNHEALTHY. Read {} and check the command \
+         of its health check{}",
         first.name,
         evidence.log_of(&first.name),
         evidence.audit_says()
@@ -146,20 +144,20 @@ pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     Some(Conclusion::faulty(Cause::NeverHealthy, sentence))
 }
 
-/// Nobody in the task reports its health any more.
+/// The program that reports the task's health has stopped.
 pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
     let definition = &member.definition;
     member.task.losses(definition).health_sync.then_some(())?;
     let name = definition.programs.health_reporter()?;
     let sentence = format!(
-        "Its container {name} has stopped, so that only sweeps write its health to Consul: replace the task, and read {}",
+        "Its container {name} has stopped, so only sweeps write its health to Consul. Replace the task and read {}",
         evidence.log_of(name)
     );
     Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
 }
 
-/// The last that the controller tried for it has failed, and it is not as it should be.
+/// The controller's last action for it failed, and the task is not healthy.
 pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
     let last = evidence.failure(evidence.lately())?;
@@ -167,8 +165,8 @@ pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusio
         return None;
     }
     let sentence = format!(
-        "It is not as it should be, and {}: correct what this names; its messages are retried, and ecs-mesh redrive returns those that \
-         were given up",
+        "It is not healthy, and {}. Fix this error. SQS then retries the messages; for messages in the dead-letter \
+         queue, run ecs-mesh redrive",
         failed(last)
     );
     Some(Conclusion::faulty(Cause::ControllerFailed, sentence))
@@ -183,17 +181,17 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
         }
         TaskVerdict::NotPassing(why) => {
             let sentence = format!(
-                "It gets no traffic, because {why}: the next sweep corrects a check that contradicts ECS{audit}"
+                "It gets no traffic because {why}. The next sweep corrects a check that contradicts ECS{audit}"
             );
             Some(Conclusion::faulty(Cause::NotPassing, sentence))
         }
         TaskVerdict::Disconnected => {
-            let sentence = "ECS has lost contact with the agent of its container instance, so that what ECS reports of it is old: \
-                            check the instance, its network and its agent";
+            let sentence = "ECS has lost contact with the agent of its container instance, so ECS's data about it is \
+                            out of date. Check the instance, its network and its agent";
             Some(Conclusion::faulty(Cause::Disconnected, sentence))
         }
         TaskVerdict::Starting(why) => {
-            let sentence = format!("It is starting: {why}; ask again in a few minutes{audit}");
+            let sentence = format!("It is starting: {why}. Ask again in a few minutes{audit}");
             Some(Conclusion::starting(Cause::Starting, sentence))
         }
         TaskVerdict::Broken(_)
@@ -207,8 +205,7 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
 /// Consul could not be read, and ECS reports nothing wrong.
 pub(super) fn consul_unread(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     matches!(evidence.verdict()?, TaskVerdict::Unknown).then(|| {
-        let sentence =
-            "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
+        let sentence = "ECS reports nothing wrong with it, but Consul could not be read. Ask again when Consul answers";
         Conclusion::unknown(Cause::ConsulNotRead, sentence)
     })
 }
@@ -224,7 +221,7 @@ fn who(evidence: &TaskEvidence<'_>, line: Option<&LogLine>) -> String {
             "the controller's log since {} does not say who deleted it (with LogLevel=info it would)",
             moment(evidence.background.since)
         ),
-        None => "who deleted it is not known, because the controller's log could not be read".to_owned(),
+        None => "the controller's log could not be read, so it is unknown who deleted it".to_owned(),
     }
 }
 
@@ -233,10 +230,10 @@ pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusio
     let member = evidence.active()?;
     let sentence = match member.broken(login_tokens(member, evidence.tokens.as_ref()), evidence.now)? {
         Broken::NoTokens => format!(
-            "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
+            "Consul no longer has its login tokens, so its proxy gets no new endpoints; {}. Replace the task",
             who(evidence, evidence.done(&LogAction::DeleteLoginToken))
         ),
-        broken @ Broken::OneToken => format!("{broken}: replace the task"),
+        broken @ Broken::OneToken => format!("{broken}. Replace the task"),
         Broken::ProxyStopped => return None,
     };
     Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
@@ -253,8 +250,9 @@ pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusi
     };
     let revoked = evidence.background.history.lines.iter().rfind(is_revocation);
     let sentence = format!(
-        "Consul does not have the token of the service {name} any more, which its tasks read from {}, and {}: the next sweep creates \
-         it again if the secret still has it (ecs-mesh sweep --cluster {}); else replace the tasks",
+        "Consul no longer has the token of the service {name}, which its tasks read from {}; {}. If the secret still \
+         has it, the next sweep creates it again (to sweep now: ecs-mesh sweep --cluster {}). Otherwise replace the \
+         tasks",
         secrets.join(" and "),
         who(evidence, revoked),
         evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
@@ -275,8 +273,8 @@ pub(super) fn login_refused(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let method =
         method.as_ref().map_or_else(|| "the auth method".to_owned(), |method| format!("the auth method {method}"));
     let sentence = format!(
-        "It was never registered in Consul, because its container {registrar} still tries to log in, and Consul has no login token of \
-         it: read {}, and check {method}, its binding rules, and the role of the task{}",
+        "It was never registered in Consul because its container {registrar} is still trying to log in, and Consul \
+         has issued no login token. Read {}, and check {method}, its binding rules and the task role{}",
         evidence.log_of(registrar),
         evidence.audit_says()
     );

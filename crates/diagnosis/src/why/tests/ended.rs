@@ -15,8 +15,8 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
         (cause, sentence.as_str()),
         (
             Cause::MeshInitFailed,
-            "It was never registered in Consul, because its container consul-ecs-mesh-init exited with 1, and it has never logged in \
-             to Consul: read the log of consul-ecs-mesh-init, and correct what it names"
+            "It was never registered in Consul because its container consul-ecs-mesh-init exited with 1 and never \
+             logged in to Consul. Read the log of consul-ecs-mesh-init and fix the error"
         )
     );
     // The audit may say why
@@ -25,7 +25,7 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
         let rule = "consul-mesh-init-command".to_owned();
         background.audit = vec![AuditError { rule, message: "the command is wrong".to_owned() }];
     });
-    let audit = "; the audit finds an error in its definition, consul-mesh-init-command: the command is wrong";
+    let audit = ". The audit finds an error in its definition, consul-mesh-init-command: the command is wrong";
     assert!(sentence.ends_with(audit), "{sentence}");
 }
 
@@ -38,9 +38,9 @@ fn failures_are_told_apart_by_what_ecs_says() {
     let memory = "OutOfMemoryError: Container killed due to memory usage";
     let start = "CannotStartContainerError: no such file";
     for ((code, reason), exit_code, of_app, cause, said) in [
-        ((FAILED, pull), None, None, Cause::ImagePullFailed, format!("an image could not be pulled ({pull})")),
+        ((FAILED, pull), None, None, Cause::ImagePullFailed, format!("ECS could not pull an image ({pull})")),
         ((FAILED, secrets), None, None, Cause::SecretNotReadable, format!("ECS could not prepare it ({secrets})")),
-        (EXITED, Some(137), Some(memory), Cause::OutOfMemory, "it used more memory than it may".to_owned()),
+        (EXITED, Some(137), Some(memory), Cause::OutOfMemory, "it exceeded its memory limit".to_owned()),
         (
             EXITED,
             Some(3),
@@ -58,7 +58,7 @@ fn failures_are_told_apart_by_what_ecs_says() {
 fn essential_container_without_an_exit_code_is_a_failure_too() {
     let (cause, sentence) = because(|cluster, _| stop(cluster, "EssentialContainerExited", "…", Vec::new()));
     assert_eq!(cause, Cause::EssentialContainerExited);
-    assert!(sentence.starts_with("It stopped, because an essential container exited"), "{sentence}");
+    assert!(sentence.starts_with("It stopped because an essential container exited"), "{sentence}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
     });
     assert_eq!(cause, Cause::HealthCheckFailed);
     assert!(
-        sentence.starts_with("It was stopped, because its container app was UNHEALTHY (Task failed container"),
+        sentence.starts_with("It was stopped because its container app was UNHEALTHY (Task failed container"),
         "{sentence}"
     );
 }
@@ -102,7 +102,7 @@ fn ordinary_ends_say_so() {
         // A container that is killed by it has not failed
         let report = asked(|cluster, _| stop(cluster, code, reason, vec![exited(INIT, Some(137), None)]));
         assert_eq!((report.cause, report.condition), (cause, Condition::Ended), "{}", report.conclusion);
-        assert!(code == "NewCode" || report.conclusion.starts_with("It ended in order"), "{}", report.conclusion);
+        assert!(code == "NewCode" || report.conclusion.starts_with("It ended normally"), "{}", report.conclusion);
     }
     let report = asked(|cluster, _| stop(cluster, "NewCode", "new reason", Vec::new()));
     assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended));
@@ -121,7 +121,7 @@ fn deployment_of_another_revision_is_named() {
     });
     assert_eq!(
         (cause, sentence.as_str()),
-        (Cause::Deployment, "It ended in order, by the deployment of web:4: nothing is to do")
+        (Cause::Deployment, "It ended normally: the deployment of web:4 replaced it. No action needed")
     );
 }
 
@@ -178,7 +178,7 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
         background.history.lines.push(end_line("EssentialContainerExited", containers));
     });
     assert_eq!(cause, Cause::EssentialContainerExited);
-    assert!(sentence.starts_with("It stopped, because its essential container app exited with 3: "), "{sentence}");
+    assert!(sentence.starts_with("It stopped because its essential container app exited with 3. "), "{sentence}");
     // With LogLevel=warn, there is no such line
     assert_because(Cause::Forgotten, "set LogLevel=info", |cluster, background| {
         forget(cluster);
@@ -198,13 +198,14 @@ fn unknown_task_says_what_was_searched() {
     assert!(
         report
             .conclusion
-            .contains("searched: cluster prod; the log of the stack ecs-mesh-controller since 2026-11-22 12:00:00 UTC"),
+            .contains("searched: cluster prod; the log of stack ecs-mesh-controller since 2026-11-22 12:00:00 UTC"),
         "{}",
         report.conclusion
     );
     let elsewhere = Background { searched: vec!["prod".to_owned(), "test".to_owned()], ..background() };
     let report = why_task(&nobody, &observed, &elsewhere, now());
-    let expected = "was not found, and not everything could be read (searched: clusters prod, test, of which test could not be read in full; ";
+    let expected = "was not found, but not everything could be read (searched: clusters prod, test; not read in full: \
+                    test; ";
     assert!(report.conclusion.contains(expected), "{}", report.conclusion);
     let unread = Background { history: History::unread("no permission"), ..background() };
     let report = why_task(&nobody, &observed, &unread, now());

@@ -58,11 +58,11 @@ fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
 
 #[test]
 fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
-    let proxy = "consul-dataplane exited with 139 while the task goes on";
+    let proxy = "consul-dataplane exited with 139 while the task still runs";
     assert_because(Cause::ProxyStopped, proxy, |cluster, _| stop_container(cluster, DATAPLANE, 139));
     for (outcome, who) in [
-        ("done", "the controller drained it at 2026-11-23 11:59:00 UTC"),
-        ("observed", "the controller is in Mode=observe, and did not drain it"),
+        ("done", "The controller drained it at 2026-11-23 11:59:00 UTC"),
+        ("observed", "The controller is in Mode=observe and did not drain it"),
     ] {
         assert_because(Cause::ProxyStopped, who, |cluster, background| {
             stop_container(cluster, DATAPLANE, 139);
@@ -87,7 +87,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     let (_, sentence) = without_tokens(|background| background.log(1, of_task("delete_login_token", "done")));
     assert!(sentence.contains("the controller deleted it at 2026-11-23 11:59:00"), "{sentence}");
     let (_, sentence) = without_tokens(|background| background.history.is_complete = false);
-    assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
+    assert!(sentence.contains("the controller's log could not be read, so it is unknown"), "{sentence}");
     // A token that no login has created is none
     let (cause, _) = without_tokens(|background| {
         let described = ListedToken { auth_method: None, ..login_token(1) };
@@ -136,7 +136,7 @@ fn drain(cluster: &mut ObservedCluster, output: &str) {
 
 #[test]
 fn drained_task_says_by_whom_and_why() {
-    let by = "not by the controller: somebody put its instance into Consul's maintenance mode (backup until noon)";
+    let by = "not by the controller: its instance is in Consul's maintenance mode (backup until noon)";
     assert_because(Cause::Drained, by, |cluster, _| drain(cluster, "backup until noon"));
     let (_, sentence) = because(|cluster, _| drain(cluster, DrainReason::ProxyStopped.as_str()));
     assert!(sentence.starts_with("It is drained: the controller put it into maintenance mode ("), "{sentence}");
@@ -156,7 +156,7 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
     assert_eq!(cause, Cause::MeshInitFailed);
     assert!(
         sentence
-            .starts_with("It was never registered in Consul, because its container consul-ecs-mesh-init exited with 2")
+            .starts_with("It was never registered in Consul because its container consul-ecs-mesh-init exited with 2")
     );
 }
 
@@ -178,7 +178,7 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     let (cause, sentence) = because(|cluster, _| deregister(cluster));
     assert_eq!(cause, Cause::LostFromTheCatalog);
     assert!(
-        sentence.contains("the controller's log has no deregistration of it")
+        sentence.contains("the controller's log shows no deregistration")
             && sentence.ends_with("registers it again. To sweep now: ecs-mesh sweep --cluster prod"),
         "{sentence}"
     );
@@ -187,17 +187,17 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
         let mut instances = cluster.catalog.as_mut().unwrap().instances.iter_mut();
         instances.find(|it| it.task == id(1) && it.kind.is_empty()).unwrap().name = "other".to_owned();
     });
-    let lost = format!("Consul has lost its instance web-{}: it was registered", id(1));
+    let lost = format!("Consul has lost its instance web-{}: it is no longer registered", id(1));
     assert!(cause == Cause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
     // Without a login token it takes another proof
-    let no_token = "Consul lists no login token of the task: with Repair=on";
+    let no_token = "because Consul lists no login token of the task. Otherwise replace the task";
     assert_because(Cause::LostFromTheCatalog, no_token, |cluster, background| {
         deregister(cluster);
         background.tokens = Some(tokens(Vec::new()));
     });
     for (action, outcome, said) in [
         ("deregister", "done", "the controller deregistered it at 2026-11-23 11:59:00"),
-        ("repair", "observed", "the controller is in Mode=observe and changes nothing"),
+        ("repair", "observed", "The controller is in Mode=observe and changes nothing"),
     ] {
         let (_, sentence) = because(|cluster, background| {
             deregister(cluster);
@@ -220,12 +220,12 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
         })
     };
     let (cause, sentence) = failing(1);
-    let expected = "failed at 2026-11-23 11:59:00 UTC (consul_permission_denied: no): correct what this names";
+    let expected = "failed at 2026-11-23 11:59:00 UTC (consul_permission_denied: no). Fix this error";
     assert!(cause == Cause::ControllerFailed && sentence.contains(expected), "{sentence}");
     assert_eq!(failing(61).0, Cause::NotPassing, "an old failure explains nothing");
     assert_eq!(because(|_, background| background.history.lines.push(failed(1))).0, Cause::Healthy);
     // What it has lost comes first, and names the failure
-    let failure = "; the controller's last work for it failed at";
+    let failure = "; the controller's last action for it failed at";
     assert_because(Cause::LostFromTheCatalog, failure, |cluster, background| {
         deregister(cluster);
         background.history.lines.push(failed(1));
@@ -249,8 +249,8 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
         revision(&mut cluster.tasks[0]).containers[0].log = Some(log);
     });
     let expected = format!(
-        "It gets no traffic, because ECS reports its container app as UNHEALTHY: read its log (log group /ecs/web, stream \
-         ecs/app/{}), and check the command of its health check",
+        "It gets no traffic because ECS reports its container app as UNHEALTHY. Read its log (log group /ecs/web, \
+         stream ecs/app/{}) and check the command of its health check",
         id(1)
     );
     assert_eq!((cause, sentence), (Cause::NeverHealthy, expected));
@@ -268,7 +268,7 @@ fn health_sync_that_has_stopped_says_who_reports_the_health() {
 
 #[test]
 fn everything_else_is_said_as_status_says_it() {
-    let critical = "is HEALTHY in ECS, and its check in Consul is critical";
+    let critical = "is HEALTHY in ECS, but its check in Consul is critical";
     assert_because(Cause::NotPassing, critical, |cluster, _| fail_checks(cluster));
     assert_because(Cause::Disconnected, "", |cluster, _| {
         described(&mut cluster.tasks[0]).placement.is_disconnected = true;

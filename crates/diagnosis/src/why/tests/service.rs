@@ -23,7 +23,7 @@ fn healthy_service_is_healthy() {
 #[test]
 fn service_is_explained_by_its_worst_task() {
     let report = asked(|cluster, _| deregister(cluster));
-    let expected = format!("1 of its 2 tasks has a fault, {}: Consul has lost it", id(1));
+    let expected = format!("1 of its 2 tasks, {}, has a fault: Consul has lost it", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
     assert_eq!(report.cause, Cause::LostFromTheCatalog);
 }
@@ -35,7 +35,7 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
         stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
         cluster.catalog.as_mut().unwrap().instances.clear();
     });
-    let expected = format!("0 of its 2 desired tasks run; the last that failed is {}: It was never registered", id(1));
+    let expected = format!("0 of its 2 desired tasks run; the last failed task is {}: It was never registered", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
     // Also if ECS no longer knows it
     let report = asked(|cluster, background| {
@@ -66,7 +66,7 @@ fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
         stop(cluster, "EssentialContainerExited", "…", vec![exited("app", Some(3), None)]);
     });
     assert_eq!((report.cause, report.condition), (Cause::EssentialContainerExited, Condition::Faulty));
-    let expected = format!("It is starting again; the last task that failed is {}: It stopped, because", id(1));
+    let expected = format!("It is starting again; the last failed task is {}: It stopped because", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
 }
 
@@ -76,7 +76,8 @@ fn service_that_ecs_cannot_place_says_why() {
         cluster.services[0].state.desired = 3;
         cluster.services[0].state.trouble = Some("was unable to place a task because of no capacity".to_owned());
     });
-    let expected = "2 of its 3 desired tasks run, because ECS was unable to place a task because of no capacity: correct what it names";
+    let expected = "2 of its 3 desired tasks run because ECS was unable to place a task because of no capacity. Fix \
+                    this problem";
     assert_eq!((report.cause, report.conclusion.as_str()), (Cause::NotPlaced, expected));
 }
 
@@ -129,7 +130,7 @@ fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
     };
     let report = outside(true);
     assert_eq!((report.cause, report.condition), (Cause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
-    assert!(report.conclusion.contains("its task definition web:3 has no tag"), "{}", report.conclusion);
+    assert!(report.conclusion.contains("its task definition web:3 lacks the tag"), "{}", report.conclusion);
     let report = outside(false);
     assert_eq!(
         (report.cause, report.condition),
@@ -170,7 +171,7 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
     });
     let said: Vec<(Who, &str)> = report.timeline.iter().map(|event| (event.who, event.what.as_str())).collect();
     let created = "created it for the service web: web:3, consul-ecs 0.9.0, consul-dataplane 1.6.2";
-    let started = "all of its containers have started";
+    let started = "started all of its containers";
     let of_tasks = [(1, created), (2, created), (1, started), (2, started)];
     let of_tasks = of_tasks.map(|(number, what)| format!("task {}: {what}", id(number)));
     assert_eq!(said[..4], of_tasks.each_ref().map(|what| (Who::Ecs, what.as_str())));
@@ -180,7 +181,7 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
             (Who::Controller, "created the token a of the service web"),
             (Who::Ecs, "service web has reached a steady state"),
             (Who::Ecs, "now runs 2 of 2 desired tasks"),
-            (Who::Consul, "now has 2 instances, of which 2 pass all checks"),
+            (Who::Consul, "now has 2 instances (2 pass all checks)"),
         ]
     );
 }

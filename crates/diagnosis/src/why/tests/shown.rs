@@ -28,17 +28,17 @@ fn timeline_tells_who_did_what_in_order() {
         [
             (Who::Audit, "error consul-x in web: wrong", 1),
             (Who::Ecs, "created it for the service web: web:3, consul-ecs 0.9.0, consul-dataplane 1.6.2", 1),
-            (Who::Ecs, "all of its containers have started", 1),
+            (Who::Ecs, "started all of its containers", 1),
             (Who::Consul, "the task logged in: token 00000000-0000-0000-0000-000000000001", 1),
-            (Who::Controller, "failed: its work (ecs): throttled", 2),
+            (Who::Controller, "failed: handling a message (ecs): throttled", 2),
             (
                 Who::Ecs,
                 "stopped it (EssentialContainerExited: Essential container in task exited; app exited with 3)",
                 1
             ),
-            (Who::Controller, "received the event of its end", 1),
+            (Who::Controller, "received its stop event", 1),
             (Who::Controller, "deregistered web-1", 1),
-            (Who::Consul, "now has no instance of it", 1),
+            (Who::Consul, "now has no instance of the task", 1),
         ]
     );
 }
@@ -52,7 +52,7 @@ fn what_was_only_observed_says_so() {
     });
     let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
     let [event] = by_controller.as_slice() else { panic!("{by_controller:?}") };
-    let what = "would have done, and did not (Mode=observe): registered it again, because Consul has lost it";
+    let what = "not done (Mode=observe): registered it again, because Consul has lost it";
     assert_eq!((event.what.as_str(), event.times, event.last_at), (what, 2, minutes_ago(2)));
 }
 
