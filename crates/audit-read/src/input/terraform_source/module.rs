@@ -317,7 +317,7 @@ impl<'w> Module<'w> {
             world: self.world,
             directory,
             location,
-            call: Some(Arc::new(ModuleCall { module: address.clone(), file, span, block: None })),
+            call: Some(Arc::new(ModuleCall { module: address.clone(), file, span })),
             address,
             inputs: Some(inputs),
             made_at: None,
