@@ -98,6 +98,8 @@ pub struct Finding {
     pub home: Arc<SourceFile>,
     /// The call of the Terraform module that declares the definition.
     pub call: Option<Arc<ModuleCall>>,
+    /// The block of a plan that the definition is an instance of.
+    pub block: Option<String>,
     /// The bytes of the defect.
     pub span: Span,
     /// The name of the task definition or mesh resource.
@@ -131,7 +133,7 @@ impl Finding {
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
         draft.help = definition.dialect.spell_arguments(draft.help);
         let finding = Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft);
-        Self { call: definition.call.clone(), ..finding }
+        Self { call: definition.call.clone(), block: definition.block.clone(), ..finding }
     }
 
     /// A finding of `rule` about a resource of App Mesh.
@@ -148,6 +150,7 @@ impl Finding {
             file,
             home,
             call: None,
+            block: None,
             span,
             subject,
             family,

@@ -243,6 +243,7 @@ impl TaskDefinition {
             address,
             construct: None,
             call: None,
+            block: None,
             is_synthesised: false,
             shares_family: false,
             created_by: None,

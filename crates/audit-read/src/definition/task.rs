@@ -29,6 +29,8 @@ pub struct TaskDefinition {
     pub construct: Option<String>,
     /// The call of the Terraform module that declares it; `None` for the root module.
     pub call: Option<Arc<ModuleCall>>,
+    /// The block that it is an instance of, in a plan, which repeats the block for each instance and call.
+    pub block: Option<String>,
     /// Whether the AWS CDK has synthesised the file: then an edit of it is lost.
     pub is_synthesised: bool,
     /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
@@ -69,8 +71,6 @@ pub struct ModuleCall {
     pub file: Arc<SourceFile>,
     /// The name of that call. In a plan, the address of the definition.
     pub span: Span,
-    /// The block of the definition in a plan, where each call repeats it in another place.
-    pub block: Option<String>,
 }
 
 impl TaskDefinition {

@@ -11,7 +11,7 @@ use hcl_edit::structure::Body;
 use serde_json::Value as Json;
 
 use super::{comment::directives, config::Config};
-use crate::finding::Finding;
+use crate::{finding::Finding, report::mistakes};
 use audit_read::{
     document::Node,
     input::{Notation, is_native_terraform, parse_all, parse_native},
@@ -109,13 +109,6 @@ impl Baseline {
         };
         self.entries.iter().map(entry).collect()
     }
-}
-
-/// The number of findings as reports count them: one for definitions that share a mistake.
-fn mistakes(findings: &[&Finding]) -> usize {
-    let mistake =
-        |finding: &&Finding| (finding.rule.id, finding.span, finding.container.clone(), finding.message.clone());
-    findings.iter().map(mistake).collect::<BTreeSet<_>>().len()
 }
 
 /// A string of TOML. What JSON escapes, TOML escapes in the same way; in addition, it refuses DEL.

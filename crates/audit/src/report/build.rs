@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     excerpt::{Excerpt, Lines},
     fingerprint::{self, Paths},
-    merge::merged,
+    merge::{first_of_each, merged},
     model::{Counts, Definition, Report, Reported, ReportedCall, ReportedNote},
     secrets::Secrets,
 };
@@ -31,11 +31,10 @@ impl Report {
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
         let Gathered { material, problems, unchecked, files_read, .. } = gathered;
         let files = Files::of(material, |_| true);
-        let findings = each(&sorted.findings, |finding, paths| files.report(finding, None, paths));
-        let ignored =
-            each(&sorted.ignored, |ignored, paths| files.report(&ignored.finding, Some(&ignored.exception), paths));
+        let findings = files.merged(sorted.findings.iter().map(|finding| (finding, None)));
+        let ignored = files.merged(sorted.ignored.iter().map(|ignored| (&ignored.finding, Some(&ignored.exception))));
         let [mut findings, mut ignored] =
-            [findings, ignored].map(|found| merged(found).into_iter().map(|(_, one)| one).collect::<Vec<_>>());
+            [findings, ignored].map(|found| found.into_iter().map(|(_, one)| one).collect::<Vec<_>>());
         fingerprint::number(findings.iter_mut().chain(&mut ignored));
         let definitions = each(&material.definitions, |definition, _| describe(definition, &files));
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
@@ -78,7 +77,7 @@ impl Report {
 pub fn reported(material: &Material, findings: &[Finding]) -> Vec<(usize, Reported)> {
     let with_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.file.name.as_str()).collect();
     let files = Files::of(material, |name| with_findings.contains(name));
-    merged(each(findings, |finding, paths| files.report(finding, None, paths)))
+    files.merged(findings.iter().map(|finding| (finding, None)))
 }
 
 /// Reports items with all processors, in their order.
@@ -113,6 +112,13 @@ impl<'m> Files<'m> {
         }
         secrets.values_mut().for_each(Secrets::settle);
         Self { secrets, lines }
+    }
+
+    /// One finding for each mistake.
+    fn merged<'f>(&self, found: impl Iterator<Item = (&'f Finding, Option<&'f Exception>)>) -> Vec<(usize, Reported)> {
+        let found: Vec<_> = found.collect();
+        let reported = each(&found, |(finding, exception), paths| self.report(finding, *exception, paths));
+        merged(reported, first_of_each(found.into_iter()))
     }
 
     fn report(&self, finding: &Finding, exception: Option<&Exception>, paths: &mut Paths) -> Reported {
@@ -159,11 +165,11 @@ impl<'m> Files<'m> {
     }
 
     fn call(&self, call: &ModuleCall, secrets: &Secrets) -> ReportedCall {
-        let ModuleCall { module, file, span, block } = call;
+        let ModuleCall { module, file, span } = call;
         let lines = self.lines.get(&file.name);
         let start = lines.map_or_else(|| file.position(span.start), |lines| lines.position(span.start));
         let module = clean(&secrets.out_of(module));
-        ReportedCall { module, file: clean(&file.name), start, block: block.clone() }
+        ReportedCall { module, file: clean(&file.name), start }
     }
 }
 

@@ -127,16 +127,27 @@ fn placed(pieces: &[(Range<usize>, usize)], part: &Range<usize>) -> Option<Range
     shown.last().map(|last| start..last.end.max(start))
 }
 
-/// A text, and the first bytes of its lines.
+/// The bytes between two places to which the characters are counted: Terraform writes a plan as one line.
+const COUNTED: usize = 1024;
+
+/// A text, and where its lines begin.
 pub(super) struct Lines<'t> {
     pub(super) text: &'t str,
+    /// The first bytes of the lines.
     starts: Vec<usize>,
+    /// The characters before each of the counted places.
+    characters: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         let after_newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
-        Self { text, starts: std::iter::once(0).chain(after_newlines).collect() }
+        let starts = std::iter::once(0).chain(after_newlines).collect();
+        let counted = text.as_bytes().chunks(COUNTED).scan(0, |before, part| {
+            *before += characters(part);
+            Some(*before)
+        });
+        Self { text, starts, characters: std::iter::once(0).chain(counted).collect() }
     }
 
     /// The index of the line of a byte, counted from 0.
@@ -159,10 +170,24 @@ impl<'t> Lines<'t> {
     pub(super) fn position(&self, byte: usize) -> Position {
         let byte = self.text.floor_char_boundary(byte);
         let line = self.line_of(byte);
-        let before = self.text.get(self.start_of(line)..byte).unwrap_or_default();
-        // A byte order mark is not part of the first line.
-        Position { line: line + 1, column: before.trim_start_matches('\u{feff}').chars().count() + 1 }
+        Position {
+            line: line + 1,
+            column: self.characters_before(byte) - self.characters_before(self.start_of(line)) + 1,
+        }
     }
+
+    /// The number of characters before a byte, without a byte order mark.
+    fn characters_before(&self, byte: usize) -> usize {
+        let part = byte / COUNTED;
+        let rest = self.text.as_bytes().get(part * COUNTED..byte).unwrap_or_default();
+        let mark = usize::from(byte > 0 && self.text.starts_with('\u{feff}'));
+        self.characters.get(part).copied().unwrap_or_default() + characters(rest) - mark
+    }
+}
+
+/// The number of characters that begin in a part of a text.
+fn characters(part: &[u8]) -> usize {
+    part.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count()
 }
 
 #[cfg(test)]
@@ -171,7 +196,8 @@ mod tests {
 
     #[test]
     fn lines_and_positions_are_those_of_the_text() {
-        for text in ["ab\r\nçd\n", "\u{feff}ab\r\nçd\n"] {
+        let long = "çd\n".to_owned() + &"ç".repeat(COUNTED);
+        for text in ["ab\r\nçd\n", "\u{feff}ab\r\nçd\n", &long] {
             let lines = Lines::of(text);
             for byte in 0..=text.len() + 3 {
                 let byte_in_text = text.floor_char_boundary(byte);

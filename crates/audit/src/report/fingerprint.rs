@@ -19,7 +19,7 @@ const NAMES: [&str; 5] = ["name", "key", "containerName", "sourceVolume", "addre
 
 /// The trees of the last file, and its name: findings are in the order of their files.
 #[derive(Debug, Default)]
-pub(super) struct Paths(Option<(String, Vec<Node>)>);
+pub(super) struct Paths(Option<(String, Vec<Tree>)>);
 
 impl Paths {
     /// The keys that lead to the value around `span`: `containerDefinitions.proxy.ulimits`. Items of lists are named where they
@@ -27,8 +27,37 @@ impl Paths {
     pub(super) fn path(&mut self, file: &SourceFile, span: Span) -> String {
         let last = self.0.take().filter(|(name, _)| *name == file.name);
         // The file was read before. If it could not be read again, its findings would differ in their numbers only.
-        let (_, trees) = self.0.insert(last.unwrap_or_else(|| (file.name.clone(), trees(file).unwrap_or_default())));
-        trees.iter().find_map(|tree| path(tree, &file.text, span)).unwrap_or_default().join(".")
+        let read = || trees(file).unwrap_or_default().into_iter().map(Tree::from).collect();
+        let (_, trees) = self.0.insert(last.unwrap_or_else(|| (file.name.clone(), read())));
+        trees.iter_mut().find_map(|tree| tree.path(&file.text, span)).unwrap_or_default().join(".")
+    }
+}
+
+/// A value, and the JSON in its strings by their place. It is read once for all findings: all containers of a plan may be
+/// in one string.
+#[derive(Debug)]
+struct Tree {
+    node: Node,
+    embedded: BTreeMap<Span, Option<Self>>,
+}
+
+impl From<Node> for Tree {
+    fn from(node: Node) -> Self {
+        Self { node, embedded: BTreeMap::new() }
+    }
+}
+
+impl Tree {
+    /// The keys that lead to the smallest value around `span`; `None` if `span` is not in it.
+    fn path(&mut self, text: &str, span: Span) -> Option<Vec<String>> {
+        let (mut path, found) = path(&self.node, span)?;
+        let is_part_of_it = contains(found.place.span, span) && found.place.span != span;
+        if is_part_of_it {
+            let read = || embedded_json(text, found).ok().map(Self::from);
+            let embedded = self.embedded.entry(found.place.span).or_insert_with(read);
+            path.extend(embedded.as_mut().and_then(|json| json.path(text, span)).unwrap_or_default());
+        }
+        Some(path)
     }
 }
 
@@ -53,24 +82,22 @@ pub(super) fn number<'r>(findings: impl Iterator<Item = &'r mut Reported>) {
     }
 }
 
-/// The keys between `node` and the smallest value around `span`; `None` if `span` is not in it.
-fn path(node: &Node, text: &str, span: Span) -> Option<Vec<String>> {
+/// The keys between `node` and the smallest value around `span`, and this value; `None` if `span` is not in `node`.
+fn path(node: &Node, span: Span) -> Option<(Vec<String>, &Node)> {
     for Entry { key, key_span, node, .. } in node.entries() {
         // A type or label of Terraform has the place of its first block's type, and not of what it contains.
         let is_label = node.place.span == *key_span;
-        let below = (is_label || contains(node.place.span, span)).then(|| path(node, text, span)).flatten();
-        if let Some(below) = below.or_else(|| contains(*key_span, span).then(Vec::new)) {
-            return Some([vec![key.clone()], below].concat());
+        let below = (is_label || contains(node.place.span, span)).then(|| path(node, span)).flatten();
+        if let Some((below, found)) = below.or_else(|| contains(*key_span, span).then(|| (Vec::new(), node))) {
+            return Some(([vec![key.clone()], below].concat(), found));
         }
     }
     if let Some((index, item)) = node.items().iter().enumerate().find(|(_, item)| contains(item.place.span, span)) {
-        let below = path(item, text, span)?;
+        let (below, found) = path(item, span)?;
         let counted = || (!item.entries().is_empty()).then(|| index.to_string());
-        return Some(name(item).map(str::to_owned).or_else(counted).into_iter().chain(below).collect());
+        return Some((name(item).map(str::to_owned).or_else(counted).into_iter().chain(below).collect(), found));
     }
-    let is_part_of_text = contains(node.place.span, span) && node.place.span != span;
-    let embedded = is_part_of_text.then(|| embedded_json(text, node).ok()).flatten();
-    embedded.and_then(|json| path(&json, text, span)).or_else(|| contains(node.place.span, span).then(Vec::new))
+    contains(node.place.span, span).then(|| (Vec::new(), node))
 }
 
 /// The name of an item, in the spelling of ECS, CloudFormation or Terraform.
@@ -91,6 +118,19 @@ mod tests {
     fn path_to(name: &str, text: &str, at: &str) -> String {
         let start = text.find(at).unwrap();
         Paths::default().path(&SourceFile::new(name, text), Span::new(start, start + at.len()))
+    }
+
+    #[test]
+    fn json_in_a_string_is_read_once_for_all_findings() {
+        // Given a plan with all containers in one string, and the path of a first finding.
+        let plan = r#"{"containers": "[{\"name\": \"app\", \"user\": 1}, {\"name\": \"log\", \"user\": 2}]"}"#;
+        let span = |at: &str| plan.find(at).map(|start| Span::new(start, start + at.len())).unwrap();
+        let mut paths = Paths::default();
+        assert_eq!(paths.path(&SourceFile::new("plan.json", plan), span("1")), "containers.app.user");
+        // When the text is gone, then the paths of other findings are still known.
+        let gone = SourceFile::new("plan.json", "");
+        assert_eq!(paths.path(&gone, span("2")), "containers.log.user");
+        assert_eq!(paths.path(&gone, span(r#"\"log\""#)), "containers.log.name");
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! One mistake in one place that appears in several task definitions, through calls, `count` or `for_each`, is one finding.
 
-use super::model::{Reported, ReportedCall};
-use crate::{finding::Severity, ignore::Exception};
-use audit_read::document::Position;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// One finding for each mistake, in the order of the first ones, with the index of the first one.
-pub(super) fn merged(found: Vec<Reported>) -> Vec<(usize, Reported)> {
-    let first = first_of_each(&found);
+use super::model::{Reported, ReportedCall};
+use crate::{
+    finding::{Finding, Severity},
+    ignore::Exception,
+};
+use audit_read::document::Span;
+
+/// One finding for each mistake, in the order of the first ones, with the index of the first one. `first` are the indices
+/// of the first ones.
+pub(super) fn merged(found: Vec<Reported>, first: Vec<usize>) -> Vec<(usize, Reported)> {
     let mut merged: Vec<(usize, Reported)> = Vec::with_capacity(found.len());
     let mut places = Vec::with_capacity(found.len());
     for (index, (finding, first)) in found.into_iter().zip(first).enumerate() {
@@ -21,57 +26,51 @@ pub(super) fn merged(found: Vec<Reported>) -> Vec<(usize, Reported)> {
     merged
 }
 
-/// For each finding, the index of the first one of the same mistake.
-fn first_of_each(found: &[Reported]) -> Vec<usize> {
-    let mut first: Vec<usize> = (0..found.len()).collect();
-    let mut sorted: Vec<(Mistake<'_>, usize)> = found.iter().map(Mistake::of).zip(0..).collect();
-    sorted.sort_unstable();
-    for same in sorted.chunk_by(|(one, _), (other, _)| one == other) {
-        // Of each mistake: its first finding, and its last one so far.
-        let mut known: Vec<(usize, usize)> = Vec::new();
-        for (mistake, index) in same {
-            let calls = |index: usize| found.get(index).map(|finding| &finding.calls);
-            // In a plan, one definition may have the mistake in several places.
-            let is_same = |last: usize| mistake.place.is_ok() || calls(last) != calls(*index);
-            match known.iter_mut().find(|(_, last)| is_same(*last)) {
-                Some((start, last)) => {
-                    *last = *index;
-                    first.get_mut(*index).into_iter().for_each(|first| *first = *start);
-                }
-                None => known.push((*index, *index)),
-            }
-        }
-    }
-    first
+/// The number of mistakes in findings.
+pub(crate) fn mistakes(found: &[&Finding]) -> usize {
+    first_of_each(found.iter().map(|finding| (*finding, None))).into_iter().collect::<BTreeSet<usize>>().len()
+}
+
+/// For each finding, with what ignores it, the index of the first one of the same mistake.
+pub(super) fn first_of_each<'f>(found: impl Iterator<Item = (&'f Finding, Option<&'f Exception>)>) -> Vec<usize> {
+    let mut before: BTreeMap<(Mistake<'f>, &str), usize> = BTreeMap::new();
+    let mut first: BTreeMap<(Mistake<'f>, usize), usize> = BTreeMap::new();
+    let first_of = |(index, (finding, exception)): (usize, (&'f Finding, Option<&'f Exception>))| {
+        let mistake = Mistake::of(finding, exception);
+        // In a plan, one definition may have the mistake in several places.
+        let nth = if mistake.place.is_ok() { &mut 0 } else { before.entry((mistake, &finding.subject)).or_default() };
+        *nth += 1;
+        *first.entry((mistake, *nth)).or_insert(index)
+    };
+    found.enumerate().map(first_of).collect()
 }
 
 /// What findings of one mistake have in common.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Mistake<'r> {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Mistake<'f> {
     rule: &'static str,
-    file: &'r str,
-    /// The characters; in a plan, the block.
-    place: Result<(Position, Position), &'r str>,
-    home: &'r str,
-    container: Option<&'r str>,
-    message: &'r str,
+    file: &'f str,
+    /// The bytes; in a plan, the block.
+    place: Result<Span, &'f str>,
+    home: &'f str,
+    container: Option<&'f str>,
+    message: &'f str,
     severity: Severity,
     /// What ignores it, and the reason.
-    exception: Option<(&'static str, &'r str)>,
+    exception: Option<(&'static str, &'f str)>,
 }
 
-impl<'r> Mistake<'r> {
-    fn of(finding: &'r Reported) -> Self {
-        let block = finding.calls.first().and_then(|call| call.block.as_deref());
+impl<'f> Mistake<'f> {
+    fn of(finding: &'f Finding, exception: Option<&'f Exception>) -> Self {
         Self {
             rule: finding.rule.id,
-            file: &finding.file,
-            place: block.map_or(Ok((finding.start, finding.end)), Err),
-            home: &finding.home,
+            file: &finding.file.name,
+            place: finding.block.as_deref().map_or(Ok(finding.span), Err),
+            home: &finding.home.name,
             container: finding.container.as_deref(),
             message: &finding.message,
             severity: finding.severity,
-            exception: finding.ignored.as_ref().map(|Exception { by, reason }| (by.as_str(), reason.as_str())),
+            exception: exception.map(|Exception { by, reason }| (by.as_str(), reason.as_str())),
         }
     }
 }

@@ -15,6 +15,7 @@ mod text;
 
 use crate::rule::Rule;
 
+pub(crate) use self::merge::mistakes;
 pub use self::{
     build::{clean, reported},
     excerpt::Excerpt,

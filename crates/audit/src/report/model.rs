@@ -121,9 +121,6 @@ pub struct ReportedCall {
     pub file: String,
     /// Where it is in that file.
     pub start: Position,
-    /// The block of the definition in a plan.
-    #[serde(skip)]
-    pub block: Option<String>,
 }
 
 /// Another relevant place.

@@ -1,7 +1,7 @@
 //! The container health-sync.
 
 use super::{mesh_init::runs_other, prelude::*, proxy::wait_for};
-use crate::subject::{Configuration, names};
+use crate::subject::{Configuration, consul_ecs_version, names};
 use audit_read::{
     definition::Dependency,
     document::{HOLE, Node, Span, Value},
@@ -167,17 +167,31 @@ stopped, then deregisters the service and logs out. Each waits for the other unt
     ..Rule::once_per_task(Applies::ConsulDataplane, check_health_sync_end)
 };
 
+/// The conditions of dependencies on containers that run until the task stops.
+const RUNNING: [&str; 2] = ["START", "HEALTHY"];
+
 fn check_health_sync_end(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
-    let (health_sync, proxy) = (consul.health_sync?, consul.dataplane?.name.text()?);
-    let comes_after = |condition: &&str| subject.definition.comes_after(health_sync, proxy, condition) == Some(true);
-    let condition = ["START", "HEALTHY"].into_iter().find(comes_after)?;
-    let waits = |dependency: &&Dependency| dependency.container.text() == Some(proxy);
-    let direct = health_sync.depends_on.items.iter().find(waits);
-    let span = direct.map_or(health_sync.depends_on.place.span, |dependency| dependency.container.span());
-    let message = format!("{} waits until {proxy} is {condition}", health_sync.label());
-    let draft = Draft::new(span, message, format!("let it wait for mesh-init only, and not for {proxy}"));
-    Some(draft.of(health_sync))
+    let (definition, health_sync, proxy) = (subject.definition, consul.health_sync?, consul.dataplane?);
+    // Older releases exit at TERM.
+    if consul_ecs_version(health_sync).is_some_and(|version| !Generation::Dataplane.fits(version)) {
+        return None;
+    }
+    let name = proxy.name.text()?;
+    let is_proxy = |other: &Container| std::ptr::eq(other, proxy);
+    let comes_after = |other: &Container, condition| definition.comes_after(other, name, condition) == Some(true);
+    let waits = |other: &Container| is_proxy(other) || RUNNING.iter().any(|condition| comes_after(other, condition));
+    let is_running = |dependency: &Dependency| dependency.condition.text().is_some_and(|text| RUNNING.contains(&text));
+    let own = definition.known_dependencies().filter(|(container, ..)| std::ptr::eq(*container, health_sync));
+    let kept = own.filter(|(_, dependency, other)| is_running(dependency) && waits(other));
+    let (_, dependency, other) = kept.min_by_key(|(.., other)| !is_proxy(other))?;
+    let (label, awaited) = (health_sync.label(), other.label());
+    let message = match dependency.condition.text() {
+        Some(condition) if is_proxy(other) => format!("{label} waits until {name} is {condition}"),
+        _ => format!("{label} waits for {name} through {awaited}"),
+    };
+    let help = format!("let it wait for mesh-init only, and not for {awaited}");
+    Some(Draft::new(dependency.container.span(), message, help).of(health_sync))
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {

@@ -438,6 +438,7 @@ fn two_definitions_of_one_template_or_root_module_have_two_families() {
     assert_eq!(count(&module(block("api", "\"shop\"", ""))), 1);
     assert_eq!(count(&module(block("api", "\"api\"", ""))), 0);
     assert_eq!(count(&module(block("api", "\"shop\"", "count = var.blue ? 1 : 0"))), 0);
+    assert_eq!(count(&module(block("api", "\"shop\"", "lifecycle {\n    enabled = var.blue\n  }"))), 0);
     assert_eq!(count(&module(block("api", "\"shop\"", "provider = aws.west"))), 0);
     assert_eq!(count(&[("a/main.tf", block("web", "\"shop\"", "")), ("b/main.tf", block("web", "\"shop\"", ""))]), 0);
     let called = |more: &str| {

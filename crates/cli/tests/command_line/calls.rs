@@ -158,6 +158,41 @@ fn the_calls_of_a_module_in_a_plan_share_its_findings() {
 }
 
 #[test]
+fn instances_of_one_block_in_a_plan_share_its_findings() {
+    let containers = json!([{
+        "name": "app", "image": "example/app:1", "dependsOn": [{ "containerName": "db", "condition": "START" }],
+    }]);
+    let found = |name: &str, addresses: &[&str]| {
+        let resources = addresses.iter().map(|address| {
+            let values = json!({ "family": address, "container_definitions": containers.to_string() });
+            json!({
+                "address": format!("aws_ecs_task_definition.{address}"), "mode": "managed",
+                "type": "aws_ecs_task_definition", "values": values,
+            })
+        });
+        let plan = json!({
+            "format_version": "1.2", "terraform_version": "1.9.8",
+            "planned_values": { "root_module": { "resources": resources.collect::<Vec<_>>() } },
+        });
+        let workspace = Workspace::new(name, &[("plan.json", &serde_json::to_string_pretty(&plan).unwrap())]);
+        let found = report(&workspace)["findings"].as_array().unwrap().clone();
+        // Exceptions count the findings as the report does.
+        let counted = errors(&workspace.run(&["check", "--add-ignore=a lab"]));
+        assert!(counted.contains(&format!("ecs-mesh.toml: ignored {} finding", found.len())), "{counted}");
+        found
+    };
+    // Given two instances of a block of the root module, and a block with the same mistake.
+    let both = found("calls-plan-instances", &["web[\"eu\"]", "web[\"us\"]", "api"]);
+    // Then the instances have one finding, and the other block has its own.
+    let [web, api] = both.as_slice() else { panic!("{both:#?}") };
+    assert_eq!((&web["definition"], &web["alsoIn"]), (&json!("web[\"eu\"]"), &json!(["web[\"us\"]"])));
+    assert_eq!((&api["definition"], api.get("alsoIn"), web.get("calls")), (&json!("api"), None, None));
+    // And the finding has the fingerprint of its first instance.
+    let one = found("calls-plan-instance", &["web[\"eu\"]"]);
+    assert_eq!(web["fingerprint"], one[0]["fingerprint"]);
+}
+
+#[test]
 fn a_finding_keeps_its_fingerprint_when_calls_are_added_or_removed() {
     let fingerprint = |name: &str, main: &str| report(&workspace(name, main))["findings"][0]["fingerprint"].clone();
     let [web, api] = ["web", "api"].map(|name| call(name, &format!("name = \"{name}\"")));

@@ -65,9 +65,9 @@ fn definition(
         .map_err(|mismatch| InputProblem::mismatch(file, resource.address, &mismatch))?;
     let call = resource.module.map(|module| {
         let (file, span) = (Arc::clone(file), resource.place.span);
-        Arc::new(ModuleCall { module: module.to_owned(), file, span, block: Some(references.block(resource.address)) })
+        Arc::new(ModuleCall { module: module.to_owned(), file, span })
     });
-    Ok(TaskDefinition { call, ..read })
+    Ok(TaskDefinition { call, block: references.block(resource.address), ..read })
 }
 
 /// The containers, which are JSON in a string. A missing string is unknown, because a task definition must have

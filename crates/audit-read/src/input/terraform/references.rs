@@ -73,11 +73,14 @@ impl<'n> References<'n> {
         targets.next().filter(|_| targets.next().is_none())
     }
 
-    /// The block that a resource in a called module is an instance of: the sources of the modules that lead to it, and its
-    /// own name. A state does not have the sources, so that the names of the calls count.
-    pub(super) fn block(&self, address: &str) -> String {
+    /// The block that a resource in a called module, or one of several, is an instance of: the sources of the modules that
+    /// lead to it, and its own name. A state does not have the sources, so that the names of the calls count.
+    pub(super) fn block(&self, address: &str) -> Option<String> {
         let address = Address::parse(address);
         let modules = address.modules();
+        if modules.is_empty() && address.indices.is_empty() {
+            return None;
+        }
         let mut module = self.root;
         let mut block = Vec::new();
         for name in &modules {
@@ -87,7 +90,7 @@ impl<'n> References<'n> {
             module = call.and_then(|call| call.get("module"));
         }
         block.extend(address.names.iter().skip(modules.len() * 2).map(String::as_str));
-        block.join("\n")
+        Some(block.join("\n"))
     }
 
     fn resource(&self, address: &Address<'_>) -> Option<&'n Node> {

@@ -5,7 +5,7 @@ use super::{
     eval::{Binding, Frame, pairs},
     module::{Cause, Module},
     syntax::{Attribute, Block, Body, Expression},
-    values::{as_number, entry, map, node, number, unknown},
+    values::{as_bool, as_number, entry, map, node, number, unknown},
 };
 use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
 
@@ -159,7 +159,7 @@ const MAX_INSTANCES: usize = 50;
 pub(super) fn instances(module: &Module<'_>, block: &Block, depth: usize) -> Vec<Instance> {
     let (count, for_each) = (block.body.attribute("count"), block.body.attribute("for_each"));
     let Some(attribute) = count.or(for_each) else {
-        return vec![Instance::only()];
+        return if is_disabled(module, block, depth) { Vec::new() } else { vec![Instance::only()] };
     };
     let evaluate = || module.evaluate(&attribute.expression, Frame { depth, ..Frame::of(attribute.file) });
     let (value, cause) = module.world.with_cause(evaluate);
@@ -169,6 +169,20 @@ pub(super) fn instances(module: &Module<'_>, block: &Block, depth: usize) -> Vec
         instance.cause = cause.clone().filter(|_| instance.key().is_some_and(Node::is_unknown));
     }
     instances
+}
+
+/// `OpenTofu`'s condition of a resource or call. Source: <https://opentofu.org/docs/language/meta-arguments/enabled>
+pub(super) fn enabled(block: &Block) -> Option<&Attribute> {
+    block.body.blocks("lifecycle").find_map(|lifecycle| lifecycle.body.attribute("enabled"))
+}
+
+/// Whether the condition is certainly false.
+fn is_disabled(module: &Module<'_>, block: &Block, depth: usize) -> bool {
+    let value = |enabled: &Attribute| {
+        let frame = Frame { depth, ..Frame::of(enabled.file) };
+        module.world.with_cause(|| module.evaluate(&enabled.expression, frame)).0
+    };
+    enabled(block).and_then(value).as_ref().and_then(as_bool) == Some(false)
 }
 
 fn counted(count: Option<&Node>, span: Span) -> Vec<Instance> {

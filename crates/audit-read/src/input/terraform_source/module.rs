@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    blocks::{Instance, Reader, instances},
+    blocks::{Instance, Reader, enabled, instances},
     consul_ecs::{ConsulEcs, called},
     directory::{Directories, Directory, Refusal, identity, joined},
     eval::Frame,
@@ -283,7 +283,9 @@ impl<'w> Module<'w> {
     /// Whether a resource or call may have several instances, none, or one in another region.
     pub(super) fn is_repeated(&self, block: &Block) -> bool {
         let changes = ["count", "for_each", "provider", "providers", "region"];
-        self.location.is_repeated || changes.iter().any(|name| block.body.attribute(name).is_some())
+        self.location.is_repeated
+            || enabled(block).is_some()
+            || changes.iter().any(|name| block.body.attribute(name).is_some())
     }
 
     /// The called module with the inputs of one instance of the call.
@@ -317,7 +319,7 @@ impl<'w> Module<'w> {
             world: self.world,
             directory,
             location,
-            call: Some(Arc::new(ModuleCall { module: address.clone(), file, span, block: None })),
+            call: Some(Arc::new(ModuleCall { module: address.clone(), file, span })),
             address,
             inputs: Some(inputs),
             made_at: None,

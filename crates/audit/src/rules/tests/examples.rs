@@ -102,3 +102,28 @@ fn two_cycles_are_two_findings_with_their_paths() {
     let shown = |cycle: &str| format!("these containers wait for each other: {cycle}");
     assert_eq!(messages, [shown("a → b → c → a"), shown("d → e → d")]);
 }
+
+#[test]
+fn health_sync_says_through_which_container_it_waits_for_the_proxy() {
+    let messages = |on: &str, condition: &str, release: &str| {
+        // Given a health-sync of a release that waits for a container.
+        let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+        let containers = definition["containerDefinitions"].as_array_mut().unwrap();
+        let is_health_sync = |container: &&mut Value| container["name"] == "consul-ecs-health-sync";
+        let health_sync = containers.iter_mut().find(is_health_sync).unwrap();
+        health_sync["image"] = json!(format!("public.ecr.aws/hashicorp/consul-ecs:{release}"));
+        let awaited = json!({ "containerName": on, "condition": condition });
+        health_sync["dependsOn"].as_array_mut().unwrap().push(awaited);
+        let found = findings(Base::Dataplane, &definition);
+        let found = found.into_iter().filter(|found| found.rule.id == "consul-health-sync-end");
+        found.map(|found| found.message).collect::<Vec<_>>()
+    };
+    let direct = "consul-ecs-health-sync waits until consul-dataplane is HEALTHY";
+    assert_eq!(messages("consul-dataplane", "HEALTHY", "0.10.1"), [direct]);
+    let indirect = "consul-ecs-health-sync waits for consul-dataplane through web";
+    assert_eq!(messages("web", "HEALTHY", "latest"), [indirect]);
+    // A container that has ended keeps no proxy running, and the health-sync of older releases exits at TERM.
+    assert_eq!(messages("web", "COMPLETE", "0.10.1"), [""; 0]);
+    assert_eq!(messages("consul-dataplane", "HEALTHY", "0.8.0"), [direct]);
+    assert_eq!(messages("consul-dataplane", "HEALTHY", "0.6.1"), [""; 0]);
+}

@@ -253,19 +253,20 @@ fn same_texts(own: &List<Field<Text>>, other: &List<Field<Text>>) -> bool {
     !own.is_complete || own.texts().is_none_or(|texts| Some(texts) == other.texts())
 }
 
-/// Sources: the pull requests 148, 290 and 415 of <https://github.com/hashicorp/terraform-aws-consul-ecs>.
+/// Sources: the pull requests 148, 290 and 415 of <https://github.com/hashicorp/terraform-aws-consul-ecs>, and its module
+/// gateway-task 0.10.0.
 #[test]
 fn default_images_are_those_of_the_release_and_module() {
     for (name, from, to, image) in [
         ("mesh-task-0.7-acls-tls", "0.7.1", "0.7.3", "hashicorp/consul-dataplane:1.3.3"),
         ("mesh-task-0.9-acls-tls", "0.9.0", "0.10.0", "hashicorp/consul-dataplane:2.0.1"),
-        ("gateway-task-0.9-mesh-gateway", "0.9.0", "0.10.0", "hashicorp/consul-dataplane:…"),
+        ("gateway-task-0.9-mesh-gateway", "0.9.0", "0.10.0", "hashicorp/consul-dataplane:1.9.6"),
         ("mesh-task-0.9-acls-tls", "0.9.0", "~> 0.10.0", "hashicorp/consul-dataplane:…"),
         ("mesh-task-0.5-acls-tls-gossip", "0.5.1", "0.5.2", "envoyproxy/envoy-alpine:v1.21.6"),
         ("mesh-task-0.5-acls-tls-gossip", "0.5.1", "0.5.2", "public.ecr.aws/hashicorp/consul:1.12.7"),
     ] {
         let (_, call, _) = calls().into_iter().find(|(known, ..)| known == name).unwrap();
-        let read = definition("main.tf", &call.replace(&format!("{from:?}"), &format!("{to:?}")));
+        let read = definition("main.tf", &call.replace(from, to));
         let images: Vec<String> = read.containers.items.iter().map(|container| text(&container.image)).collect();
         assert!(images.contains(&image.to_owned()), "{name} {to}: {images:?}");
     }

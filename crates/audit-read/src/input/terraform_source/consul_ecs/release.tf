@@ -28,6 +28,6 @@ locals {
     "0.7.3"  = { dataplane = "1.3.3" } # 290
     "0.8.0"  = { dataplane = "1.4.0" } # 299
     "0.9.3"  = { dataplane = "1.8.2" } # 383, its review
-    "0.10.0" = { dataplane = var.module == "mesh-task" ? "2.0.1" : var.unknown } # 415
+    "0.10.0" = { dataplane = var.module == "mesh-task" ? "2.0.1" : "1.9.6" } # 415, HashiCorp's module gateway-task 0.10.0
   }, var.version, {})
 }
