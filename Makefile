@@ -61,6 +61,11 @@ dashboard: tools ## Draw the dashboard from the metrics of the demo, into docs/i
 	cargo build $(all) --bin demo $(addprefix --bin ,$(functions))
 	@target/debug/demo --dashboard docs/images/dashboard.svg
 
+.PHONY: recordings
+recordings: tools ## Record check, and on the local stack status and why, into docs/images
+	cargo build $(all) $(addprefix --bin ,$(functions))
+	UPDATE_DOCS=1 cargo test $(all) --test command_line --test end_to_end -- recording
+
 .PHONY: build
 build: tools validate ## Build the optimised functions and the template, ready to deploy (into target/sam)
 	@# The same build as that of `sam build`, which would show no progress and then finds the result.

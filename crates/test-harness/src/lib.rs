@@ -8,6 +8,7 @@
 //! - [`installation`]: stand-ins for AWS and Consul with tens of thousands of tasks and tokens.
 //! - [`skip`]: tests whose requirements are missing.
 //! - [`sources`]: the production sources as text.
+//! - [`terminal`]: what a command prints, as a picture.
 //! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
 
 // The harness panics with a reason when it cannot continue.
@@ -32,4 +33,5 @@ pub mod proxy;
 pub mod recorder;
 pub mod skip;
 pub mod sources;
+pub mod terminal;
 pub mod tls;

@@ -3,6 +3,10 @@
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
+use test_harness::terminal::{IN_COLOUR, WIDTH, assert_recorded};
+
+use crate::workspace::{CLEAN, Workspace, out};
+
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn write_pages(directory: &Path) {
@@ -66,6 +70,18 @@ fn the_published_timeline_is_current() {
     }
     let (published, drawn) = (fs::read_to_string(picture).unwrap(), String::from_utf8(drawn.stdout).unwrap());
     assert!(published == drawn, "docs/images/timeline.svg is stale: run make pages");
+}
+
+#[test]
+fn the_recording_of_check_is_current() {
+    // Given a definition whose app starts too early, and that lacks the tag of the mesh
+    let broken = CLEAN.replacen("\"HEALTHY\"", "\"START\"", 1).replace("hashicorp.com/mesh\"", "hashicorp.com/mesch\"");
+    let workspace = Workspace::new("recording", &[("services/web.json", &broken)]);
+    let command = ["check", "services/"];
+    // When a person checks it, then the answer is the picture's
+    let said = workspace.command(&[&command, &IN_COLOUR[..]].concat()).env(WIDTH.0, WIDTH.1).output().unwrap();
+    assert_eq!(said.status.code(), Some(1));
+    assert_recorded("check.svg", &format!("ecs-mesh {}", command.join(" ")), &out(&said), str::to_owned);
 }
 
 /// The usage, arguments and options in the help of a command, and of its subcommands.

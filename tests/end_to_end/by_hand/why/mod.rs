@@ -1,6 +1,7 @@
 //! `ecs-mesh why`: each question that people ask, on the deployed stack with a real Consul. The last line names the cause.
 
 mod reading;
+mod recordings;
 mod stories;
 
 use local_stack::{
@@ -18,7 +19,7 @@ use crate::fixture::shared;
 const STACK: &str = "why";
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 3] = ["why-healthy", "why-forgotten", "why-unread"];
+const CLUSTERS: [&str; 4] = ["why-healthy", "why-forgotten", "why-unread", "prod"];
 
 /// One of the clusters of the deployment `why`.
 async fn world(name: &'static str) -> World<'static> {
