@@ -14,8 +14,8 @@ pub enum ConsulError {
     NotFound { subject: String },
     /// Consul does not know the controller's own token.
     #[error(
-        "{subject}: Consul does not know the controller's own ACL token; store a valid token in the secret \
-         CONSUL_HTTP_TOKEN_SECRET_ARN (or CONSUL_HTTP_TOKEN)"
+        "{subject}: Consul does not know the controller's own ACL token. Store a valid token in the secret that the \
+         parameter ConsulHttpTokenSecretArn names (CONSUL_HTTP_TOKEN_SECRET_ARN), or in CONSUL_HTTP_TOKEN"
     )]
     CredentialRejected { subject: String },
     /// ACLs are off on the server: there are no tokens, policies, roles and auth methods.

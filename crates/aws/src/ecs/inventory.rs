@@ -78,7 +78,10 @@ impl Inventory for AwsEcs {
             services.extend(answer.services().iter().map(running_service));
             errors.extend(answer.failures().iter().map(|failure| EcsError::Failed {
                 subject: format!("service {}", failure.arn().unwrap_or("(unnamed)")),
-                reason: failure.reason().unwrap_or("no reason given").to_owned(),
+                reason: match failure.reason() {
+                    Some("MISSING") => "MISSING: the cluster has no ECS service of this name".to_owned(),
+                    reason => reason.unwrap_or("no reason given").to_owned(),
+                },
             }));
         }
         Ok((services, errors))
