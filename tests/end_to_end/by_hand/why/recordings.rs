@@ -38,7 +38,7 @@ async fn the_recordings_of_status_and_why_are_current() {
     broken.report_stopped(DATAPLANE, 139).await;
     world.deliver(&[world.event(&broken.arn).await]).await;
     world.settled().await;
-    eventually_says(&world, "orders", "the controller drained it at ").await;
+    eventually_says(&world, "orders", "The controller drained it at ").await;
     // When a person asks
     let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
     let asked = async |arguments: &[&str], hidden: &[&str]| {
