@@ -92,14 +92,8 @@ impl AnnouncementLog<'_> {
     async fn read(&self, key: &str) -> Result<(Record, Stored), StoreError> {
         let stored = self.store.read(key).await?;
         let record = serde_json::from_str(&stored.text).map_err(|e| {
-            StoreError::new(
-                "reading",
-                key,
-                format!(
-                    "not a record of announcements ({e}). Delete the \
-                                                                  object"
-                ),
-            )
+            let reason = format!("not a record of announcements ({e}). Delete the object");
+            StoreError::new("reading", key, reason)
         })?;
         Ok((record, stored))
     }

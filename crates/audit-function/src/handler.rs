@@ -60,8 +60,11 @@ pub struct Invocation {
 }
 
 /// The formats of orders, for errors.
-const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": \
-                                                                                                      "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each may have "format" (json, text, concise, sarif, junit, github, gitlab, markdown or html) and "announce": false"#;
+const EXPECTED: &str = concat!(
+    r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, "#,
+    r#"{"all": true} and {"scheduled": true}; each may have "format" (json, text, concise, sarif, junit, github, "#,
+    r#"gitlab, markdown or html) and "announce": false"#
+);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("payload: got {payload}, expected {EXPECTED}: {why}")]

@@ -214,8 +214,7 @@ fn is_deletion(error: &impl ProvideErrorMetadata) -> bool {
 }
 
 /// The version ID that follows `seen`, or the ID of a secret's first version. Secrets Manager rejects an existing ID
-/// with
-/// another value, so that of several writers with the same version only one succeeds: compare-and-swap. The first write
+/// with another value, so of several writers with the same version only one succeeds: compare-and-swap. The first write
 /// has an ID too, because a secret that was just created may read as missing.
 fn next_version(name: &str, seen: Option<&str>) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes()).to_string()

@@ -227,7 +227,7 @@ fn span(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live")]
 pub(super) struct LiveArguments {
-    /// Check the revisions that this cluster runs; give its name or ARN
+    /// Check the revisions that this cluster runs, by name or ARN; may be repeated
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
     /// Limit to these services of the cluster

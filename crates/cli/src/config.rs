@@ -39,7 +39,7 @@ enum Command {
     Show(ConfigurationArguments),
     /// Print the JSON schema of ecs-mesh.toml for editors
     #[command(after_help = "Examples:\n  ecs-mesh config schema > ecs-mesh.schema.json\n\n\
-                            Taplo and editors with Taplo use the schema if the first line of ecs-mesh.toml is\n  \
+                            Taplo, and editors that use it, apply the schema if the first line of ecs-mesh.toml is\n  \
                             #:schema ./ecs-mesh.schema.json")]
     Schema,
 }

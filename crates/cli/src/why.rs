@@ -291,14 +291,12 @@ mod tests {
                     "created it for the service web: web:7, consul-ecs 0.9.0, consul-dataplane 1.6.2",
                     1,
                 ),
-                event(20, Who::Controller, "failed: its work (consul_unavailable): no leader", 3),
+                event(20, Who::Controller, "failed: mark_critical (consul_unavailable): no leader", 3),
                 event(0, Who::Consul, "now has no instance of the task", 1),
             ],
             condition: Condition::Faulty,
             cause: Cause::LostFromTheCatalog,
-            conclusion:
-                "Consul has lost it: the next sweep registers it again, or ecs-mesh sweep --cluster prod does so now"
-                    .to_owned(),
+            conclusion: "Consul has lost it. The next sweep registers it again".to_owned(),
             problems: Vec::new(),
         }
     }
@@ -312,9 +310,9 @@ mod tests {
         let expected = "Task 0123456789abcdef0123456789abcdef, service web, cluster prod\n\n\
             time (UTC)      who         what\n\
             11-23 10:10:02  ECS         created it for the service web: web:7, consul-ecs 0.9.0, consul-dataplane 1.6.2\n\
-            11-23 11:20:02  controller  failed: its work (consul_unavailable): no leader (3 times, last at 11-23 11:40:02)\n\
+            11-23 11:20:02  controller  failed: mark_critical (consul_unavailable): no leader (3 times, last at 11-23 11:40:02)\n\
             11-23 11:40:02  Consul      now has no instance of the task\n\n\
-            Consul has lost it: the next sweep registers it again, or ecs-mesh sweep --cluster prod does so now\n";
+            Consul has lost it. The next sweep registers it again\n";
         assert_eq!(shown(None, false), expected);
     }
 

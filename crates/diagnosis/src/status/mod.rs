@@ -409,7 +409,7 @@ pub struct StatusReport {
     pub services: Vec<ServiceStatus>,
     /// What could not be read, and why.
     pub problems: Vec<String>,
-    /// Why it is not known which registered tasks Consul has admitted.
+    /// Why the admission of the registered tasks is unknown.
     pub admission_unknown: Option<String>,
 }
 

@@ -203,7 +203,12 @@ impl Fit {
             }
             _ => {
                 let lines: Vec<String> = lines.iter().filter(|line| accepts(line)).map(Release::to_string).collect();
-                format!("{program} {tag} supports only Consul {}", lines.join(", "))
+                let lines = if lines.is_empty() {
+                    "no known Consul".to_owned()
+                } else {
+                    format!("only Consul {}", lines.join(", "))
+                };
+                format!("{program} {tag} supports {lines}")
             }
         });
     }

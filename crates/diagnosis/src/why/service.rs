@@ -178,11 +178,14 @@ impl<'a> ServiceEvidence<'a> {
         let Some(row) = self.row else { return };
         let running = match row.desired_tasks {
             Some(desired) => format!("now runs {} of {desired} desired tasks", row.running_tasks),
+            None if row.running_tasks == 1 => "now runs 1 task".to_owned(),
             None => format!("now runs {} tasks", row.running_tasks),
         };
         timeline.add(Some(self.now), Who::Ecs, running);
         if let (Some(all), Some(passing)) = (row.instances, row.passing_instances) {
-            timeline.add(Some(self.now), Who::Consul, format!("now has {all} instances ({passing} pass all checks)"));
+            let instances = if all == 1 { "instance" } else { "instances" };
+            let now = format!("now has {all} {instances} (passing all checks: {passing})");
+            timeline.add(Some(self.now), Who::Consul, now);
         }
     }
 

@@ -171,7 +171,7 @@ pub(super) fn describe(line: &LogLine) -> Option<String> {
 
 fn failed(line: &LogLine) -> String {
     let label = line.error.as_ref().map_or("no label", ErrorLabel::as_str);
-    let what = line.action.as_ref().map_or("handling a message", LogAction::as_str);
+    let what = line.action.as_ref().map_or("an unnamed action", LogAction::as_str);
     format!("failed: {what} ({label}): {}", reason(line))
 }
 
@@ -204,7 +204,7 @@ fn done(line: &LogLine) -> String {
         A::DeleteUnusedToken => {
             format!("deleted the token{accessor} of the {holder}: another attempt had created one")
         }
-        A::Provision => format!("created no token for the {holder}{because}"),
+        A::Provision => format!("did not check the token of the {holder}{because}"),
         A::HideToken => format!("hid the token{accessor} of the {holder} from tasks{because}"),
         A::Revoke => format!("revoked the token{accessor} of the {holder}{because}"),
         A::Repair => format!("registered it again{because}"),

@@ -54,7 +54,9 @@ pub enum NotRepaired {
     #[error("its configuration cannot be read in full: {0}")]
     Configuration(InvalidField),
     /// Consul accepts it, and hangs at every later read of the service or its node.
-    #[error("the proxy configuration of {0} has null inside a list, which makes Consul fail every read of the service")]
+    #[error(
+        "the proxy configuration of {0} has null inside a list, which makes every read of the service in Consul hang"
+    )]
     NullInList(String),
     /// Its metadata names another task: it would be deregistered if ECS does not know that one.
     #[error("the field meta of its configuration sets task-id to {0}, the ID of another task")]

@@ -33,7 +33,7 @@ pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
     }
     if let Some(failed) = evidence.failure(stopped_at) {
         let sentence = format!(
-            "{left} because the controller failed at {} ({}). Fix this error. SQS then retries the messages; for \
+            "{left} because the controller failed at {} ({}). Fix this error. SQS retries the messages meanwhile; for \
              messages in the dead-letter queue, run ecs-mesh redrive",
             moment(failed.at),
             failed.reason.as_deref().unwrap_or("no reason given")

@@ -165,7 +165,7 @@ pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusio
         return None;
     }
     let sentence = format!(
-        "It is not healthy, and {}. Fix this error. SQS then retries the messages; for messages in the dead-letter \
+        "It is not healthy, and {}. Fix this error. SQS retries the messages meanwhile; for messages in the dead-letter \
          queue, run ecs-mesh redrive",
         failed(last)
     );

@@ -181,7 +181,7 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
             (Who::Controller, "created the token a of the service web"),
             (Who::Ecs, "service web has reached a steady state"),
             (Who::Ecs, "now runs 2 of 2 desired tasks"),
-            (Who::Consul, "now has 2 instances (2 pass all checks)"),
+            (Who::Consul, "now has 2 instances (passing all checks: 2)"),
         ]
     );
 }

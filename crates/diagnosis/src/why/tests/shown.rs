@@ -30,7 +30,7 @@ fn timeline_tells_who_did_what_in_order() {
             (Who::Ecs, "created it for the service web: web:3, consul-ecs 0.9.0, consul-dataplane 1.6.2", 1),
             (Who::Ecs, "started all of its containers", 1),
             (Who::Consul, "the task logged in: token 00000000-0000-0000-0000-000000000001", 1),
-            (Who::Controller, "failed: handling a message (ecs): throttled", 2),
+            (Who::Controller, "failed: an unnamed action (ecs): throttled", 2),
             (
                 Who::Ecs,
                 "stopped it (EssentialContainerExited: Essential container in task exited; app exited with 3)",
