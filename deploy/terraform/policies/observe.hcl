@@ -1,4 +1,4 @@
-# To list tokens, and to read those of services, without their secret IDs; to compare auth methods, policies and roles.
+# To list tokens, and to read the tokens of services, without their secret IDs; to compare auth methods, policies and roles.
 acl = "read"
 
 # To learn whether this is the primary datacenter.
