@@ -11,6 +11,11 @@ from test_lsp import BRIDGED, BRIDGED_TASK, CLEAN, TASK, Editor, client, editor 
 KEYSTROKES = 200
 
 
+def task(number: int, name: str) -> str:
+    """A task definition with its own family."""
+    return TASK.replace('"web" {', f'"{name}" {{', 1).replace('"web"\n', f'"web{number}"\n', 1)
+
+
 async def measure(what: str, editor: Editor, name: str, texts: list[str]) -> None:
     """Types the texts in turn."""
     await editor.open(name, texts[0])
@@ -31,7 +36,7 @@ async def test_json(editor: Editor):
 
 
 async def test_terraform_of_one_directory(editor: Editor):
-    files = {f"{number}.tf": TASK.replace('"web" {', f'"web{number}" {{', 1) for number in range(100)}
+    files = {f"{number}.tf": task(number, f"web{number}") for number in range(100)}
     editor.write(files)
     await measure("100 task definitions in one module of Terraform", editor, "7.tf", [files["7.tf"], files["7.tf"].replace("awsvpc", "bridge")])
 
@@ -43,8 +48,8 @@ async def test_terraform_with_modules(editor: Editor):
         "outputs.tf": 'output "arn" {\n  value = aws_ecs_task_definition.web.arn\n}\n',
         "locals.tf": 'locals {\n  tags = { team = "shop" }\n}\n',
     }
-    module = {"main.tf": TASK.replace('"awsvpc"', "var.mode"), "variables.tf": variables, **others}
     for number in range(24):
+        module = {"main.tf": task(number, "web").replace('"awsvpc"', "var.mode"), "variables.tf": variables, **others}
         editor.write({f"modules/{number}/{name}": text for name, text in module.items()})
     call = 'module "m{0}" {{\n  source = "./modules/{0}"\n  mode = "awsvpc"\n}}\n'
     calls = "".join(call.format(number) for number in range(24))
