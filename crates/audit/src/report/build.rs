@@ -33,10 +33,10 @@ impl Report {
         let files = Files::of(material, |_| true);
         let findings = files.merged(sorted.findings.iter().map(|finding| (finding, None)));
         let ignored = files.merged(sorted.ignored.iter().map(|ignored| (&ignored.finding, Some(&ignored.exception))));
-        let [mut findings, mut ignored] =
-            [findings, ignored].map(|found| found.into_iter().map(|(_, one)| one).collect::<Vec<_>>());
+        let mut findings = with_paths(findings, |first| sorted.findings.get(first));
+        let mut ignored = with_paths(ignored, |first| sorted.ignored.get(first).map(|ignored| &ignored.finding));
         fingerprint::number(findings.iter_mut().chain(&mut ignored));
-        let definitions = each(&material.definitions, |definition, _| describe(definition, &files));
+        let definitions = each(&material.definitions, |definition| describe(definition, &files));
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let found: BTreeSet<(&str, &str)> = findings.iter().flat_map(Reported::groups).collect();
@@ -72,8 +72,8 @@ impl Report {
     }
 }
 
-/// The findings as reports show them, in their order, without numbers and fingerprints; each with the index of the first
-/// finding that it stands for.
+/// The findings as reports show them, in their order, without what fingerprints are made of; each with the index of the
+/// first finding that it stands for.
 pub fn reported(material: &Material, findings: &[Finding]) -> Vec<(usize, Reported)> {
     let with_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.file.name.as_str()).collect();
     let files = Files::of(material, |name| with_findings.contains(name));
@@ -81,12 +81,20 @@ pub fn reported(material: &Material, findings: &[Finding]) -> Vec<(usize, Report
 }
 
 /// Reports items with all processors, in their order.
-fn each<T: Sync, R: Send>(items: &[T], report: impl Fn(&T, &mut Paths) -> R + Sync) -> Vec<R> {
-    let parts = on_all_processors(items, |part| {
+fn each<T: Sync, R: Send>(items: &[T], report: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    on_all_processors(items, |part| part.iter().map(&report).collect::<Vec<R>>()).into_iter().flatten().collect()
+}
+
+/// The findings with their paths. `first` is the finding with an index.
+fn with_paths<'f>(found: Vec<(usize, Reported)>, first: impl Fn(usize) -> Option<&'f Finding>) -> Vec<Reported> {
+    let firsts: Vec<Option<&Finding>> = found.iter().map(|(index, _)| first(*index)).collect();
+    let paths = on_all_processors(&firsts, |part| {
         let mut paths = Paths::default();
-        part.iter().map(|item| report(item, &mut paths)).collect::<Vec<R>>()
+        let path = |finding: Option<&Finding>| finding.map(|finding| paths.path(&finding.file, finding.span));
+        part.iter().copied().map(path).collect::<Vec<_>>()
     });
-    parts.into_iter().flatten().collect()
+    let found = found.into_iter().zip(paths.into_iter().flatten());
+    found.map(|((_, finding), path)| Reported { path: path.unwrap_or_default(), ..finding }).collect()
 }
 
 /// The secrets and lines of each file, by name.
@@ -117,11 +125,11 @@ impl<'m> Files<'m> {
     /// One finding for each mistake.
     fn merged<'f>(&self, found: impl Iterator<Item = (&'f Finding, Option<&'f Exception>)>) -> Vec<(usize, Reported)> {
         let found: Vec<_> = found.collect();
-        let reported = each(&found, |(finding, exception), paths| self.report(finding, *exception, paths));
+        let reported = each(&found, |(finding, exception)| self.report(finding, *exception));
         merged(reported, first_of_each(found.into_iter()))
     }
 
-    fn report(&self, finding: &Finding, exception: Option<&Exception>, paths: &mut Paths) -> Reported {
+    fn report(&self, finding: &Finding, exception: Option<&Exception>) -> Reported {
         let none = Secrets::default();
         let secrets = self.secrets.get(finding.file.name.as_str()).unwrap_or(&none);
         let own;
@@ -155,7 +163,7 @@ impl<'m> Files<'m> {
             help: shown(&help(finding)),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
-            path: paths.path(&finding.file, finding.span),
+            path: String::new(),
             nth: 0,
             fingerprint: String::new(),
             ignored: exception.map(|Exception { by, reason }| Exception { by: *by, reason: clean(reason) }),
