@@ -12,8 +12,9 @@ KEYSTROKES = 200
 
 
 def task(number: int, name: str) -> str:
-    """A task definition with its own family."""
-    return TASK.replace('"web" {', f'"{name}" {{', 1).replace('"web"\n', f'"web{number}"\n', 1)
+    """A task definition with its own family and task role."""
+    text = TASK.replace('"web" {', f'"{name}" {{', 1).replace('"web"\n', f'"web{number}"\n', 1)
+    return text.replace("/web-task", f"/web{number}-task", 1)
 
 
 async def measure(what: str, editor: Editor, name: str, texts: list[str]) -> None:
