@@ -82,8 +82,7 @@ pub struct Images {
 
 impl Images {
     /// The newest pair of releases in the [table of releases](crate::versions); for client agents, the newest releases
-    /// of the last line of
-    /// consul-ecs with tokens in Secrets Manager.
+    /// of the last line of consul-ecs with tokens in Secrets Manager.
     pub fn of(target: Target) -> Self {
         let (consul_ecs, dataplane) = match target {
             Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),

@@ -61,16 +61,16 @@ pub(super) fn check_queue(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
         1 => "about 1 message is waiting".to_owned(),
         more => format!("about {more} messages are waiting"),
     };
-    let because = if queue.waiting == 0 { "although" } else { "because" };
+    let because = if queue.waiting == 0 { ", but" } else { " because" };
     let (commands, function) = (subject.commands, subject.id("TaskEventsFunction"));
     let mapping = word(subject.id("TaskEventsSource"));
     if queue.mapping.state != "Enabled" {
-        let seen = format!("{waiting} {because} the event source mapping is {}", queue.mapping.state);
+        let seen = format!("{waiting}{because} the event source mapping is {}", queue.mapping.state);
         let enable = commands.aws(&format!("lambda update-event-source-mapping --uuid {mapping} --enabled"));
         return Check::failed(QUEUE, seen).with_commands([enable]);
     }
     if queue.concurrency == Some(0) {
-        let seen = format!("{waiting} {because} the reserved concurrency of {function} is 0");
+        let seen = format!("{waiting}{because} the reserved concurrency of {function} is 0");
         let allow = commands.aws(&format!("lambda delete-function-concurrency --function-name {}", word(function)));
         return Check::failed(QUEUE, seen).with_commands([allow]);
     }

@@ -48,7 +48,7 @@ async fn the_recordings_of_status_and_why_are_current() {
         assert_eq!((said.code, said.errors.as_str()), (Some(1), ""), "{}", said.out);
         (format!("ecs-mesh {}", arguments.join(" ")), said.out)
     };
-    // Then the answers are those of the pictures
+    // Then the pictures show the answers
     let (command, out) = asked(&["status", "--cluster", "prod"], &[]).await;
     assert_recorded("status.svg", &command, &out, comparable);
     let (command, out) =
