@@ -211,7 +211,7 @@ impl Schedule {
         let (idle, began) = (self.idle_environment(true), self.with(|world| world.now));
         let number = self.environments[idle].number;
         let swept = self.sweep_undisturbed(idle, SweepOrder::default()).await;
-        if !swept.is_some_and(|swept| swept.outcome == SweepOutcome::Done) {
+        if !swept.is_some_and(|swept| swept.outcome == SweepOutcome::Done && swept.faults.is_empty()) {
             return;
         }
         let took = self.with(|world| {

@@ -62,19 +62,28 @@ impl Schedule {
                     world.check_batch(&messages, &report);
                 }
                 Outcome::Sweep(report) => {
-                    note!(world, "environment {number} has swept: {:?} {:?}", report.outcome, report.problems);
+                    note!(
+                        world,
+                        "environment {number} has swept: {:?} {:?} {:?}",
+                        report.outcome,
+                        report.problems,
+                        report.faults
+                    );
                     world.check_sweep(&report);
+                    // What an error kept it from doing waits for another sweep.
+                    let is_whole = report.outcome != SweepOutcome::Incomplete && report.faults.is_empty();
                     if let Some(sweep) = world.sweep_reads.remove(&number) {
-                        if report.outcome != SweepOutcome::Incomplete {
+                        if is_whole {
                             world.check_registered(&sweep.repairs);
                         }
-                        if report.outcome == SweepOutcome::Done && !world.in_wrong_region.contains(&number) {
+                        let is_done = is_whole && report.outcome == SweepOutcome::Done;
+                        if is_done && !world.in_wrong_region.contains(&number) {
                             world.swept_since(sweep.began, &sweep.repairs);
                         }
                     }
                     world.in_wrong_region.remove(&number);
                     self.guard_tripped = report.outcome == SweepOutcome::GuardTripped;
-                    if self.is_settled && report.outcome == SweepOutcome::Incomplete {
+                    if self.is_settled && !is_whole {
                         world.broken("converges: a sweep is incomplete although nothing is wrong".to_owned());
                     }
                     self.last_sweep = Some(report);

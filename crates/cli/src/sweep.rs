@@ -113,7 +113,7 @@ impl Sweeper<'_> {
             Output::Json => streams.print(&output::json(document))?,
             Output::Text => streams.print(&text(report, streams.medium()))?,
         }
-        streams.problems(report.problems.iter().map(|problem| &problem.reason));
+        streams.problems(report.problems.iter().chain(&report.faults));
         Ok(())
     }
 }
@@ -121,7 +121,7 @@ impl Sweeper<'_> {
 fn exit(report: &SweepReport) -> Exit {
     match report.outcome {
         SweepOutcome::Incomplete => Exit::Unusable,
-        _ if report.is_held_back() => Exit::Findings,
+        _ if report.is_held_back() || !report.faults.is_empty() => Exit::Findings,
         _ => Exit::Clean,
     }
 }

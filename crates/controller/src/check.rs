@@ -34,9 +34,10 @@ fn set_up(report: BootstrapReport) -> SetUpReport {
     }
 }
 
-/// Adds what a dry run could not read, and would hold back.
+/// Adds what a dry run could not read, would leave alone, and would hold back.
 pub(crate) fn add_sweep(report: &mut CheckReport, swept: SweepReport) {
     report.problems.extend(swept.problems);
+    report.faults.extend(swept.faults);
     let guarded = swept.clusters.into_iter().filter_map(|cluster| Some((cluster.cluster_arn, cluster.guard?)));
     report.held_back.extend(guarded.map(|(cluster, reason)| format!("{cluster}: {reason}")));
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use mesh::{
-    arn::TaskId,
+    arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, LeftoverNode},
     mark::{HolderMark, LoginMark},
     plan::{Action, Planned, plan},
@@ -24,7 +24,7 @@ use crate::{
     apply::Applier,
     bootstrap::client_agent_policy,
     clock::Deadline,
-    error::{ControllerError, Effect, Outcome, PlanSource},
+    error::{ControllerError, Effect, Outcome, PlanSource, Reach},
     observe::Observer,
     scope::Scope,
     survey::{Survey, SweepOrder},
@@ -44,8 +44,20 @@ pub struct CleanupReport {
     pub services: usize,
     /// The number of synthetic nodes and failed client agents.
     pub nodes: usize,
-    /// What could not be read or removed.
+    /// What could not be read or removed, where an error concerns everything.
     pub problems: Vec<report::Problem>,
+    /// What was left, because an error concerns it alone.
+    pub faults: Vec<report::Problem>,
+}
+
+impl CleanupReport {
+    fn add(&mut self, cluster: Option<&ClusterArn>, owner: Option<String>, error: &ControllerError) {
+        let problem = report::Problem { owner, ..error.problem(cluster) };
+        match error.reach() {
+            Reach::Everything => self.problems.push(problem),
+            Reach::Thing => self.faults.push(problem),
+        }
+    }
 }
 
 pub(crate) struct Cleanup {
@@ -66,12 +78,17 @@ impl Cleanup {
         let rounds = if mode.acts() { ROUNDS } else { 1 };
         for _ in 0..rounds {
             report.problems.clear();
+            report.faults.clear();
             if self.round(&mut report, deadline).await == Effect::Unchanged {
                 break;
             }
         }
         for problem in &report.problems {
             warn!(action = "clean_up", outcome = "failed", error = problem.label.as_str(), reason = problem.reason);
+        }
+        for fault in &report.faults {
+            let (error, reason) = (fault.label.as_str(), &fault.reason);
+            warn!(action = "clean_up", outcome = "left", owner = fault.owner, error, reason);
         }
         info!(
             action = "clean_up",
@@ -89,8 +106,9 @@ impl Cleanup {
         let began = self.observer.tasks.clock.now();
         let statuses = self.observer.tasks.cluster_statuses(&[], deadline).await;
         let survey = self.observer.survey(&order, began, &statuses, deadline).await;
-        let problems = survey.problems.iter();
-        report.problems.extend(problems.map(|p| p.error.problem(p.cluster.as_ref())));
+        for problem in &survey.problems {
+            report.add(problem.cluster.as_ref(), problem.owner.clone(), &problem.error);
+        }
         for skipped in &survey.skipped {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
@@ -107,7 +125,7 @@ impl Cleanup {
                 (Ok(_), Action::Deregister(_)) => report.services += 1,
                 (Ok(_), _) => report.nodes += 1,
                 (Err(error), _) => {
-                    report.problems.push(error.problem(None));
+                    report.add(None, None, &error);
                     continue;
                 }
             }
@@ -123,12 +141,12 @@ impl Cleanup {
                 Err(error) if self.observer.tokens.is_out_of_reach(&error) => {
                     warn!(action = "clean_up", outcome = "left", %holder, reason = %error);
                 }
-                Err(error) => report.problems.push(error.problem(None)),
+                Err(error) => report.add(None, Some(holder.to_string()), &error),
             }
         }
         for partition in &survey.partitions {
             if let Err(error) = deadline.run(self.remove_client_policy(partition)).await {
-                report.problems.push(error.problem(None));
+                report.add(None, None, &error);
             }
         }
         effect

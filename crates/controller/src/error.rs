@@ -64,11 +64,67 @@ pub enum ControllerError {
     Panicked,
 }
 
+/// How far an error reaches. docs/reference/errors.md has the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// No credential, no Consul, no permission, wrong settings or no time: nothing else would succeed either.
+    Everything,
+    /// One token, secret, definition, task, service, cluster or namespace. Everything else goes on without it.
+    Thing,
+}
+
 impl ControllerError {
     /// The error in a report; of a cluster, if it concerns one.
     pub(crate) fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
         let (label, reason) = (self.label(), self.to_string());
-        report::Problem { cluster_arn: cluster.map(ToString::to_string), label, reason }
+        report::Problem { cluster_arn: cluster.map(ToString::to_string), owner: None, label, reason }
+    }
+
+    /// How far it reaches. A call without an answer or a permission reaches everything, because the next one would have none either.
+    pub fn reach(&self) -> Reach {
+        match self {
+            Self::Shared(error) => error.reach(),
+            Self::Invalid(_)
+            | Self::Consul(
+                ConsulError::NotFound { .. }
+                | ConsulError::Conflict { .. }
+                | ConsulError::Refused { status: ..=499, .. },
+            )
+            | Self::Ecs(
+                EcsError::UnknownTaskDefinition(_)
+                | EcsError::UnknownCluster(_)
+                | EcsError::NotDescribed(_)
+                | EcsError::NoAddress { .. }
+                | EcsError::Malformed { .. },
+            )
+            | Self::Iam(IamError::Malformed { .. })
+            | Self::Secrets(
+                SecretsError::NotOurs(_)
+                | SecretsError::RolledBack { .. }
+                | SecretsError::Changed { .. }
+                | SecretsError::MarkedForDeletion { .. }
+                | SecretsError::Unknown { .. },
+            )
+            | Self::NotDescribedYet(_)
+            | Self::AgentStillAlive(_) => Reach::Thing,
+            Self::Consul(
+                ConsulError::CredentialRejected { .. }
+                | ConsulError::CredentialUnreadable { .. }
+                | ConsulError::AclsDisabled { .. }
+                | ConsulError::PermissionDenied { .. }
+                | ConsulError::Throttled { .. }
+                | ConsulError::Unavailable { .. }
+                | ConsulError::Refused { .. }
+                | ConsulError::Malformed { .. },
+            )
+            | Self::Ecs(EcsError::Failed { .. })
+            | Self::Iam(IamError::Failed { .. })
+            | Self::Secrets(SecretsError::Failed { .. } | SecretsError::Denied { .. } | SecretsError::Refused { .. })
+            | Self::Queue(_)
+            | Self::NotLookedAgain(_)
+            | Self::OutOfTime
+            | Self::Panicked => Reach::Everything,
+        }
     }
 
     /// Whether a retry cannot help.
@@ -186,4 +242,86 @@ pub(crate) async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Fut
 /// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order in which they come.
 pub(crate) async fn concurrently<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffer_unordered(CONCURRENCY).collect().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/reference/errors.md");
+
+    /// The labels and reaches in the page's table.
+    fn rows() -> Vec<(String, Reach)> {
+        let (_, table) = PAGE.split_once("| fault | label | reaches |").expect("the table");
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<&str>>());
+        let row = |cells: Vec<&str>| {
+            assert!(cells.len() == 7 && cells.iter().skip(1).take(5).all(|cell| !cell.is_empty()), "{cells:?}");
+            let reach = if cells[3] == "everything" { Reach::Everything } else { Reach::Thing };
+            cells[2].split(", ").map(move |label| (label.trim_matches('`').to_owned(), reach)).collect::<Vec<_>>()
+        };
+        cells.flat_map(row).collect()
+    }
+
+    fn examples() -> Vec<ControllerError> {
+        let text = || "x".to_owned();
+        let invalid = || InvalidField::new("name", "x", "a name");
+        let consul: [ConsulError; 11] = [
+            ConsulError::NotFound { subject: text() },
+            ConsulError::CredentialRejected { subject: text() },
+            ConsulError::AclsDisabled { subject: text() },
+            ConsulError::PermissionDenied { subject: text(), reason: text() },
+            ConsulError::Conflict { subject: text(), reason: text() },
+            ConsulError::Throttled { subject: text(), retry_after: None },
+            ConsulError::Unavailable { subject: text(), reason: text(), had_no_effect: true },
+            ConsulError::Refused { subject: text(), status: 400, reason: text() },
+            ConsulError::Refused { subject: text(), status: 500, reason: text() },
+            ConsulError::Malformed { subject: text(), reason: text() },
+            ConsulError::CredentialUnreadable { reason: text() },
+        ];
+        let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+        let task = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());
+        let definition = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().unwrap();
+        let mut all: Vec<ControllerError> = consul.into_iter().map(ControllerError::from).collect();
+        all.extend([
+            invalid().into(),
+            EcsError::UnknownTaskDefinition(definition).into(),
+            EcsError::UnknownCluster(cluster).into(),
+            EcsError::NotDescribed(task.clone()).into(),
+            EcsError::Failed { subject: text(), reason: text() }.into(),
+            SecretsError::NotOurs(invalid()).into(),
+            SecretsError::RolledBack { name: text() }.into(),
+            SecretsError::MarkedForDeletion { name: text() }.into(),
+            SecretsError::Failed { name: text(), reason: text() }.into(),
+            ControllerError::NotDescribedYet(task),
+            ControllerError::AgentStillAlive(text()),
+            ControllerError::NotLookedAgain(text()),
+            ControllerError::OutOfTime,
+            ControllerError::Panicked,
+        ]);
+        all
+    }
+
+    #[test]
+    fn the_page_says_how_far_each_error_reaches() {
+        let rows = rows();
+        for error in examples() {
+            let row = (error.label().as_str().to_owned(), error.reach());
+            assert!(rows.contains(&row), "no row says that {row:?}: {error}");
+        }
+        // A label has one row for each reach that its errors have.
+        let (_, labels) = PAGE.split_once("\n## Labels\n").expect("the labels");
+        let labels = labels.split("\n## ").next().unwrap().lines().filter_map(|line| line.strip_prefix("| `"));
+        for label in labels.flat_map(|line| line.split(" | ").next().unwrap().split(", ")) {
+            let label = label.trim_matches('`');
+            assert!(rows.iter().any(|(known, _)| known == label), "no row for {label}");
+        }
+    }
+
+    #[test]
+    fn a_shared_error_reaches_as_far_as_its_cause() {
+        let shared = |error: ControllerError| ControllerError::Shared(Arc::new(error)).reach();
+        assert_eq!(shared(ControllerError::OutOfTime), Reach::Everything);
+        assert_eq!(shared(SecretsError::RolledBack { name: "web".to_owned() }.into()), Reach::Thing);
+    }
 }

@@ -61,7 +61,7 @@ pub use self::{
     cleanup::CleanupReport,
     clock::{Clock, Deadline, SystemClock},
     edges::{Consul, Ecs, Edges, Entropy, Queue, Secrets, Setup, SystemEntropy},
-    error::ControllerError,
+    error::{ControllerError, Reach},
     events::{BatchReport, Failure},
     message::Delivery,
     scope::Scope,

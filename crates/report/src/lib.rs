@@ -22,6 +22,8 @@ mod reconcile;
 mod reference;
 mod sweep;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -41,7 +43,20 @@ pub struct Problem {
     /// The ARN of the cluster, if the problem concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_arn: Option<String>,
+    /// Whose mistake it may be: for example `service web`, and the task definition that names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     pub label: ErrorLabel,
     /// The reason, in one sentence.
     pub reason: String,
+}
+
+/// The reason, after the owner if it is known: `service web: secret …`.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.owner {
+            Some(owner) => write!(f, "{owner}: {}", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
 }

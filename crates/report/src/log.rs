@@ -62,6 +62,8 @@ log_line! {
         check_id,
         /// A [`mesh::token::TokenHolder`]: `service web`.
         holder,
+        /// Of a [`crate::Problem`].
+        owner,
         secret,
         accessor_id,
         /// The ARN of the last task that used a token.

@@ -70,8 +70,11 @@ pub struct CheckReport {
     pub acls_disabled: bool,
     /// What the bootstrap would do.
     pub set_up: SetUpReport,
-    /// What a sweep could not read.
+    /// Why a sweep could not read everything.
     pub problems: Vec<Problem>,
+    /// The things that a sweep would leave alone, because an error concerns them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Problem>,
     /// The clusters of which a sweep would hold something back, with the reason.
     pub held_back: Vec<String>,
 }

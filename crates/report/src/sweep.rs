@@ -22,7 +22,7 @@ pub enum SweepOutcome {
     DryRun,
     /// The guard stopped deletions or corrections.
     GuardTripped,
-    /// Something could not be read or written.
+    /// An error concerned everything: something could not be read or written.
     Incomplete,
     /// An outcome of a newer function.
     #[serde(other)]
@@ -52,7 +52,11 @@ pub struct SweepReport {
     pub outcome: SweepOutcome,
     /// One entry for each swept cluster.
     pub clusters: Vec<ClusterReport>,
+    /// Errors that concern everything, and make the sweep incomplete.
     pub problems: Vec<Problem>,
+    /// Errors that concern one thing each: it was left alone, and everything else was done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Problem>,
 }
 
 /// Whether a cluster was judged.

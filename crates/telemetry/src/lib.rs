@@ -132,6 +132,8 @@ named! {
         FullSweeps,
         /// The guard has stopped the deletions or corrections of a cluster.
         GuardTripped,
+        /// A sweep has left one thing alone, because an error concerns it.
+        Faults,
         /// A chain of own messages was ended.
         MessageChainsEnded,
     }

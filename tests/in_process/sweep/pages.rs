@@ -140,8 +140,8 @@ async fn an_undescribed_task_keeps_its_token() {
     let pair = world.consul_ecs_controller_token(&world.service()).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, ClusterStatus::Unread));
-    assert!(report.problems[0].reason.contains("does not describe it"), "{:?}", report.problems);
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Unread));
+    assert!(report.faults[0].reason.contains("does not describe it"), "{:?}", report.faults);
     // And the message of an event returns to the queue
     let looked = environment.handle(&[idle_check(&world.service())]).await;
     assert_eq!(looked.failures.len(), 1);

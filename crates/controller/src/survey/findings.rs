@@ -92,12 +92,23 @@ pub(crate) struct Reading {
 /// What could not be read or written.
 pub(crate) struct Problem {
     pub(crate) cluster: Option<ClusterArn>,
+    /// Whose mistake it may be, if the error itself does not say it.
+    pub(crate) owner: Option<String>,
     pub(crate) error: Arc<ControllerError>,
 }
 
 impl Problem {
     pub(crate) fn new(cluster: Option<&ClusterArn>, error: impl Into<Arc<ControllerError>>) -> Self {
-        Self { cluster: cluster.cloned(), error: error.into() }
+        Self { cluster: cluster.cloned(), owner: None, error: error.into() }
+    }
+
+    /// The problem of one owner: for example of `service web`.
+    pub(crate) fn of(owner: impl Into<String>, error: impl Into<Arc<ControllerError>>) -> Self {
+        Self { owner: Some(owner.into()), ..Self::new(None, error) }
+    }
+
+    pub(crate) fn report(&self) -> report::Problem {
+        report::Problem { owner: self.owner.clone(), ..self.error.problem(self.cluster.as_ref()) }
     }
 
     /// The value of a read or write. A failure is added to `problems`.

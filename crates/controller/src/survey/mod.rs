@@ -144,7 +144,7 @@ impl Observer {
             match secret {
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
                 Err(error) if self.tokens.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
-                Err(error) => survey.problems.push(Problem::new(None, error)),
+                Err(error) => survey.problems.push(Problem::of(holder.to_string(), error)),
             }
         }
     }

@@ -127,6 +127,7 @@ impl Sweep {
         }
         if !order.dry_run {
             self.tell_of_guard(&report);
+            Counted::Faults.add(report.faults.len());
         }
         log(&report);
         report
@@ -247,14 +248,18 @@ impl Sweep {
 
 /// Logs what could not be read or done, and the summary.
 fn log(report: &SweepReport) {
+    let line = |problem: &report::Problem, outcome| LogLine {
+        cluster_arn: problem.cluster_arn.clone(),
+        owner: problem.owner.clone(),
+        error: Some(problem.label.clone()),
+        reason: Some(problem.reason.clone()),
+        ..LogLine::of(LogAction::Sweep, outcome)
+    };
     for problem in &report.problems {
-        LogLine {
-            cluster_arn: problem.cluster_arn.clone(),
-            error: Some(problem.label.clone()),
-            reason: Some(problem.reason.clone()),
-            ..LogLine::of(LogAction::Sweep, LogOutcome::Failed)
-        }
-        .error();
+        line(problem, LogOutcome::Failed).error();
+    }
+    for fault in &report.faults {
+        line(fault, LogOutcome::Skipped).warn();
     }
     let summary = serde_json::to_string(report).unwrap_or_default();
     LogLine { summary: Some(summary), ..LogLine::of(LogAction::Sweep, report.outcome.as_str().to_owned()) }.info();

@@ -24,7 +24,7 @@ use report::{
 use crate::{
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport},
-    error::{Effect, Outcome},
+    error::{Effect, Outcome, Reach},
     repair::RepairReport,
     scope::Scope,
     survey::{Problem, Reading, Survey, SweepOrder},
@@ -155,7 +155,7 @@ impl Swept {
             }
             clusters.push(report);
         }
-        let problems =
+        let (faults, problems) =
             problems(survey.problems.iter().chain(&repairs.problems), &set_up, &outcomes, order, &scope.clusters);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
@@ -164,34 +164,39 @@ impl Swept {
             () if !scope.mode.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
-        SweepReport { mode: scope.mode, outcome, clusters, problems }
+        SweepReport { mode: scope.mode, outcome, clusters, problems, faults }
     }
 }
 
-/// What could not be read or written, each once: one cause often affects many objects.
+/// What could not be read or written, each once, because one cause often affects many objects: first what concerns one thing,
+/// then what concerns everything.
 fn problems<'a>(
     read: impl Iterator<Item = &'a Problem>,
     set_up: &[BootstrapFailure],
     outcomes: &[(Option<ClusterArn>, Outcome)],
     order: &SweepOrder,
     all: &ClusterSelection,
-) -> Vec<ProblemReport> {
-    let read = read.map(|Problem { cluster, error }| error.problem(cluster.as_ref()));
-    let set_up = set_up.iter().map(|failure| ProblemReport {
-        cluster_arn: None,
-        label: ErrorLabel::Bootstrap,
-        reason: failure.error.to_string(),
+) -> (Vec<ProblemReport>, Vec<ProblemReport>) {
+    let read = read.map(|problem| (problem.error.reach(), problem.report()));
+    let everything = |cluster: Option<&ClusterArn>, label, reason| {
+        let cluster_arn = cluster.map(ToString::to_string);
+        (Reach::Everything, ProblemReport { cluster_arn, owner: None, label, reason })
+    };
+    let set_up = set_up.iter().map(|failure| everything(None, ErrorLabel::Bootstrap, failure.error.to_string()));
+    let done = outcomes.iter().filter_map(|(cluster, outcome)| {
+        let error = outcome.result.as_ref().err()?;
+        Some((error.reach(), error.problem(cluster.as_ref())))
     });
-    let done =
-        outcomes.iter().filter_map(|(cluster, outcome)| Some(outcome.result.as_ref().err()?.problem(cluster.as_ref())));
-    let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
-        cluster_arn: Some(cluster.to_string()),
-        label: ErrorLabel::Invalid,
-        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept"),
+    let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| {
+        let reason = format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept");
+        everything(Some(cluster), ErrorLabel::Invalid, reason)
     });
     let mut known = BTreeSet::new();
     let all = read.chain(set_up).chain(done).chain(unknown);
-    all.filter(|problem| known.insert((problem.cluster_arn.clone(), problem.reason.clone()))).collect()
+    let once = all.filter(|(_, problem)| known.insert((problem.cluster_arn.clone(), problem.reason.clone())));
+    let (faults, problems): (Vec<_>, Vec<_>) = once.partition(|(reach, _)| *reach == Reach::Thing);
+    let reports = |all: Vec<(Reach, ProblemReport)>| all.into_iter().map(|(_, problem)| problem).collect();
+    (reports(faults), reports(problems))
 }
 
 fn found(reading: &Reading, survey: &Survey) -> ClusterReport {

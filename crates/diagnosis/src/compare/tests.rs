@@ -27,7 +27,13 @@ fn line(minutes: i64, action: &str, mut fields: Value) -> LogLine {
 fn sweep(minutes: i64, clusters: &[&str]) -> LogLine {
     let of_cluster = |arn: &&str| ClusterReport { cluster_arn: (*arn).to_owned(), ..ClusterReport::default() };
     let clusters = clusters.iter().map(of_cluster).collect();
-    let report = SweepReport { mode: Mode::Observe, outcome: SweepOutcome::Observed, clusters, problems: Vec::new() };
+    let report = SweepReport {
+        mode: Mode::Observe,
+        outcome: SweepOutcome::Observed,
+        clusters,
+        problems: Vec::new(),
+        faults: Vec::new(),
+    };
     line(minutes, "sweep", json!({ "summary": serde_json::to_string(&report).unwrap() }))
 }
 

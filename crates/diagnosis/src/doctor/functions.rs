@@ -278,12 +278,17 @@ fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
         let seen = format!("a dry run could not read everything: {}", others.join("; "));
         return Check::failed(SWEEP, seen).with_commands([subject.log("ReconcileLogGroup")]);
     }
-    if answer.held_back.is_empty() {
+    let look = subject.commands.ecs_mesh("sweep --dry-run");
+    if !answer.held_back.is_empty() {
+        let force = subject.commands.ecs_mesh("sweep --force");
+        let seen = format!("held back: {}", answer.held_back.join("; "));
+        return Check::warning(SWEEP, seen).with_commands([look, force]);
+    }
+    if answer.faults.is_empty() {
         return Check::ok(SWEEP, "a dry run read everything and held nothing back");
     }
-    let look = subject.commands.ecs_mesh("sweep --dry-run");
-    let force = subject.commands.ecs_mesh("sweep --force");
-    Check::warning(SWEEP, format!("held back: {}", answer.held_back.join("; "))).with_commands([look, force])
+    let faults: Vec<String> = answer.faults.iter().map(ToString::to_string).collect();
+    Check::warning(SWEEP, format!("left alone: {}", faults.join("; "))).with_commands([look])
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
