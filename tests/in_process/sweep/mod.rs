@@ -23,6 +23,7 @@ use controller::{Deadline, Edges, SweepOrder, Waited};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn};
 use report::{ErrorLabel, SweepOutcome, SweepReport};
+use serde_json::json;
 use test_harness::{
     fleet::Fleet,
     recorder::{Answer, RecordedRequest, Recorder},
@@ -175,4 +176,21 @@ async fn unfinished_work_waits_for_the_next_sweep() {
     let report = swept(&environment, &order).await;
     assert_eq!((report.outcome, report.clusters[0].deleted["services"]), (SweepOutcome::Done, 16));
     assert_eq!(world.service_ids().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_task_with_an_invalid_name_is_a_fault_of_its_own() {
+    let world = World::without_deployment("invalid-name").await;
+    stopped_task_with_services(&world).await;
+    // Given a running task of the mesh whose service has no valid name
+    let tags = [("consul.hashicorp.com/mesh", "true"), ("consul.hashicorp.com/service-name", "Not A Name")];
+    let tags: Vec<_> = tags.iter().map(|(key, value)| json!({ "key": key, "value": value })).collect();
+    let task = world.run(&world.definition("invalid-name-app", &json!(tags), None).await).await;
+    let environment = environment(&world, forward, forward, &[], |edges| edges).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    // Then the sweep names it, and does everything else
+    assert_eq!((report.outcome, report.faults.len()), (SweepOutcome::Done, 1), "{report:?}");
+    let owner = report.faults[0].owner.as_deref().unwrap_or_default();
+    assert!(owner.contains(local_stack::world::task_id(&task)) && owner.contains("invalid-name-app"), "{owner}");
+    assert_eq!(report.clusters[0].deleted["services"], 2, "{report:?}");
 }

@@ -103,8 +103,8 @@ impl Problem {
     }
 
     /// The problem of one owner: for example of `service web`.
-    pub(crate) fn of(owner: impl Into<String>, error: impl Into<Arc<ControllerError>>) -> Self {
-        Self { owner: Some(owner.into()), ..Self::new(None, error) }
+    pub(crate) fn of(owner: impl Into<String>, error: impl Into<ControllerError>) -> Self {
+        Self { owner: Some(owner.into()), ..Self::new(None, error.into()) }
     }
 
     pub(crate) fn report(&self) -> report::Problem {

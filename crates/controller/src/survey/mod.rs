@@ -25,7 +25,7 @@ use mesh::{
 };
 use tracing::warn;
 
-use self::findings::{Clusters, Skipped};
+use self::findings::Clusters;
 pub(crate) use self::findings::{Problem, Reading, Survey};
 pub use self::findings::{SweepOrder, Waited};
 use crate::{
@@ -191,8 +191,8 @@ impl Observer {
                 }
                 Ok(Classification::Invalid(reason)) => {
                     self.tasks.ecs.forget(&task.definition);
-                    let what = format!("task {} of {}", task.arn.id(), task.definition);
-                    survey.skipped.push(Skipped { cluster: cluster.clone(), what, why: reason.to_string() });
+                    let owner = format!("task {} of {}", task.arn.id(), task.definition);
+                    survey.problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner, reason) });
                     None
                 }
                 Err(error) if task.phase.is_living() && !error.is_unknown_definition() => {

@@ -159,6 +159,9 @@ fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
     let force = "ecs-mesh sweep --force --stack mesh --region us-east-1";
     let held_back = made(&json!({ "heldBack": ["prod: 9 of 10 services"] }), &[]);
     assert_of(&held_back, SWEEP, Warning, "", &["", force]);
+    let fault = json!({ "label": "secrets", "owner": "service web", "reason": "secret web: not ours" });
+    let checks = made(&json!({ "faults": [fault] }), &[]);
+    assert_of(&checks, SWEEP, Warning, "left alone: service web: secret web: not ours", &[""]);
 }
 
 #[test]
