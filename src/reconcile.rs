@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::custom_resource;
 use aws::ecs::{ApiCall, parse_api_call_event};
-use controller::{Controller, Deadline, SweepOrder, UnusedSecretsOrder};
+use controller::{Controller, Deadline, SweepOrder};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, names::InvalidField};
 use report::{ReconcileOrder, SweepOutcome};
@@ -47,17 +47,14 @@ pub async fn reconcile<E: Error>(
     }
     let text = event.payload.to_string();
     let order = ReconcileOrder::deserialize(event.payload).map_err(|e| {
-        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true}, {"deleteUnusedSecrets": true} or {"check": true} (each optional)"#;
+        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true} or {"check": true} (each optional)"#;
         diagnostic("invalid", format!("payload: got {text}, expected {expected}: {e}"))
     })?;
     if order.check {
         return Ok(json!(controller.check(deadline).await));
     }
-    if order.health_sync {
+    if order.health_sync || order.delete_unused_secrets {
         return Ok(json!({ "outcome": "ignored" }));
-    }
-    if order.delete_unused_secrets {
-        return delete_unused_secrets(controller, order.dry_run, deadline).await;
     }
     let clusters: Result<Vec<ClusterArn>, InvalidField> =
         order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
@@ -79,20 +76,6 @@ async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) 
         return Err(diagnostic("incomplete", format!("{reasons}\n{summary}")));
     }
     Ok(summary)
-}
-
-async fn delete_unused_secrets(
-    controller: &Controller,
-    is_dry_run: bool,
-    deadline: Deadline,
-) -> Result<Value, Diagnostic> {
-    let order = if is_dry_run { UnusedSecretsOrder::DryRun } else { UnusedSecretsOrder::Delete };
-    let report = controller.delete_unused_secrets(order, deadline).await;
-    let summary = json!(report);
-    if report.problems.is_empty() {
-        return Ok(summary);
-    }
-    Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(&report.problems))))
 }
 
 fn invalid(error: &InvalidField) -> Diagnostic {

@@ -331,7 +331,7 @@ variable "pre_provision" {
 }
 
 variable "unused_token_hours" {
-  description = "Hours after which an unused pre-provisioned token is revoked and an empty secret is deleted."
+  description = "Hours after which an unused pre-provisioned token is revoked."
   type        = number
   default     = 24
   nullable    = false

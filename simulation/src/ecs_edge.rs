@@ -45,11 +45,6 @@ impl TaskDefinitions for EcsEdge {
         Ok(known)
     }
 
-    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError> {
-        let subject = "the active task definitions".to_owned();
-        Err(EcsError::Failed { subject, reason: "not simulated".to_owned() })
-    }
-
     fn forget(&self, arn: &TaskDefinitionArn) {
         self.definitions.lock().unwrap().remove(arn);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
+use aws::secrets::{SecretStore, SecretsError};
 use mesh::secret::{SecretState, StoredSecret};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -206,25 +206,5 @@ impl SecretStore for SecretsEdge {
         } else {
             Err(SecretsError::Changed { name: name.to_owned() })
         }
-    }
-}
-
-fn not_simulated(name: &str) -> SecretsError {
-    SecretsError::Failed { name: name.to_owned(), reason: "not simulated".to_owned() }
-}
-
-/// The deletion of unused secrets is not simulated.
-#[async_trait]
-impl OwnSecrets for SecretsEdge {
-    async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError> {
-        Err(not_simulated(prefix))
-    }
-
-    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError> {
-        Err(not_simulated(name))
-    }
-
-    async fn confirm_deletion(&self, name: &str, _: &str) -> Result<bool, SecretsError> {
-        Err(not_simulated(name))
     }
 }

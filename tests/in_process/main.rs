@@ -25,5 +25,4 @@ mod servers;
 mod starting;
 mod sweep;
 mod time;
-mod unused_secrets;
 mod without_acls;

@@ -126,57 +126,32 @@ async fn a_concurrently_created_secret_is_kept() {
 }
 
 #[tokio::test]
-async fn a_secret_marked_for_deletion_is_missing() {
+async fn a_secret_marked_for_deletion_is_an_error_that_says_how_to_restore_it() {
     // Given Secrets Manager's own words
-    let marked = |text: &'static str| {
-        move |_: &RecordedRequest, _| {
+    for text in [
+        "You can't perform this operation on the secret because it was marked for deletion.",
+        "You can't perform this operation on the secret because it was deleted.",
+        "You can't create this secret because a secret with this name is already scheduled for deletion.",
+    ] {
+        let refused = move |_: &RecordedRequest, _| {
             Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
-        }
+        };
+        let server = Recorder::start(refused).await;
+        let error = client(&server, None).read(NAME).await.unwrap_err();
+        assert!(matches!(error, SecretsError::MarkedForDeletion { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("restore-secret --secret-id {NAME}")), "{error}");
+        let written = client(&server, None).write(NAME, &missing(), &SecretState::Active(pair())).await;
+        assert!(matches!(written, Err(SecretsError::MarkedForDeletion { .. })), "{written:?}");
+        assert!(matches!(client(&server, None).read_value(NAME).await, Err(SecretsError::MarkedForDeletion { .. })));
+        assert!(bodies(&server, "RestoreSecret").is_empty());
+    }
+    // And another refusal with the same code is another error
+    let other = |_: &RecordedRequest, _| {
+        let text = "You can't use this version stage.";
+        Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
     };
-    let text = "You can't perform this operation on the secret because it was marked for deletion.";
-    let marked_by = |owner: &'static str| {
-        move |seen: &RecordedRequest, number| match seen.operation().as_deref() {
-            Some("DescribeSecret") => {
-                let tags = json!([{ "Key": "managed-by", "Value": owner }]);
-                Answer::ok(json!({ "Tags": tags, "DeletedDate": 1.8e9 }).to_string())
-            }
-            _ => marked(text)(seen, number),
-        }
-    };
-    let server = Recorder::start(marked_by("ecs-mesh-controller")).await;
-    let read = client(&server, None).read(NAME).await.unwrap();
-    assert!(matches!(read.state, SecretState::Missing));
-    assert!(read.written_at.is_some(), "it may be restored");
-    // And one of another creator is an error, as is the controller's own credential
-    let server = Recorder::start(marked_by("terraform")).await;
-    assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::MarkedForDeletion { .. })));
-    assert!(matches!(client(&server, None).read_value(NAME).await, Err(SecretsError::MarkedForDeletion { .. })));
-    let server =
-        Recorder::start(marked("You can't perform this operation on the secret because it was deleted.")).await;
-    let read = client(&server, None).read_value(NAME).await;
-    assert!(matches!(read, Err(SecretsError::MarkedForDeletion { .. })));
-    // And another refusal with the same code is an error
-    let server = Recorder::start(marked("You can't use this version stage.")).await;
+    let server = Recorder::start(other).await;
     assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::Failed { .. })));
-}
-
-#[tokio::test]
-async fn an_own_secret_marked_for_deletion_is_restored_by_a_write() {
-    let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
-        Some("CreateSecret") => {
-            let text =
-                "You can't create this secret because a secret with this name is already scheduled for deletion.";
-            Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
-        }
-        Some("DescribeSecret") => {
-            Answer::ok(json!({ "Tags": [{ "Key": "managed-by", "Value": "ecs-mesh-controller" }] }).to_string())
-        }
-        _ => Answer::ok("{}"),
-    })
-    .await;
-    let error = client(&server, None).write(NAME, &missing(), &SecretState::Active(pair())).await.unwrap_err();
-    assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
-    assert_eq!(bodies(&server, "RestoreSecret"), [json!({ "SecretId": NAME })]);
 }
 
 #[tokio::test]

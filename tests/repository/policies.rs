@@ -173,7 +173,7 @@ fn tokens_of_services_are_in_reach_unless_tasks_log_in() {
     for (mode, stack) in stacks(&credential, &certificate) {
         let makes_tokens = mode != "auth-method";
         for role in ROLES {
-            for action in [READ, "secretsmanager:PutSecretValue", "secretsmanager:DescribeSecret"] {
+            for action in [READ, "secretsmanager:PutSecretValue"] {
                 // Of Terraform, of the controller, and outside of the prefix
                 let web = below_prefix("web");
                 assert_eq!(

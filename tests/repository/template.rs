@@ -180,7 +180,6 @@ fn each_alarm_on_a_metric_of_aws_is_about_its_resource() {
         lambda("AsyncEventsDropped", "ReconcileFunction"),
         lambda("AsyncEventsDropped", "AuditFunction"),
         rule("SweepRule"),
-        rule("UnusedSecretsRule"),
         rule("ClusterDeletedRule"),
         queue("ApproximateNumberOfMessagesVisible", "FailedEventsQueue.QueueName"),
         queue("ApproximateNumberOfMessagesVisible", "UndeliveredEventsQueue.QueueName"),

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use aws_sdk_secretsmanager::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
-    operation::{describe_secret::DescribeSecretOutput, list_secrets::ListSecretsOutput},
-    types::{Filter, FilterNameStringType, Tag},
+    types::Tag,
 };
 use aws_types::SdkConfig;
 use jiff::Timestamp;
@@ -16,17 +15,10 @@ use mesh::{
     secret::{SecretState, StoredSecret, redact},
 };
 use secrecy::{ExposeSecret, SecretString};
-use tracing::info;
 use uuid::Uuid;
 
 use crate::sdk::describe;
 
-/// Days for which a deleted secret can be restored: the most that Secrets Manager offers. It charges nothing for them.
-const RECOVERY_WINDOW_DAYS: i64 = 30;
-/// The most secrets in a page of a list.
-const PAGE: i32 = 100;
-/// The stage of the version that readers get.
-const CURRENT: &str = "AWSCURRENT";
 /// The errors after which a write certainly has no effect.
 const REFUSALS: [&str; 8] = [
     "AccessDeniedException",
@@ -61,7 +53,9 @@ pub enum SecretsError {
     #[error("secret {name}: changed since it was read")]
     Changed { name: String },
     /// The secret is marked for deletion, so that the write has no effect.
-    #[error("secret {name}: it is marked for deletion; restore it, or delete it without a recovery window")]
+    #[error(
+        "secret {name}: it is marked for deletion; restore it with: aws secretsmanager restore-secret --secret-id {name}"
+    )]
     MarkedForDeletion { name: String },
     /// The secret does not exist, and the controller may not create it.
     #[error("secret {name}: it does not exist; create it, and let the function's role read it")]
@@ -74,11 +68,10 @@ pub enum SecretsError {
 /// The operations on secrets that the controller uses.
 #[async_trait]
 pub trait SecretStore: Send + Sync {
-    /// Reads the secret. One of the controller that is marked for deletion is missing, and has a time, because it may be
-    /// restored.
+    /// Reads the secret.
     ///
     /// # Errors
-    /// [`SecretsError::MarkedForDeletion`] if it is marked, and another creator's.
+    /// [`SecretsError::MarkedForDeletion`] if a person has deleted it, and it can still be restored.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
     /// Writes a state into the secret, which is created if it does not exist, and returns the new version ID. The write
@@ -86,32 +79,9 @@ pub trait SecretStore: Send + Sync {
     /// write is unique, so that success proves that the secret had that version until then.
     ///
     /// # Errors
-    /// [`SecretsError::Changed`] if another writer was faster, or if the secret was marked for deletion: a secret of the
-    /// controller is restored, with its last value. [`SecretsError::Refused`] if the write certainly has no
-    /// effect.
+    /// [`SecretsError::Changed`] if another writer was faster. [`SecretsError::Refused`] or
+    /// [`SecretsError::MarkedForDeletion`] if the write certainly has no effect.
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
-}
-
-/// A secret that the controller created.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnSecret {
-    pub name: String,
-    /// When it was last changed, by the clock of Secrets Manager.
-    pub changed_at: Option<Timestamp>,
-}
-
-/// The secrets that the controller created, which have its tags.
-#[async_trait]
-pub trait OwnSecrets: Send + Sync {
-    /// The secrets whose names begin with `prefix`, except those that are marked for deletion.
-    async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError>;
-
-    /// Marks a secret for deletion. It can be restored for 30 days.
-    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError>;
-
-    /// Whether the secret is marked for deletion, and `version` is its current version. If another writer has replaced the
-    /// version before the mark, the secret is restored.
-    async fn confirm_deletion(&self, name: &str, version: &str) -> Result<bool, SecretsError>;
 }
 
 /// The Secrets Manager of the account.
@@ -229,104 +199,18 @@ struct Value {
 #[async_trait]
 impl SecretStore for AwsSecrets {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
-        let missing =
-            |written_at| StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at };
-        match self.value(name).await {
-            Ok(Some(value)) => {
-                let (state, is_ours) = SecretState::parse(name, &value.text)?;
-                Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
-            }
-            Ok(None) => Ok(missing(None)),
-            Err(SecretsError::MarkedForDeletion { .. }) => {
-                self.check_own(name).await?;
-                Ok(missing(Some(Timestamp::MAX)))
-            }
-            Err(error) => Err(error),
-        }
+        let Some(value) = self.value(name).await? else {
+            return Ok(StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None });
+        };
+        let (state, is_ours) = SecretState::parse(name, &value.text)?;
+        Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
     }
 
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let value = state.render(Uuid::new_v4());
-        let written = match self.write_value(name, seen, &value).await {
-            Err(SecretsError::MarkedForDeletion { .. }) if matches!(seen.state, SecretState::Missing) => {
-                self.check_own(name).await?;
-                self.restore(name).await?;
-                Err(SecretsError::Changed { name: name.to_owned() })
-            }
-            written => written,
-        };
-        written
+        self.write_value(name, seen, &value)
+            .await
             .map_err(|error| error.redacted(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
-    }
-}
-
-#[async_trait]
-impl OwnSecrets for AwsSecrets {
-    async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError> {
-        let filter = Filter::builder().key(FilterNameStringType::Name).values(prefix).build();
-        let pages = self.client.list_secrets().filters(filter).max_results(PAGE).into_paginator().send();
-        let pages: Vec<ListSecretsOutput> = pages.try_collect().await.map_err(|e| failed(&format!("{prefix}*"), &e))?;
-        let listed = pages.iter().flat_map(ListSecretsOutput::secret_list);
-        let own = listed.filter(|secret| self.has_own_tags(secret.tags()) && secret.deleted_date().is_none());
-        let own = own.filter_map(|secret| {
-            let changed_at = secret.last_changed_date().or(secret.created_date());
-            let changed_at = changed_at.and_then(|at| Timestamp::from_second(at.secs()).ok());
-            Some(OwnSecret { name: secret.name()?.to_owned(), changed_at })
-        });
-        // The filter may match more.
-        Ok(own.filter(|secret| secret.name.starts_with(prefix)).collect())
-    }
-
-    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError> {
-        let call = self.client.delete_secret().secret_id(name).recovery_window_in_days(RECOVERY_WINDOW_DAYS);
-        call.send().await.map(drop).map_err(|e| write_error(name, &e))
-    }
-
-    async fn confirm_deletion(&self, name: &str, version: &str) -> Result<bool, SecretsError> {
-        let described = self.describe(name).await?;
-        if described.deleted_date().is_none() {
-            return Ok(false);
-        }
-        let stages = described.version_ids_to_stages().and_then(|versions| versions.get(version));
-        if stages.is_some_and(|stages| stages.iter().any(|stage| stage == CURRENT)) {
-            return Ok(true);
-        }
-        self.restore(name).await.map(|()| false)
-    }
-}
-
-impl AwsSecrets {
-    /// Checks that the controller created a secret that is marked for deletion.
-    ///
-    /// # Errors
-    /// [`SecretsError::MarkedForDeletion`] if it is another creator's.
-    async fn check_own(&self, name: &str) -> Result<(), SecretsError> {
-        if self.has_own_tags(self.describe(name).await?.tags()) {
-            return Ok(());
-        }
-        Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
-    }
-
-    /// Restores a secret that is marked for deletion. Its ARN stays the same.
-    async fn restore(&self, name: &str) -> Result<(), SecretsError> {
-        self.client.restore_secret().secret_id(name).send().await.map_err(|e| write_error(name, &e))?;
-        info!(action = "restore_secret", outcome = "done", secret = name);
-        Ok(())
-    }
-
-    async fn describe(&self, name: &str) -> Result<DescribeSecretOutput, SecretsError> {
-        let described = self.client.describe_secret().secret_id(name).send().await;
-        described.map_err(|e| match e {
-            SdkError::ServiceError(e) if e.err().is_resource_not_found_exception() => {
-                SecretsError::Unknown { name: name.to_owned() }
-            }
-            other => failed(name, &other),
-        })
-    }
-
-    fn has_own_tags(&self, tags: &[Tag]) -> bool {
-        let has = |key: &str, value: &str| tags.iter().any(|tag| (tag.key(), tag.value()) == (Some(key), Some(value)));
-        self.tags.iter().all(|(key, value)| has(key, value))
     }
 }
 

@@ -7,7 +7,7 @@ use aws::{
     events::EventPublisher,
     iam::IamRoles,
     queue::{MessageSender, MessageVisibility},
-    secrets::{OwnSecrets, SecretStore},
+    secrets::SecretStore,
 };
 use consul::{Acl, Agents, Catalog, ConsulBootstrap, Logins, Permissions, Release};
 use secrecy::SecretString;
@@ -30,11 +30,6 @@ pub trait Setup: ConsulBootstrap + Permissions + Release {}
 
 impl<T: ConsulBootstrap + Permissions + Release> Setup for T {}
 
-/// Secrets Manager: the secrets with tokens.
-pub trait Secrets: SecretStore + OwnSecrets {}
-
-impl<T: SecretStore + OwnSecrets> Secrets for T {}
-
 pub trait Queue: MessageSender + MessageVisibility {}
 
 impl<T: MessageSender + MessageVisibility> Queue for T {}
@@ -46,7 +41,7 @@ pub struct Edges {
     pub bootstrap: Arc<dyn Setup>,
     pub ecs: Arc<dyn Ecs>,
     pub iam: Arc<dyn IamRoles>,
-    pub secrets: Arc<dyn Secrets>,
+    pub secrets: Arc<dyn SecretStore>,
     pub queue: Arc<dyn Queue>,
     pub events: Arc<dyn EventPublisher>,
     pub clock: Arc<dyn Clock>,

@@ -8,7 +8,7 @@
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
-//! - `events`, `sweep`, `bootstrap`, `check`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
+//! - `events`, `sweep`, `bootstrap`, `check`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`: reads. Only `tasks` classifies tasks.
 //! - `repair`: registers what Consul lacks of running tasks, corrects checks, and finds tasks that cannot be repaired.
 //! - `apply`, `tokens`: writes; `announcement`: what is logged, counted and announced of them.
@@ -33,7 +33,6 @@ mod survey;
 mod sweep;
 mod tasks;
 mod tokens;
-mod unused_secrets;
 
 use std::{sync::Arc, time::Duration};
 
@@ -53,20 +52,18 @@ use self::{
     sweep::Sweep,
     tasks::TaskReader,
     tokens::Tokens,
-    unused_secrets::UnusedSecrets,
 };
 pub use self::{
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
     check::{MissingPermission, PreflightError},
     cleanup::CleanupReport,
     clock::{Clock, Deadline, SystemClock},
-    edges::{Consul, Ecs, Edges, Entropy, Queue, Secrets, Setup, SystemEntropy},
+    edges::{Consul, Ecs, Edges, Entropy, Queue, Setup, SystemEntropy},
     error::{ControllerError, Reach},
     events::{BatchReport, Failure},
     message::Delivery,
     scope::Scope,
     survey::{SweepOrder, Waited},
-    unused_secrets::{UnusedSecretsOrder, UnusedSecretsReport},
 };
 
 /// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these
@@ -78,7 +75,6 @@ pub struct Controller {
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
     check: InstallationCheck,
-    unused_secrets: UnusedSecrets,
     cleanup: Cleanup,
     announcer: Arc<Announcer>,
 }
@@ -130,7 +126,6 @@ impl Controller {
             sweep,
             check: InstallationCheck::new(&scope, &edges, &tasks),
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
-            unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
             cleanup: Cleanup { observer, applier },
             bootstrap,
             announcer,
@@ -190,11 +185,6 @@ impl Controller {
             add_sweep(&mut report, self.sweep.run(&order, deadline).await);
         }
         report
-    }
-
-    /// Deletes the empty secrets of services that are gone.
-    pub async fn delete_unused_secrets(&self, order: UnusedSecretsOrder, deadline: Deadline) -> UnusedSecretsReport {
-        self.unused_secrets.run(order, deadline).await
     }
 
     /// Removes every token, service, check and node that the controller owns.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
+use aws::secrets::{SecretStore, SecretsError};
 use consul::{
     Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Datacenter, Fields, Grant, Kind, Logins, NewToken, Object,
     OwnToken, Permissions, Release, Token, TokenFilter, TokenSearch,
@@ -251,23 +251,6 @@ impl SecretStore for Observing {
         let accessor_id = state.pair().map(|pair| tracing::field::display(pair.accessor));
         observed!(call, secret = name, accessor_id);
         Ok("observed".to_owned())
-    }
-}
-
-#[async_trait]
-impl OwnSecrets for Observing {
-    async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError> {
-        self.0.secrets.own_secrets(prefix).await
-    }
-
-    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError> {
-        observed!("secretsmanager:DeleteSecret", secret = name);
-        Ok(())
-    }
-
-    /// It is not asked, because it may restore the secret.
-    async fn confirm_deletion(&self, _: &str, _: &str) -> Result<bool, SecretsError> {
-        Ok(true)
     }
 }
 

@@ -158,8 +158,6 @@ pub fn orphan_step(
         // A secret that the controller emptied belongs to a token that is to be deleted. A deletion that started before
         // an operator emptied the secret has ended after [`Bounds::settled_after`].
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
-        // A secret that is marked for deletion has a time. It may be restored, with the token in it.
-        (SecretState::Missing, _) if secret.written_at.is_some() => OrphanStep::Keep,
         (SecretState::Missing, Usage::Idle(idle)) => OrphanStep::Delete(idle.retirement.clone()),
         (_, Usage::Idle(idle)) if idle.listed_at >= bounds.deleted_from(written_at) => {
             OrphanStep::Delete(idle.retirement.clone())

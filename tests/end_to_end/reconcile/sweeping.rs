@@ -10,14 +10,6 @@ use local_stack::{
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
-async fn unused_secrets_are_looked_for() {
-    let world = world("lost-events").await;
-    let look = json!({ "deleteUnusedSecrets": true });
-    let answer = world.aws.invoke(&world.deployed.reconcile, &look).await.expect("an answer");
-    assert_eq!(answer, json!({ "unused": [], "problems": [] }), "no secret has been empty for a day");
-}
-
-#[tokio::test]
 async fn one_sweep_repairs_lost_events() {
     let world = world("lost-events").await;
     let (web, gone) = (world.service(), "lost-events-gone".to_owned());

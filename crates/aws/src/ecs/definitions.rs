@@ -11,7 +11,7 @@ use aws_sdk_ecs::{
     operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{
         ContainerDefinition as EcsContainer, LogDriver, ProxyConfiguration, ProxyConfigurationType, Secret,
-        TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus,
+        TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
     },
 };
 use lru::LruCache;
@@ -36,9 +36,6 @@ pub trait TaskDefinitions: Send + Sync {
     /// A revision and its tags, cached for the life of the environment, because the content of a revision is immutable.
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
 
-    /// The revisions of all families that are not deregistered.
-    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError>;
-
     /// Removes a revision from the cache: its tags are invalid and may be corrected.
     fn forget(&self, arn: &TaskDefinitionArn);
 }
@@ -53,14 +50,6 @@ impl TaskDefinitions for AwsEcs {
         let definition = Arc::new(read_definition(arn, &self.fetch_definition(arn).await?));
         self.cache().put(arn.clone(), Arc::clone(&definition));
         Ok(definition)
-    }
-
-    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError> {
-        let subject = "the active task definitions";
-        let call = self.client.list_task_definitions().status(TaskDefinitionStatus::Active);
-        let arns: Result<Vec<String>, _> = call.into_paginator().items().send().try_collect().await;
-        let arns = arns.map_err(|e| EcsError::failed(subject, &e))?;
-        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(subject))).collect()
     }
 
     fn forget(&self, arn: &TaskDefinitionArn) {

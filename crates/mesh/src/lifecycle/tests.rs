@@ -218,13 +218,6 @@ fn orphan_is_shown_in_an_emptied_secret() {
 }
 
 #[test]
-fn orphan_of_a_secret_marked_for_deletion_is_kept() {
-    for usage in [BY_LISTING, idle()] {
-        assert_eq!(orphan(&written(SecretState::Missing, false, 10_000), 100_000, &usage), OrphanStep::Keep);
-    }
-}
-
-#[test]
 fn orphan_of_a_removal_is_not_shown_again() {
     let empty = written(SecretState::Empty, true, 1_000);
     assert_eq!(orphan(&empty, 100_000, &BY_LISTING), OrphanStep::Keep);
