@@ -21,7 +21,7 @@
 //!
 //! This crate contains the handlers of the functions, and connects the controller to Consul and AWS.
 
-mod custom_resource;
+pub mod custom_resource;
 pub mod reconcile;
 pub mod task_events;
 pub mod wiring;

@@ -1,36 +1,40 @@
 //! The `reconcile` function: sweeps, and the template's custom resource.
 
-use std::{error::Error, time::Duration};
+use std::error::Error;
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::custom_resource;
+use crate::custom_resource::{self, CloudFormation};
 use aws::ecs::{ApiCall, parse_api_call_event};
 use controller::{Controller, Deadline, SweepOrder};
 use lambda::{diagnostic, remaining};
-use mesh::{arn::ClusterArn, names::InvalidField};
+use mesh::{
+    arn::ClusterArn,
+    names::{InvalidField, shortened},
+};
 use report::{ReconcileOrder, SweepOutcome};
 
-/// The time reserved for the answer to `CloudFormation`.
-const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
+/// The longest summary in an answer, in bytes: Lambda accepts 6 MB.
+const LONGEST_ANSWER: usize = 5_000_000;
+/// The longest summary in an error, which also has the reasons, and is a line of the log: `CloudWatch` accepts 256 KB.
+const LONGEST_ERROR: usize = 100_000;
 
 /// Handles an invocation. The controller is an `Err` if the settings are invalid.
 ///
 /// # Errors
 /// The payload is invalid, the settings are invalid, or something could not be read or written: then the message
-/// contains the summary, and Lambda retries and raises the alarm.
+/// contains the summary, and Lambda raises the alarm.
 pub async fn reconcile<E: Error>(
     controller: Result<&Controller, E>,
+    cloud_formation: &dyn CloudFormation,
     event: LambdaEvent<Value>,
 ) -> Result<Value, Diagnostic> {
     let left = remaining(&event.context);
     if event.payload.get("RequestType").is_some() {
-        let request = custom_resource::Request::deserialize(event.payload)
-            .map_err(|e| diagnostic("invalid", format!("payload: not a request of CloudFormation: {e}")))?;
-        let deadline = Deadline::after(left.saturating_sub(TIME_TO_ANSWER));
-        let answered = custom_resource::handle(controller, request, deadline).await;
+        let request = custom_resource::Request::deserialize(event.payload).map_err(|e| not_a_request(&e))?;
+        let answered = custom_resource::handle(controller, cloud_formation, request, left).await;
         return answered.map_err(|error| diagnostic("custom_resource", error.to_string()));
     }
     let controller = controller.map_err(|error| diagnostic("refused_to_start", error.to_string()))?;
@@ -48,7 +52,8 @@ pub async fn reconcile<E: Error>(
     let text = event.payload.to_string();
     let order = ReconcileOrder::deserialize(event.payload).map_err(|e| {
         let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true} or {"check": true} (each optional)"#;
-        diagnostic("invalid", format!("payload: got {text}, expected {expected}: {e}"))
+        let invalid = InvalidField::new("payload", &text, expected);
+        diagnostic("invalid", format!("{invalid}: {}", shortened(&e.to_string())))
     })?;
     if order.check {
         return Ok(json!(controller.check(deadline).await));
@@ -70,12 +75,17 @@ pub async fn reconcile<E: Error>(
 
 async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) -> Result<Value, Diagnostic> {
     let report = controller.sweep(order, deadline).await;
-    let summary = json!(report);
     if report.outcome == SweepOutcome::Incomplete {
+        let report = report.within(LONGEST_ERROR);
+        let summary = json!(report);
         let reasons = custom_resource::reasons(&report.problems);
         return Err(diagnostic("incomplete", format!("{reasons}\n{summary}")));
     }
-    Ok(summary)
+    Ok(json!(report.within(LONGEST_ANSWER)))
+}
+
+fn not_a_request(error: &serde_json::Error) -> Diagnostic {
+    diagnostic("invalid", format!("payload: not a request of CloudFormation: {}", shortened(&error.to_string())))
 }
 
 fn invalid(error: &InvalidField) -> Diagnostic {

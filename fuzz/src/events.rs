@@ -11,7 +11,7 @@ use controller::Controller;
 use ecs_mesh_controller::{reconcile::reconcile, task_events, wiring::StartError};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
-use simulation::direct::Direct;
+use simulation::{deployments::Formation, direct::Direct};
 use tokio::runtime::Runtime;
 
 thread_local! {
@@ -57,11 +57,11 @@ fn payload(text: &str) {
 
 fn order(text: &str) {
     let Ok(payload) = serde_json::from_str::<Value>(text) else { return };
-    // Excluded: a custom resource's answer goes to a URL in the request.
-    if payload.get("RequestType").is_some() {
-        return;
-    }
-    let _ = in_a_world(async |controller| reconcile(Ok::<_, StartError>(controller), event(payload)).await);
+    let cloud_formation = Formation::default();
+    let run = async |controller: &Controller| {
+        reconcile(Ok::<_, StartError>(controller), &cloud_formation, event(payload)).await
+    };
+    let _ = in_a_world(run);
 }
 
 fn task_events(payload: Value) -> Option<Value> {

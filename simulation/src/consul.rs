@@ -112,7 +112,8 @@ impl World {
         self.consul.others.push((node, "database".to_owned()));
     }
 
-    fn adopt(&mut self) {
+    /// A token of consul-ecs's controller, in its secret.
+    pub(crate) fn adopt(&mut self) {
         let cluster = self.clusters[0].clone();
         let description = TokenHolder::Service(self.service(0)).token_description(&cluster);
         let record = self.new_record(description, false);

@@ -12,7 +12,7 @@ use fastrand::Rng;
 use mesh::settings::{RepairMode, TokenMode};
 
 use crate::{
-    calls::{CallOutcome, Shared},
+    calls::{CallOutcome, Service, Shared},
     containers::Containers,
     ecs::{End, Start},
     environment::edges,
@@ -128,7 +128,8 @@ impl Direct {
         }
     }
 
-    async fn serve_with<T>(&self, outcome: CallOutcome, work: impl Future<Output = T>) -> T {
+    /// Runs work with the same outcome for each of its calls, unless a service is down.
+    pub(crate) async fn serve_with<T>(&self, outcome: CallOutcome, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {
             loop {
@@ -143,7 +144,9 @@ impl Direct {
                 drop(pending);
                 self.with(|world| {
                     world.now += 1_000;
-                    call.perform(world, outcome);
+                    world.consul_calls += usize::from(call.service == Service::Consul);
+                    let fault = world.down.get(&call.service).copied();
+                    call.perform(world, fault.map_or(outcome, CallOutcome::Refused));
                 });
                 call.deliver();
             }

@@ -25,6 +25,8 @@
 //!
 //! Some tasks claim a service that their role is not, or belong to another Consul: nothing is ever registered for them.
 //!
+//! Each seed also has a schedule of deployments: see [`deployments`].
+//!
 //! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), more than one admin partition, ECS services, gateways, and
 //! `control-plane` of consul-ecs 0.7.
 
@@ -54,6 +56,7 @@ mod consul_edge;
 pub mod containers;
 mod convergence;
 mod departed;
+pub mod deployments;
 mod dialect;
 pub mod direct;
 mod draining;

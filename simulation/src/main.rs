@@ -6,6 +6,7 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use simulation::{
+    deployments,
     runner::{Budget, report, run, search, shrink},
     scenario::Limits,
 };
@@ -45,7 +46,10 @@ fn main() -> ExitCode {
 }
 
 fn replay(seed: u64) -> Option<String> {
-    let run = run(seed, &Limits::WIDEST, true);
+    let mut run = run(seed, &Limits::WIDEST, true);
+    if run.broken.is_none() {
+        run = deployments::run(seed, true);
+    }
     println!("{}", run.trace.join("\n"));
     println!("{}", run.broken.as_ref().map_or_else(|| format!("seed {seed}: every promise held"), |_| String::new()));
     run.broken.map(|promise| format!("seed {seed}: {promise}"))

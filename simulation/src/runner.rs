@@ -11,6 +11,7 @@ use std::{
 use fastrand::Rng;
 
 use super::{
+    deployments,
     scenario::{Limits, Scenario},
     schedule::Schedule,
     world::World,
@@ -29,6 +30,12 @@ pub struct Failure {
     pub limits: Limits,
     /// The first promise that was broken, with details.
     pub promise: String,
+}
+
+impl Failure {
+    fn is_of_deployments(&self) -> bool {
+        self.promise.starts_with(deployments::PREFIX)
+    }
 }
 
 /// The result of one schedule, with its trace if it was requested.
@@ -82,7 +89,9 @@ pub fn search(budget: Budget, first: u64, limits: &Limits) -> Search {
             if failure.lock().unwrap().is_some() || is_used_up(budget, start, count) {
                 return count;
             }
-            if let Some(promise) = run(seed, limits, false).broken {
+            let broken = run(seed, limits, false).broken;
+            let deploys = limits.extras && !limits.observes;
+            if let Some(promise) = broken.or_else(|| deploys.then(|| deployments::run(seed, false).broken)?) {
                 failure.lock().unwrap().get_or_insert(Failure { seed, limits: *limits, promise });
             }
             let minutes = start.elapsed().as_secs() / 60;
@@ -108,6 +117,9 @@ fn is_used_up(budget: Budget, start: Instant, schedules: u64) -> bool {
 
 /// Searches for a smaller schedule that breaks the same promise.
 pub fn shrink(failure: &Failure) -> Failure {
+    if failure.is_of_deployments() {
+        return failure.clone();
+    }
     let (mut smallest, start) = (failure.clone(), Instant::now());
     let promise = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
     let smaller: [fn(&mut Limits); 14] = [
@@ -146,6 +158,11 @@ pub fn shrink(failure: &Failure) -> Failure {
 
 /// The trace of a failing schedule, the promise that it breaks, its seed and its limits.
 pub fn report(failure: &Failure) -> String {
-    let trace = run(failure.seed, &failure.limits, true).trace.join("\n");
+    let run = if failure.is_of_deployments() {
+        deployments::run(failure.seed, true)
+    } else {
+        run(failure.seed, &failure.limits, true)
+    };
+    let trace = run.trace.join("\n");
     format!("{trace}\n\n{}\nseed {} within {:?}", failure.promise, failure.seed, failure.limits)
 }

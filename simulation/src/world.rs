@@ -59,6 +59,8 @@ pub struct World {
     pub sqs: Sqs,
     /// Services with an outage: every call fails with this fault.
     pub(crate) down: BTreeMap<Service, Fault>,
+    /// The number of calls to Consul in a world without a schedule.
+    pub(crate) consul_calls: usize,
     /// Whether the controller is being removed for good.
     pub(crate) is_cleaned_up: bool,
     /// The number of tokens of other owners.
@@ -117,6 +119,7 @@ impl World {
             secrets: Secrets::default(),
             sqs: Sqs::default(),
             down: BTreeMap::new(),
+            consul_calls: 0,
             is_cleaned_up: false,
             foreign_tokens: 0,
             fault_free: false,

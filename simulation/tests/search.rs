@@ -6,6 +6,7 @@
 use std::thread;
 
 use simulation::{
+    deployments,
     runner::{Budget, report, run, search, shrink},
     scenario::{BOUNDS, Limits},
 };
@@ -29,6 +30,34 @@ fn the_promises_hold_in_every_schedule() {
 #[test]
 fn nothing_is_written_in_mode_observe() {
     assert_unbroken(SCHEDULES / 5, &Limits::OBSERVING);
+}
+
+/// What the promises about deployments are about is tried.
+#[test]
+fn deployments_of_every_kind_are_tried() {
+    let traces: Vec<String> = (1..=SCHEDULES / 20).map(|seed| deployments::run(seed, true).trace.join("\n")).collect();
+    for kind in [
+        "\"stack-MeshSetup-",
+        "does not run",
+        "the answer is lost",
+        "again or late",
+        "Consul is down",
+        "the stack is CREATE_FAILED",
+        "the stack is ROLLBACK_FAILED",
+        "the stack is DELETE_FAILED",
+        "Update \"ecs-mesh-controller\" while UPDATE_ROLLBACK_IN_PROGRESS",
+        "the stack is UPDATE_ROLLBACK_FAILED",
+        "the stack is UPDATE_ROLLBACK_COMPLETE",
+        "wrong settings",
+        "the request came late",
+        "could not be asked",
+        "nothing was cleaned up: the stack is ROLLBACK_IN_PROGRESS",
+        "cleaned up: true",
+    ] {
+        let count = traces.iter().filter(|trace| trace.contains(kind)).count();
+        println!("{kind}: {count}");
+        assert!(count > 0, "no schedule has {kind:?}");
+    }
 }
 
 /// Seeds that broke a promise when they were found. The scenarios that they draw have changed since.
@@ -80,5 +109,6 @@ fn beyond_any_bound_a_promise_is_broken() {
 fn one_seed_is_one_schedule() {
     for seed in 1..20 {
         assert_eq!(run(seed, &Limits::WIDEST, true).trace, run(seed, &Limits::WIDEST, true).trace, "seed {seed}");
+        assert_eq!(deployments::run(seed, true).trace, deployments::run(seed, true).trace, "seed {seed}");
     }
 }

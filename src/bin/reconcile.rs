@@ -3,8 +3,9 @@
 
 use std::{env, process::ExitCode};
 
+use aws::sdk;
 use consul::RetryPolicy;
-use ecs_mesh_controller::{reconcile::reconcile, wiring};
+use ecs_mesh_controller::{custom_resource::AwsCloudFormation, reconcile::reconcile, wiring};
 use lambda::{logging, metrics::Metrics, serve};
 use telemetry::Function;
 
@@ -15,7 +16,9 @@ async fn main() -> ExitCode {
     // A failed start is reported to CloudFormation, which waits for an answer.
     let start = async || wiring::start(level.clone(), RetryPolicy::for_sweeps(), variable).await;
     let metrics = Metrics::start(variable("STACK_NAME"), Function::Reconcile);
-    let serving =
-        serve(metrics, start, async |started, event| reconcile(started.map(|(controller, _)| controller), event).await);
-    Box::pin(serving).await
+    let cloud_formation = AwsCloudFormation::new(&sdk::of_function(variable));
+    let handle = async |started: Result<&(_, _), _>, event| {
+        reconcile(started.map(|(controller, _)| controller), &cloud_formation, event).await
+    };
+    Box::pin(serve(metrics, start, handle)).await
 }

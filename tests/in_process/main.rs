@@ -15,6 +15,7 @@ mod families;
 mod healing;
 mod limits;
 mod observing;
+mod orders;
 mod own_events;
 mod own_identity;
 mod repair;

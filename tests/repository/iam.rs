@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 12] = [
+const EDGES: [(&str, &str); 13] = [
     ("crates/audit-function/src/announce.rs", "sns"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/definitions.rs", "ecs"),
@@ -25,6 +25,7 @@ const EDGES: [(&str, &str); 12] = [
     ("crates/aws/src/logs.rs", "logs"),
     ("crates/aws/src/queue.rs", "sqs"),
     ("crates/aws/src/secrets.rs", "secretsmanager"),
+    ("crates/aws/src/stack.rs", "cloudformation"),
 ];
 /// The sources that use only AWS's types.
 const TYPES_ONLY: [&str; 1] = ["crates/aws/src/ecs/mod.rs"];
@@ -115,8 +116,10 @@ fn called_by(role: &str) -> BTreeSet<String> {
         without(&OF_THE_COMMAND_LINE, calls_of(is_its))
     };
     match role {
-        // Only `reconcile` reads ECS services and IAM roles.
-        "TaskEventsRole" => without(&["ecs:DescribeServices", "iam:GetRole"], of_controller()),
+        // Only `reconcile` answers CloudFormation, and reads ECS services and IAM roles.
+        "TaskEventsRole" => {
+            without(&["cloudformation:DescribeStackEvents", "ecs:DescribeServices", "iam:GetRole"], of_controller())
+        }
         // Only the function that receives messages returns them.
         "ReconcileRole" => without(&["sqs:ChangeMessageVisibility"], of_controller()),
         "AuditRole" => calls_of(|path| {
@@ -190,6 +193,13 @@ fn wildcards_only_where_aws_requires_them() {
         ("ReadWhatIsRegisteredAndWhatRuns", false),
     ];
     assert_eq!(on_everything, expected.map(|(sid, has_condition)| (sid.to_owned(), has_condition)).into());
+}
+
+#[test]
+fn only_the_own_stack_is_read() {
+    let of_stacks = |statement: &Value| texts(&statement["Action"]).iter().any(|it| it.starts_with("cloudformation:"));
+    let statements: Vec<Value> = ROLES.iter().flat_map(|role| allowed(role, "act")).filter(of_stacks).collect();
+    assert!(!statements.is_empty() && statements.iter().all(|it| it["Resource"] == "AWS::StackId"), "{statements:?}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Stack {
         }
     }
 
-    fn holds_named(&self, name: &str) -> bool {
+    pub(crate) fn holds_named(&self, name: &str) -> bool {
         let condition = TEMPLATE.get("Conditions").and_then(|all| all.get(name));
         self.holds(condition.unwrap_or_else(|| panic!("{name} is not a condition")))
     }

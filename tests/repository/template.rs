@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use audit_read::document::Node;
 use controller::settings::Settings;
+use ecs_mesh_controller::custom_resource::PROOF;
 use mesh::names::InvalidField;
 use serde_json::json;
 
@@ -201,6 +202,31 @@ fn rarely_needed_parameters_come_last() {
     for name in ["TimeBounds", "ClusterPartitions", "LambdaRolePath", "LambdaPermissionsBoundary", "RoutineEvents"] {
         assert!(has(rare, name), "{name}");
     }
+}
+
+/// The custom resource cleans up only if the resource was deleted before it that is created last.
+#[test]
+fn proof_of_completion_is_created_last() {
+    let names: BTreeSet<String> = TREE.get("Resources").unwrap().entries().iter().map(|it| it.key.clone()).collect();
+    let proof = resource(PROOF);
+    let waits_for: BTreeSet<String> =
+        proof.get("DependsOn").unwrap().items().iter().map(|it| it.text().unwrap().to_owned()).collect();
+    let made_by_sam = ["ReconcileFunctionEventInvokeConfig".to_owned()];
+    let others: BTreeSet<String> = names.into_iter().filter(|name| name != PROOF).chain(made_by_sam).collect();
+    assert_eq!(waits_for, others);
+    let asks = Stack::new(&[("CleanupOnDelete", "true")]);
+    let condition = proof.get("Condition").unwrap().text().unwrap();
+    assert!(asks.holds_named(condition) && !Stack::new(&[]).holds_named(condition));
+}
+
+/// A failed sweep is followed by the next one. CloudFormation waits until the last request that Lambda begins has ended.
+#[test]
+fn reconcile_is_not_invoked_again() {
+    let (function, setup) = (section("  ReconcileFunction:"), section("  MeshSetup:"));
+    assert_eq!(number(&function, "MaximumRetryAttempts"), 0);
+    let longest = number(&function, "MaximumEventAgeInSeconds") + number(&function, "Timeout");
+    assert!(number(&setup, "ServiceTimeout") >= longest);
+    assert!(number(&section("  SweepRule:"), "MaximumEventAgeInSeconds") <= 300);
 }
 
 /// The number after `key:` in a section.

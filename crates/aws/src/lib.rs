@@ -1,5 +1,5 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS),
-//! `events` (`EventBridge`), `iam` and `logs` (`CloudWatch` Logs); `installation` for a deployed stack and what it needs around it,
+//! `events` (`EventBridge`), `iam`, `logs` (`CloudWatch` Logs) and `stack` (`CloudFormation`); `installation` for a deployed stack and what it needs around it,
 //! and `chain` for the credentials of a person.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!        └────────────┴──┬────┴─────────┘              │             │               │           │       │
 //!                      AwsEcs                     AwsSecrets     SqsQueue       DefaultBus    AwsIam  AwsLogs
 //!                        └───────── clients of one SDK configuration (sdk) ──────────┴───────────┴───────┘
-//!  Without a trait, because nothing else stands in for them: DeadLetterQueues, AwsInstallation
+//!  Without a trait, because nothing else stands in for them: DeadLetterQueues, AwsInstallation, AwsStacks
 //! ```
 
 #[cfg(feature = "ecs")]
@@ -26,3 +26,5 @@ pub mod queue;
 pub mod sdk;
 #[cfg(feature = "secrets")]
 pub mod secrets;
+#[cfg(feature = "stack")]
+pub mod stack;

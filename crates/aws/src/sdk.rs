@@ -78,10 +78,10 @@ pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
 
 /// A client that is made when it is first used: each parses AWS's list of partitions, which takes longer than all else at the start
 /// of a function.
-#[cfg(any(feature = "events", feature = "iam", feature = "queue"))]
+#[cfg(any(feature = "events", feature = "iam", feature = "queue", feature = "stack"))]
 pub(crate) type Lazy<C> = std::sync::LazyLock<C, Box<dyn FnOnce() -> C + Send + Sync>>;
 
-#[cfg(any(feature = "events", feature = "iam", feature = "queue"))]
+#[cfg(any(feature = "events", feature = "iam", feature = "queue", feature = "stack"))]
 pub(crate) fn lazy<C: 'static>(config: &SdkConfig, new: fn(&SdkConfig) -> C) -> Lazy<C> {
     let config = config.clone();
     std::sync::LazyLock::new(Box::new(move || new(&config)))

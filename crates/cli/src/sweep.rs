@@ -146,7 +146,12 @@ fn left(summary: &SweepReport, medium: Medium) -> String {
         let text = not_now(cluster, medium) + &held_back(cluster, medium) + &skipped(cluster, medium);
         if text.is_empty() { text } else { format!("\n{}{text}", heading(cluster, medium)) }
     });
-    clusters.collect()
+    let text: String = clusters.collect();
+    if summary.left_out == 0 {
+        return text;
+    }
+    let left_out = format!("{} not shown: the answer would be too long", counted(summary.left_out, "entry", "entries"));
+    text + "\n" + &wrapped(&Cell::new(left_out, Tone::Pending), medium) + "\n"
 }
 
 /// What waits, and what was refused.

@@ -231,7 +231,7 @@ fn whole(text: &str, range: RangeInclusive<u16>) -> Option<u16> {
 }
 
 /// A rate of `EventBridge`: <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html>
-fn read_rate(text: &str) -> Option<Duration> {
+pub fn read_rate(text: &str) -> Option<Duration> {
     let (number, unit) = text.strip_prefix("rate(")?.strip_suffix(')')?.split_once(' ')?;
     let number: u64 = number.parse::<u16>().ok().filter(|number| *number > 0)?.into();
     let seconds = match unit.trim_end_matches('s') {

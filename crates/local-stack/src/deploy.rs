@@ -228,6 +228,16 @@ pub async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
     .await
 }
 
+/// The ARN of a stack.
+pub async fn stack_id(aws: &Aws, stack: &str) -> String {
+    Outputs::of(aws, stack).await.element("StackId")
+}
+
+/// The status of a stack.
+pub async fn status(aws: &Aws, stack: &str) -> String {
+    Outputs::of(aws, stack).await.element("StackStatus")
+}
+
 /// A stack's outputs in the XML of `DescribeStacks`, which is searched as text.
 struct Outputs(String);
 
@@ -243,6 +253,12 @@ impl Outputs {
 
     fn get(&self, key: &str) -> String {
         self.find(key).unwrap_or_else(|| panic!("no output {key} in {}", self.0))
+    }
+
+    /// The text of the first element with this name.
+    fn element(&self, name: &str) -> String {
+        let (_, rest) = self.0.split_once(&format!("<{name}>")).unwrap_or_else(|| panic!("no {name} in {}", self.0));
+        rest.split('<').next().unwrap_or_default().to_owned()
     }
 
     fn find(&self, key: &str) -> Option<String> {

@@ -83,11 +83,7 @@ impl InvalidField {
     /// `field` as the sender spells it (`detail.taskArn`, a tag key, an environment variable), the value found there,
     /// and a description of the valid values.
     pub fn new(field: impl Into<String>, value: &str, expected: &'static str) -> Self {
-        let mut shown: String = value.chars().take(SHOWN_CHARS).collect();
-        if shown.len() < value.len() {
-            shown.push('…');
-        }
-        Self { field: field.into(), value: shown, expected }
+        Self { field: field.into(), value: shortened(value), expected }
     }
 
     pub fn field(&self) -> &str {
@@ -100,6 +96,15 @@ impl InvalidField {
         self.field = field.into();
         self
     }
+}
+
+/// The beginning of a text from outside, for a message.
+pub fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN_CHARS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 impl fmt::Display for InvalidField {

@@ -57,6 +57,14 @@ pub struct SweepReport {
     /// Errors that concern one thing each: it was left alone, and everything else was done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Problem>,
+    /// The number of entries that its lists lack, because the report would have been too long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Whether a cluster was judged.
@@ -120,7 +128,44 @@ pub struct Skipped {
     pub why: String,
 }
 
+/// To how many entries each list is cut, in turn, until a report is short enough.
+const LENGTHS: [usize; 7] = [1_000, 300, 100, 30, 10, 3, 0];
+
 impl SweepReport {
+    /// The report in at most so many bytes of JSON, also if the JSON is quoted as a text: a log line has 256 KB, an answer 6 MB.
+    /// Each of its lists loses its end, and `left_out` says how many entries.
+    pub fn within(&self, bytes: usize) -> Cow<'_, Self> {
+        if self.size() <= bytes {
+            return Cow::Borrowed(self);
+        }
+        let mut cut = LENGTHS.into_iter().map(|length| self.cut(length));
+        Cow::Owned(cut.find(|cut| cut.size() <= bytes).unwrap_or_else(|| self.cut(0)))
+    }
+
+    fn size(&self) -> usize {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
+    }
+
+    fn cut(&self, length: usize) -> Self {
+        let (mut report, mut left_out) = (self.clone(), self.left_out);
+        let rest = report.clusters.split_off(length.min(report.clusters.len()));
+        left_out += rest.len() + rest.iter().map(ClusterReport::entries).sum::<usize>();
+        for cluster in &mut report.clusters {
+            left_out += cluster.entries();
+            cluster.planned.truncate(length);
+            cluster.waiting.truncate(length);
+            cluster.blocked.truncate(length);
+            cluster.skipped.truncate(length);
+            left_out -= cluster.entries();
+        }
+        for problems in [&mut report.problems, &mut report.faults] {
+            left_out += problems.len().saturating_sub(length);
+            problems.truncate(length);
+        }
+        Self { left_out, ..report }
+    }
+
     /// Whether the guard holds something back.
     pub fn is_held_back(&self) -> bool {
         self.clusters.iter().any(|cluster| cluster.guard.is_some())
@@ -128,8 +173,59 @@ impl SweepReport {
 }
 
 impl ClusterReport {
+    /// The number of entries in its lists.
+    fn entries(&self) -> usize {
+        self.planned.len() + self.waiting.len() + self.blocked.len() + self.skipped.len()
+    }
+
     /// The name of the cluster.
     pub fn name(&self) -> &str {
         self.cluster_arn.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many clusters, each with so many entries in each of two lists.
+    fn report(clusters: usize, entries: usize) -> SweepReport {
+        let skipped = Skipped { what: "task \"a\"".to_owned(), why: "because".repeat(10) };
+        let planned = PlannedAction::Provision { holder: "service web".to_owned() };
+        let cluster = ClusterReport {
+            cluster_arn: "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
+            planned: vec![planned; entries],
+            skipped: vec![skipped; entries],
+            ..ClusterReport::default()
+        };
+        SweepReport {
+            mode: Mode::Act,
+            outcome: SweepOutcome::Done,
+            clusters: vec![cluster; clusters],
+            problems: Vec::new(),
+            faults: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    #[test]
+    fn report_that_fits_is_whole() {
+        let report = report(3, 5);
+        assert!(matches!(report.within(100_000), Cow::Borrowed(_)));
+        assert!(!serde_json::to_string(&report).unwrap().contains("leftOut"));
+    }
+
+    #[test]
+    fn long_report_is_cut_and_says_by_how_much() {
+        for (clusters, entries) in [(1, 5_000), (2_000, 0), (100, 100)] {
+            let report = report(clusters, entries);
+            let cut = report.within(200_000);
+            let quoted = serde_json::to_string(&serde_json::to_string(&cut).unwrap()).unwrap();
+            assert!(quoted.len() <= 200_002, "{}", quoted.len());
+            let left = cut.clusters.len() + cut.clusters.iter().map(ClusterReport::entries).sum::<usize>();
+            assert_eq!(left + cut.left_out, clusters + 2 * clusters * entries);
+            assert!(!cut.clusters.is_empty());
+        }
+        assert_eq!(report(2_000, 0).within(10).clusters.len(), 0);
     }
 }

@@ -6,11 +6,15 @@ use crate::reconcile::deployment;
 use local_stack::{
     Stack,
     consul::Consul,
-    deploy::{delete, deploy, try_deploy},
+    deploy::{delete, deploy, stack_id, status, try_deploy},
     wait::{SOON, eventually},
     world::{World, documented_policy, task_id},
 };
-use test_harness::jwt::JwtAuthMethod;
+use test_harness::{
+    function::wait_for_requests,
+    jwt::JwtAuthMethod,
+    recorder::{Answer, Recorder},
+};
 
 #[tokio::test]
 async fn a_deployment_fails_where_consul_is_down() {
@@ -89,6 +93,44 @@ async fn a_node_with_foreign_services_stays() {
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
     delete(&stack.aws, "cleanup-shared").await.unwrap();
     assert_eq!(world.service_ids().await, ["by-hand"]);
+}
+
+/// CloudFormation rolls a creation back with a made-up ID, if it has no answer, or with the real one.
+#[tokio::test]
+async fn failed_creation_cleans_up_nothing() {
+    let stack = Stack::shared().await;
+    let (world, login) = stack_with_services(&stack.consul, "rolled-back", "true").await;
+    let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+    let stack_id = stack_id(&stack.aws, "rolled-back").await;
+    for (number, id) in ["x-MeshSetup-1ABCDEFGHIJKL", "ecs-mesh-controller"].into_iter().enumerate() {
+        let request = json!({
+            "RequestType": "Delete", "ResponseURL": cloud_formation.url, "StackId": stack_id, "RequestId": "id",
+            "LogicalResourceId": "MeshSetup", "PhysicalResourceId": id,
+            "ResourceProperties": { "CleanupOnDelete": "true" },
+        });
+        let answer = world.invoke_reconcile(&request, &[]).await.unwrap();
+        assert_eq!(answer["outcome"], "SUCCESS", "{answer}");
+        let answers = wait_for_requests(&cloud_formation, number + 1, |_| true).await;
+        assert_eq!(answers[number].json()["PhysicalResourceId"], id);
+        assert_eq!(world.service_ids().await.len(), 2, "{id}");
+        assert!(world.is_valid(&login).await, "{id}");
+        let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();
+        assert!(world.is_valid(&pair.token).await, "{id}");
+    }
+    delete(&stack.aws, "rolled-back").await.unwrap();
+    assert!(!world.is_valid(&login).await);
+}
+
+#[tokio::test]
+async fn update_without_consul_is_rolled_back() {
+    let (stack, consul) = (Stack::shared().await, Consul::start().await);
+    let token = consul.token_with_rules("gone", &documented_policy()).await;
+    deployment(&consul, "gone", &["gone"], &token.secret_id, &[]).await.unwrap();
+    consul.stop();
+    let said = try_deploy(&stack.aws, "gone", &[("MaxDeletePercent", "40")]).await.expect_err("Consul is down");
+    assert!(said.contains("Consul is unavailable"), "{said}");
+    assert_eq!(status(&stack.aws, "gone").await, "UPDATE_ROLLBACK_COMPLETE");
+    delete(&stack.aws, "gone").await.unwrap();
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ fn update(cloud_formation: &Recorder) -> Value {
     json!({
         "RequestType": "Update", "ResponseURL": format!("{}/answer", cloud_formation.url), "StackId": "stack",
         "RequestId": "id", "LogicalResourceId": "MeshSetup", "PhysicalResourceId": "ecs-mesh-controller",
-        "ResourceProperties": { "CleanupOnDelete": "false" },
+        "ResourceProperties": { "CleanupOnDelete": "false", "ReconcileRate": "rate(20 minutes)" },
     })
 }
 
@@ -77,7 +77,7 @@ async fn an_update_answers_how_often_it_sweeps() {
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
     let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
-    let _running = start(&runtime, &aws, &[("RECONCILE_RATE", "rate(20 minutes)")]);
+    let _running = start(&runtime, &aws, &[]);
     let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
     assert_eq!(answers[0]["Data"], json!({ "SweepSeconds": "1200" }), "{answers:?}");
 }

@@ -4,7 +4,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use controller::BatchReport;
-use ecs_mesh_controller::{reconcile, wiring::StartError};
+use ecs_mesh_controller::{custom_resource::AwsCloudFormation, reconcile, wiring::StartError};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 
@@ -161,5 +161,7 @@ async fn reconcile(environment: &Environment, payload: Value) -> Value {
     let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + LONG;
     context.deadline = u64::try_from(end.as_millis()).unwrap();
     let event = LambdaEvent::new(payload, context);
-    reconcile::reconcile(Ok::<_, StartError>(&environment.controller), event).await.expect("an answer")
+    let cloud_formation = AwsCloudFormation::new(&aws::sdk::of_function(|_| None));
+    let answer = reconcile::reconcile(Ok::<_, StartError>(&environment.controller), &cloud_formation, event).await;
+    answer.expect("an answer")
 }

@@ -47,6 +47,9 @@ const MAX_ATTEMPTS: usize = 2;
 /// The most tasks that one message names, of 256 KiB. The next sweep names the others.
 const MAX_TASKS: usize = 2_000;
 
+/// The longest summary in the log, in bytes: `CloudWatch` accepts lines of 256 KB.
+const LONGEST_SUMMARY: usize = 200_000;
+
 pub(crate) struct Sweep {
     pub(crate) tasks: TaskReader,
     pub(crate) observer: Arc<Observer>,
@@ -261,7 +264,7 @@ fn log(report: &SweepReport) {
     for fault in &report.faults {
         line(fault, LogOutcome::Skipped).warn();
     }
-    let summary = serde_json::to_string(report).unwrap_or_default();
+    let summary = serde_json::to_string(report.within(LONGEST_SUMMARY).as_ref()).unwrap_or_default();
     LogLine { summary: Some(summary), ..LogLine::of(LogAction::Sweep, report.outcome.as_str().to_owned()) }.info();
 }
 

@@ -164,7 +164,7 @@ impl Swept {
             () if !scope.mode.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
-        SweepReport { mode: scope.mode, outcome, clusters, problems, faults }
+        SweepReport { mode: scope.mode, outcome, clusters, problems, faults, left_out: 0 }
     }
 }
 

@@ -33,6 +33,7 @@ fn sweep(minutes: i64, clusters: &[&str]) -> LogLine {
         clusters,
         problems: Vec::new(),
         faults: Vec::new(),
+        left_out: 0,
     };
     line(minutes, "sweep", json!({ "summary": serde_json::to_string(&report).unwrap() }))
 }
