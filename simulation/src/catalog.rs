@@ -226,6 +226,7 @@ impl World {
         for instance in seen {
             self.check_not_blind(Some(&instance.node));
             self.check_stopped(&instance.task, "its service was deregistered");
+            self.check_quota(&[], Some(&instance.id));
             self.consul.remove(&instance.node, &instance.id);
         }
         Ok(())

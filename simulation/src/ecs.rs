@@ -348,12 +348,17 @@ impl World {
     }
 
     pub(crate) fn describe(&mut self, arns: &[TaskArn]) -> Vec<DescribedTask> {
+        self.check_quota(arns, None);
         let mut described = Vec::new();
         for arn in arns {
             let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else {
                 described.extend(self.describe_departed(arn).filter(|_| !self.in_wrong_region.contains(&self.caller)));
                 continue;
             };
+            // An answer of a host that lags, at the moment at which a sweep asks whether to take a registration back.
+            if self.scenario.lag > 0 && self.is_just_registered(arn.id()) && self.random.u32(..3) == 0 {
+                continue;
+            }
             let Some((status, at)) = self.shown(index, 0) else { continue };
             let (now, task) = (self.now, &self.ecs.tasks[index]);
             let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);

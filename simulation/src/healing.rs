@@ -27,11 +27,13 @@ pub(crate) struct SweepReads {
     pub(crate) clusters: BTreeSet<String>,
     pub(crate) has_decided: bool,
     pub(crate) repairs: RepairReads,
+    /// How many tasks of the service that floods Consul it has asked ECS about, and how many entries it has changed.
+    pub(crate) of_flood: (usize, usize),
 }
 
 impl From<u64> for SweepReads {
     fn from(began: u64) -> Self {
-        Self { began, clusters: BTreeSet::new(), has_decided: false, repairs: RepairReads::default() }
+        Self { began, clusters: BTreeSet::new(), has_decided: false, repairs: RepairReads::default(), of_flood: (0, 0) }
     }
 }
 
@@ -191,6 +193,12 @@ impl World {
         } else if let Some(service) = last {
             self.broken(format!("never the living: the last passing instance of {service} is taken out of rotation"));
         }
+    }
+
+    /// Whether the running sweep has registered an instance of the task.
+    pub(crate) fn is_just_registered(&self, task: &TaskId) -> bool {
+        let registered = self.sweep_reads.get(&self.caller).into_iter().flat_map(|sweep| &sweep.repairs.registered);
+        registered.into_iter().any(|(_, id, ..)| id.contains(task.as_str()))
     }
 
     /// Records that a sweep has registered an instance.

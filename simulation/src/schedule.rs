@@ -96,6 +96,7 @@ impl Schedule {
         self.check(World::check_all_drained);
         self.check(World::check_deleted_clusters);
         self.check(World::check_idle);
+        self.check(World::check_flood);
         self.check_plan().await;
         if self.with(|world| world.scenario.cleanup) && !self.is_broken() {
             self.remove_controller().await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use report::SweepOutcome;
+use report::{ErrorLabel, SweepOutcome};
 
 use super::{
     environment::{Environment, Outcome},
@@ -71,7 +71,9 @@ impl Schedule {
                     );
                     world.check_sweep(&report);
                     // What an error kept it from doing waits for another sweep.
-                    let is_whole = report.outcome != SweepOutcome::Incomplete && report.faults.is_empty();
+                    // A flood's own rest holds nothing else up.
+                    let is_whole = report.outcome != SweepOutcome::Incomplete
+                        && report.faults.iter().all(|fault| fault.label == ErrorLabel::OverLimit);
                     if let Some(sweep) = world.sweep_reads.remove(&number) {
                         if is_whole {
                             world.check_registered(&sweep.repairs);

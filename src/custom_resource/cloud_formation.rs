@@ -67,7 +67,6 @@ impl CloudFormation for AwsCloudFormation {
         let pauses = ExponentialBuilder::default().with_min_delay(SHORTEST_PAUSE).with_max_delay(LONGEST_PAUSE);
         // S3 refuses an expired or wrong URL for good.
         let is_temporary = |error: &reqwest::Error| !error.status().is_some_and(|status| status.is_client_error());
-        let sent = send.retry(pauses.without_max_times()).when(is_temporary).await;
-        sent.map(drop).map_err(DeliveryError::new)
+        send.retry(pauses.without_max_times()).when(is_temporary).await.map(drop).map_err(DeliveryError::new)
     }
 }

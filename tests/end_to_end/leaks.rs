@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use ecs_mesh_controller::custom_resource::PROOF;
 use serde_json::{Value, json};
 
 use local_stack::{
@@ -125,12 +126,38 @@ impl ServiceEvents {
     }
 }
 
+/// CloudFormation's events of the stack `being-deleted`, newest first: it was completed, and asked for the clean-up.
+fn events_of_a_deletion() -> String {
+    let event = |(resource, id, status): (&str, &str, &str)| {
+        format!(
+            "<member><StackId>being-deleted</StackId><EventId>{status}</EventId><StackName>leaks</StackName>\
+             <LogicalResourceId>{resource}</LogicalResourceId><PhysicalResourceId>{id}</PhysicalResourceId>\
+             <Timestamp>2026-11-28T00:00:00Z</Timestamp><ResourceStatus>{status}</ResourceStatus></member>"
+        )
+    };
+    let events = [
+        (PROOF, "handle", "DELETE_COMPLETE"),
+        ("leaks", "being-deleted", "DELETE_IN_PROGRESS"),
+        ("leaks", "being-deleted", "CREATE_COMPLETE"),
+    ];
+    let members: String = events.into_iter().map(event).collect();
+    format!(
+        "<DescribeStackEventsResponse xmlns=\"http://cloudformation.amazonaws.com/doc/2010-05-15/\">\
+         <DescribeStackEventsResult><StackEvents>{members}</StackEvents></DescribeStackEventsResult>\
+         </DescribeStackEventsResponse>"
+    )
+}
+
 #[tokio::test]
 async fn trace_logs_and_answers_show_no_secret() {
     let world = World::without_deployment("leaks").await;
     let service_events = ServiceEvents::of_a_service(&world).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
+    let aws = Recorder::before(&world.aws.endpoint, |seen, _| match seen.body.contains("StackName=being-deleted") {
+        true => Answer::ok(events_of_a_deletion()),
+        false => Answer::Forward,
+    })
+    .await;
     let secret = world.aws.create_secret("leaks-controller", &world.consul.management_token).await;
     let cluster = world.cluster();
     let variables = [
@@ -167,7 +194,7 @@ async fn trace_logs_and_answers_show_no_secret() {
     let request = |kind: &str| {
         json!({
             "RequestType": kind, "ResponseURL": format!("{}/?signature=canary-signature-77de", cloud_formation.url),
-            "StackId": "stack", "RequestId": "id", "LogicalResourceId": "MeshSetup",
+            "StackId": if kind == "Delete" { "being-deleted" } else { "unknown" }, "RequestId": "id", "LogicalResourceId": "MeshSetup",
             "PhysicalResourceId": "ecs-mesh-controller", "ResourceProperties": { "CleanupOnDelete": "true" },
         })
     };

@@ -34,11 +34,23 @@ fn enterprise(seen: &RecordedRequest) -> Answer {
             }])
             .to_string(),
         ),
-        ("GET", "/v1/namespaces") => Answer::ok(r#"[{"Name":"default"},{"Name":"shop"}]"#),
+        ("GET", "/v1/namespaces") => {
+            Answer::ok(r#"[{"Name":"default"},{"Name":"shop"},{"Name":"store"},{"Name":"b-c"}]"#)
+        }
+        ("GET", "/v1/partition/team") => Answer::ok(r#"{"Name":"team"}"#),
+        ("GET", "/v1/catalog/nodes") => {
+            let filter = percent_decode_str(&seen.uri).decode_utf8_lossy().into_owned();
+            let name = filter.split('"').nth(1).unwrap_or_default();
+            let meta = json!({ "synthetic-node": "true" });
+            Answer::ok(json!([{ "Node": name, "Address": "127.0.0.1", "Meta": meta }]).to_string())
+        }
         ("GET", path) if path.starts_with("/v1/catalog/node-services/") => Answer::ok("{\"Services\":[]}"),
         _ => Answer::ok("{}"),
     }
 }
+
+/// The settings of a deployment in the partition `team`.
+const IN_TEAM: [(&str, &str); 1] = [("CONSUL_PARTITION", "team")];
 
 /// The tags of a task in the mesh, and these of consul-ecs.
 fn tags(of: &[(&str, &str)]) -> Value {
@@ -78,11 +90,19 @@ async fn tags_decide_tenancy_and_secret_names() {
     let secret = format!("{}-default-team", world.service());
     let read = [("CONSUL_HTTP_TOKEN", secret.as_str())];
     let untagged = world.run(&world.definition_reading(&world.service(), &tags(&[]), None, &read).await).await;
-    let environment = Environment::scripted(&world, &[], |seen, _| enterprise(seen)).await;
-    let in_team = Environment::scripted(&world, &[("CONSUL_PARTITION", "team")], |seen, _| enterprise(seen)).await;
+    let of_cluster = [("CLUSTER_PARTITIONS", "*=team")];
+    let environment = Environment::scripted(&world, &of_cluster, |seen, _| enterprise(seen)).await;
+    let in_team = Environment::scripted(&world, &IN_TEAM, |seen, _| enterprise(seen)).await;
     // When tasks start, then a node is in a partition, and in no namespace
     let node = r#"GET /catalog/nodes?filter=Node+==+"{node}"&P"#;
-    let started = [node, "GET /namespaces?P", "PUT /acl/policy?HOME", "PUT /acl/token?HOME", "PUT /acl/token?T"];
+    let started = [
+        node,
+        "GET /namespaces?P",
+        "GET /partition/team",
+        "PUT /acl/policy?HOME",
+        "PUT /acl/token?HOME",
+        "PUT /acl/token?T",
+    ];
     assert_eq!(handled(&world, &environment, &task).await, started);
     assert!(world.pair("enterprise-web-shop-team").await.is_some());
     // And untagged tasks are in the partition of the deployment
@@ -138,7 +158,7 @@ async fn started(
     let read = [("CONSUL_HTTP_TOKEN", secret.as_str())];
     let definition = world.definition_reading(&format!("{}-{service}", world.name), &tags, None, &read).await;
     let task = world.run(&definition).await;
-    let environment = Environment::scripted(world, &[], script).await;
+    let environment = Environment::scripted(world, &IN_TEAM, script).await;
     let report = environment.handle(&[world.event(&task).await]).await;
     (environment, report)
 }
@@ -299,19 +319,111 @@ async fn sweeps_and_clean_ups_cover_every_partition() {
 #[tokio::test]
 async fn a_tag_creates_no_partition() {
     let world = World::without_deployment("tag-partition").await;
-    let tags = tags(&[("partition", "misspelt"), ("namespace", "store")]);
-    world.run(&world.definition("tag-partition-shop", &tags, None).await).await;
-    let environment =
-        Environment::scripted(&world, &[("CONSUL_PARTITION", "team")], |seen, before| match seen.uri.as_str() {
-            uri if uri.contains("misspelt") => Answer::status(404, ""),
-            _ => with_gone_task("none")(seen, before),
-        })
-        .await;
-    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
-    let reasons: Vec<&str> = report.problems.iter().map(|problem| problem.reason.as_str()).collect();
-    assert!(reasons.iter().any(|reason| reason.contains("the namespaces of partition misspelt")), "{reasons:?}");
+    // Given a task of a partition that exists, and that the settings do not name
+    let tags = tags(&[("partition", "foreign"), ("namespace", "store"), ("service-name", "shop")]);
+    let read = [("CONSUL_HTTP_TOKEN", "shop-store-foreign")];
+    let task = world.run(&world.definition_reading("tag-partition-shop", &tags, None, &read).await).await;
+    let fake = Fake::new();
+    fake.put("partition/foreign", json!({ "Name": "foreign" }));
+    fake.put("namespace/default", json!({ "Name": "default" }));
+    let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
+    // When it starts
+    let report = without_pauses(environment.handle(&[world.event(&task).await])).await;
+    // Then its message alone fails, and says why
+    let error = &report.failures[0].error;
+    assert!(error.is_permanent() && error.field() == Some("consul.hashicorp.com/partition"), "{error}");
+    // And a sweep contains it
+    let report = without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
+    let faults: Vec<_> = report.faults.iter().filter(|fault| fault.reason.contains("foreign")).collect();
+    assert!(faults.len() == 1 && faults[0].owner.as_ref().unwrap().contains("tag-partition-shop"), "{report:?}");
+    // And nothing is created for it
     let written = writes(&environment);
-    assert!(!written.iter().any(|line| line.contains("misspelt")), "{written:?}");
+    assert!(!written.iter().any(|line| line.contains("foreign") || line.contains("store")), "{written:?}");
+    assert!(fake.all("namespace").len() == 1, "{written:?}");
+    assert!(world.pair("tag-partition-shop-store-foreign").await.is_none());
+}
+
+/// The namespaces of a fake, without `default`.
+fn created(fake: &Fake) -> Vec<String> {
+    let names = fake.all("namespace").into_iter().map(|it| it["Name"].as_str().unwrap().to_owned());
+    names.filter(|name| name != "default").collect()
+}
+
+#[tokio::test]
+async fn tags_create_a_few_namespaces_at_once() {
+    let world = World::without_deployment("many-namespaces").await;
+    // Given eleven tasks with a namespace each
+    let mut tasks = Vec::new();
+    for number in 0..11 {
+        let tags = tags(&[("partition", "team"), ("namespace", &format!("space-{number}"))]);
+        tasks.push(world.run(&world.definition(&format!("many-namespaces-{number}"), &tags, None).await).await);
+    }
+    let fake = Fake::new();
+    fake.put("namespace/default", json!({ "Name": "default" }));
+    let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
+    // When they start at once, then ten are created, and the message of the other task returns
+    let mut events = Vec::new();
+    for task in &tasks {
+        events.push(world.event(task).await);
+    }
+    let report = without_pauses(environment.handle(&events)).await;
+    assert_eq!((report.failures.len(), created(&fake).len()), (1, 10), "{report:?}");
+    let error = &report.failures[0].error;
+    assert!(!error.is_permanent() && error.to_string().contains("new namespaces of the tasks of cluster"), "{error}");
+    // And so it is in a sweep, which is complete
+    let fake = Fake::new();
+    fake.put("namespace/default", json!({ "Name": "default" }));
+    let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
+    let sweep = async || {
+        without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await.faults
+    };
+    let faults = sweep().await;
+    assert!(faults.iter().any(|fault| fault.label.as_str() == "over_limit"), "{faults:?}");
+    assert_eq!(created(&fake).len(), 10);
+    let faults = sweep().await;
+    assert!(!faults.iter().any(|fault| fault.label.as_str() == "over_limit"), "{faults:?}");
+    assert_eq!(created(&fake).len(), 11);
+}
+
+#[tokio::test]
+async fn a_task_without_its_namespace_is_not_done() {
+    let world = World::without_deployment("no-namespace").await;
+    let in_namespace = |name| tags(&[("partition", "team"), ("namespace", name)]);
+    let refused = world.run(&world.definition("no-namespace-a", &in_namespace("bad"), None).await).await;
+    let other = world.run(&world.definition("no-namespace-b", &in_namespace("good"), None).await).await;
+    let fake = Fake::new();
+    fake.put("namespace/default", json!({ "Name": "default" }));
+    let upstream = fake.start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| {
+        let is_bad = seen.method != "GET" && seen.body.contains(r#""bad""#);
+        if is_bad { Answer::status(400, "invalid namespace") } else { Answer::Forward }
+    })
+    .await;
+    let environment = Environment::with(&world, consul, &IN_TEAM, |edges| edges).await;
+    let report = without_pauses(environment.handle(&[world.event(&refused).await, world.event(&other).await])).await;
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    assert!(report.failures[0].error.to_string().contains("namespace bad"), "{report:?}");
+    assert_eq!(created(&fake), ["good"]);
+}
+
+#[tokio::test]
+async fn a_task_without_its_cluster_s_node_is_not_done() {
+    let world = World::without_deployment("no-node").await;
+    let logs_in = world.run(&world.definition("no-node-a", &tags(&[]), None).await).await;
+    let outside = world.run(&world.definition("no-node-b", &json!([]), None).await).await;
+    let environment = Environment::scripted(&world, &[("TOKEN_MODE", "auth-method")], |seen, _| {
+        let path = seen.uri.split('?').next().unwrap_or_default();
+        match (seen.method.as_str(), path) {
+            ("GET", "/v1/catalog/nodes") => Answer::ok("[]"),
+            ("PUT", "/v1/catalog/register") => Answer::status(400, "refused"),
+            _ => Answer::Forward,
+        }
+    })
+    .await;
+    let events = [world.event(&logs_in).await, world.event(&outside).await];
+    let report = without_pauses(environment.handle(&events)).await;
+    assert_eq!(report.failures.len(), 1, "only the task that needs the node: {report:?}");
+    assert!(report.failures[0].error.to_string().contains("refused"), "{report:?}");
 }
 
 #[tokio::test]

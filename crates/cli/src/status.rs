@@ -7,7 +7,7 @@ use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{Observed, Reader, ServiceStatus, State, StatusReport, TaskStatus, status};
 use jiff::Timestamp;
-use mesh::arn::ClusterArn;
+use mesh::{arn::ClusterArn, consul_ecs::SERVICE_METHOD};
 use report::SweepReport;
 use serde_json::Value;
 
@@ -107,6 +107,9 @@ async fn read(
         // Who may not read them gets a verdict without them.
         let tokens = reader.tokens().await;
         let mut report = status(&observed, known(&tokens), Timestamp::now());
+        if let (Some(tokens), true) = (known(&tokens), arguments.cluster.is_empty()) {
+            report.untraceable_logins = tokens.untraceable_logins(&clusters);
+        }
         report.admission_unknown = report.admission_unknown.or(tokens.err());
         Ok::<_, Failure>((report, clusters))
     };
@@ -182,6 +185,9 @@ fn exit(report: &StatusReport) -> Exit {
 const SERVICES: [&str; 8] =
     ["service", "tasks", "in Consul", "consul-ecs", "dataplane", "token from", "changed", "verdict"];
 const UNPROVEN: [&str; 3] = ["service", "task", "why"];
+const UNTRACEABLE: [&str; 3] = ["of", "login tokens", "oldest"];
+/// The most services of which untraceable login tokens are shown.
+const MOST_UNTRACEABLE: usize = 10;
 const TASKS: [&str; 5] = ["task", "revision", "status", "started", "verdict"];
 
 /// The text of a report; with the tasks of each service, if one was asked for.
@@ -206,7 +212,32 @@ fn text(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
     if !with_tasks {
         out.push_str(&wrapped(&Cell::plain(summary(report)), medium));
     }
-    out + &unproven(report, with_tasks, medium)
+    out + &unproven(report, with_tasks, medium) + &untraceable(report, medium)
+}
+
+/// The services with login tokens that no sweep can delete, those with many first.
+fn untraceable(report: &StatusReport, medium: Medium) -> String {
+    let all = &report.untraceable_logins;
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut sheet = Sheet::new(&UNTRACEABLE);
+    for logins in all.iter().take(MOST_UNTRACEABLE) {
+        let oldest = logins.oldest.map_or_else(|| NOTHING_TO_SAY.to_owned(), |at| ago(at, report.read_at));
+        sheet.add(vec![
+            Cell::new(logins.owner.as_str(), Tone::Strong),
+            Cell::plain(logins.count.to_string()),
+            Cell::plain(oldest),
+        ]);
+    }
+    let total = counted(all.iter().map(|it| it.count).sum(), "login token names", "login tokens name");
+    let more = all.len().saturating_sub(MOST_UNTRACEABLE);
+    let more = if more == 0 { String::new() } else { format!(" (and of {more} more services)") };
+    let title = format!(
+        "{total} no task of these clusters, so no sweep deletes them{more}. Set MaxTokenTTL on the auth method \
+         {SERVICE_METHOD}: Consul then deletes them after that time"
+    );
+    format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Pending), medium), sheet.text(medium))
 }
 
 /// The registered tasks without a login token that proves their admission: all of them, or one of each service.

@@ -53,6 +53,12 @@ pub enum ControllerError {
     /// A second look at tasks that ECS did not know could not read or remove everything.
     #[error("the second look at unknown tasks failed: {0}")]
     NotLookedAgain(String),
+    /// An object that a task needs could not be created in Consul.
+    #[error("{0}")]
+    NotSetUp(String),
+    /// One owner has more of something than is handled at once.
+    #[error("{what}: {waiting} wait, because at most {most} are handled at once")]
+    OverLimit { what: String, most: usize, waiting: usize },
     /// An error that several tasks or messages share.
     #[error(transparent)]
     Shared(#[from] Arc<ControllerError>),
@@ -106,6 +112,8 @@ impl ControllerError {
                 | SecretsError::Unknown { .. },
             )
             | Self::NotDescribedYet(_)
+            | Self::NotSetUp(_)
+            | Self::OverLimit { .. }
             | Self::AgentStillAlive(_) => Reach::Thing,
             Self::Consul(
                 ConsulError::CredentialRejected { .. }
@@ -174,6 +182,8 @@ impl ControllerError {
             Self::Secrets(_) => ErrorLabel::Secrets,
             Self::Queue(_) => ErrorLabel::Queue,
             Self::NotDescribedYet(_) => ErrorLabel::NotDescribedYet,
+            Self::NotSetUp(_) => ErrorLabel::Bootstrap,
+            Self::OverLimit { .. } => ErrorLabel::OverLimit,
             Self::AgentStillAlive(_) => ErrorLabel::AgentStillAlive,
             Self::NotLookedAgain(_) => ErrorLabel::NotLookedAgain,
             Self::Shared(error) => error.label(),
@@ -294,6 +304,7 @@ mod tests {
             SecretsError::MarkedForDeletion { name: text() }.into(),
             SecretsError::Failed { name: text(), reason: text() }.into(),
             ControllerError::NotDescribedYet(task),
+            ControllerError::OverLimit { what: text(), most: 1, waiting: 1 },
             ControllerError::AgentStillAlive(text()),
             ControllerError::NotLookedAgain(text()),
             ControllerError::OutOfTime,

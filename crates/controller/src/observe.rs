@@ -74,7 +74,8 @@ impl Observer {
         };
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         let is_stopped = change.phase == TaskPhase::Stopped;
-        match definitions.classify(&change.definition, tags, default_tenancy) {
+        let classified = definitions.classify(&change.definition, tags, default_tenancy);
+        match classified.map(|it| self.tasks.scope.in_named_partition(it, change.phase)) {
             Ok(Classification::Member(identity)) => {
                 self.tasks.log_contradiction(&change.definition, definitions, &identity);
                 Ok(Some(task(&identity.service.tenancy.clone(), Some(identity))))
@@ -82,7 +83,7 @@ impl Observer {
             // Its entries in Consul are found by its ID.
             Ok(Classification::TagsUnknown) if is_stopped => Ok(Some(task(default_tenancy, None))),
             Err(error) if is_stopped && error.is_unknown_definition() => Ok(Some(task(default_tenancy, None))),
-            Ok(Classification::TagsUnknown) if self.tasks.scope.bounds.may_lag(change.time, self.tasks.clock.now()) => {
+            Ok(Classification::TagsUnknown) if !self.tasks.may_be_forgotten(change) => {
                 Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
             }
             Ok(Classification::Outside | Classification::TagsUnknown) => Ok(None),

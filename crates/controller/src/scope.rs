@@ -9,12 +9,14 @@ use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
     cluster_selection::{ClusterPattern, ClusterSelection},
-    definition::{Losses, TaskDefinition},
+    consul_ecs::PARTITION_TAG,
+    definition::{Classification, Losses, TaskDefinition},
     guard::MaxDeletePercent,
+    names::InvalidField,
     secret::Trigger,
     secret_name::SecretNames,
     settings::{Mode, PlanSettings, RepairMode, TokenMode, TokenSettings},
-    task::DescribedTask,
+    task::{DescribedTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::{Bounds, GracePeriod},
 };
@@ -111,9 +113,35 @@ impl Scope {
     }
 
     /// Whether the partition belongs to the deployment or to one of its clusters.
-    pub fn has_partition(&self, name: &TenancyName) -> bool {
+    fn has_partition(&self, name: &TenancyName) -> bool {
         let all = self.cluster_partitions.iter().map(|(_, tenancy)| tenancy).chain([&self.default_tenancy]);
         all.filter_map(Tenancy::partition).any(|partition| partition == name)
+    }
+
+    /// An active task in a partition that the settings do not name is invalid, so that nothing is created for it. What it has left is
+    /// removed when it stops.
+    pub(crate) fn in_named_partition(&self, classified: Classification, phase: TaskPhase) -> Classification {
+        match classified {
+            Classification::Member(identity) if phase == TaskPhase::Active => {
+                match self.check_partition(&identity.service.tenancy) {
+                    Ok(()) => Classification::Member(identity),
+                    Err(reason) => Classification::Invalid(reason),
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Refuses a tenancy that tags choose in a partition that the settings do not name.
+    pub(crate) fn check_partition(&self, tenancy: &Tenancy) -> Result<(), InvalidField> {
+        match tenancy.partition() {
+            Some(name) if !self.has_partition(name) => Err(InvalidField::new(
+                PARTITION_TAG,
+                name.as_str(),
+                "a partition in CONSUL_PARTITION or CLUSTER_PARTITIONS",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// What decides which tokens a task requires.

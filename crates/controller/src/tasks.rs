@@ -10,10 +10,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::{Classification, MeshIdentity, Tags, TaskDefinition},
+    existence::{Answers, DESCRIBED_FOR, Existence},
     idleness::TaskListing,
     settings::TokenMode,
-    task::{DescribedTask, MeshTask, TaskChange, TaskPhase},
+    task::{DescribedTask, MeshTask, TaskChange},
     tenancy::Tenancy,
+    time::elapsed,
 };
 use tracing::warn;
 
@@ -131,15 +133,14 @@ impl TaskReader {
         }
     }
 
-    /// Those of these tasks that ECS knows, which are none if it has deleted the cluster.
-    pub(crate) async fn describe_existing(
-        &self,
-        cluster: &ClusterArn,
-        tasks: &[TaskArn],
-    ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
+    /// What ECS says of these tasks of a cluster, which it may have deleted.
+    pub(crate) async fn answers(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Answers, EcsError> {
         match self.describe_all(cluster, tasks).await {
-            Err(EcsError::UnknownCluster(_)) if self.is_deleted(cluster).await? => Ok(Vec::new()),
-            described => described,
+            Ok(described) => Ok(described.into_iter().collect()),
+            Err(EcsError::UnknownCluster(_)) if self.is_deleted(cluster).await? => {
+                Ok(Answers::of_deleted(cluster.clone()))
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -227,6 +228,9 @@ impl TaskReader {
     /// a stopped task.
     ///
     /// A recent event is accepted without a read: ECS may not describe its task yet.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotDescribedYet`] if ECS does not describe a task that it has not forgotten yet.
     pub(crate) async fn cluster_of_active_task(
         &self,
         changes: &[&TaskChange],
@@ -240,14 +244,26 @@ impl TaskReader {
         for change in changes {
             clusters.entry(&change.cluster).or_default().push(change.arn.clone());
         }
-        for (cluster, mut tasks) in clusters {
-            tasks.truncate(DESCRIBE_LIMIT);
-            let answer = self.ecs.describe_tasks(cluster, &tasks).await?;
-            if answer.iter().any(|task| task.phase == TaskPhase::Active) {
+        let mut answers = Answers::default();
+        for (cluster, tasks) in clusters {
+            let answer = self.answers(cluster, &tasks).await?;
+            if tasks.iter().any(|task| answer.running(task).is_some()) {
                 return Ok(Some(cluster.clone()));
             }
+            answers.extend(answer);
         }
-        Ok(None)
+        let is_awaited = |change: &&&TaskChange| {
+            answers.existence(&change.arn) == Existence::NotKnown && !self.may_be_forgotten(change)
+        };
+        match changes.iter().find(is_awaited) {
+            Some(change) => Err(ControllerError::NotDescribedYet(change.arn.clone())),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether the event is so old that ECS may have forgotten its task, if it does not describe it. Otherwise its answers lag.
+    pub(crate) fn may_be_forgotten(&self, change: &TaskChange) -> bool {
+        elapsed(change.time, self.clock.now()) >= DESCRIBED_FOR
     }
 }
 

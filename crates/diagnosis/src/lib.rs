@@ -34,7 +34,7 @@ pub use self::{
     inventory::{Generation, Images, InventoryReport, InventoryRow, Versions, inventory, rows_of_files},
     observed::{CatalogReading, MemberService, Observed, ObservedCluster, OtherController, Outside, RunsAs},
     reader::{Reader, Scope, of_consul as consul_problem, select_clusters},
-    status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
+    status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, UntraceableLogins, status},
     tokens::{TokenSource, Tokens},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
     why::{

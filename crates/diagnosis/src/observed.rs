@@ -8,7 +8,7 @@ use std::{
 
 use aws::ecs::ServiceState;
 use mesh::{
-    arn::{ClusterArn, TaskDefinitionArn, TaskId},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
     definition::{Classification, MeshService, Tags, TaskDefinition},
     names::InvalidField,
@@ -41,13 +41,13 @@ pub struct ObservedCluster {
     pub services: Vec<MemberService>,
     /// The tasks of the mesh, those included that have stopped within about an hour.
     pub tasks: Vec<MemberTask>,
-    /// The other tasks: outside the mesh, or of a definition that could not be read.
+    /// The other tasks: outside the mesh, or not described, or of a definition that could not be read.
     pub others: BTreeSet<TaskId>,
     /// The services and tasks that are not in the mesh.
     pub outside: Outside,
     /// The controllers of consul-ecs.
     pub controllers: Vec<OtherController>,
-    /// The other tasks that may be in the mesh: their definition could not be read.
+    /// The other tasks that may be in the mesh: ECS does not describe them, or their definition could not be read.
     pub unsorted: BTreeSet<TaskId>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
@@ -141,6 +141,21 @@ impl ObservedCluster {
 
     pub(crate) fn token_source(&self, member: &MemberTask) -> TokenSource {
         TokenSource::of(&member.definition, &member.identity, self.token_settings())
+    }
+
+    /// Keeps the listed tasks that ECS does not describe: its answers lag behind each other, so they may run.
+    pub(crate) fn keep_undescribed(
+        &mut self,
+        listed: &BTreeSet<TaskArn>,
+        described: &[DescribedTask],
+        problems: &mut Vec<String>,
+    ) {
+        let described: BTreeSet<&TaskArn> = described.iter().map(|task| &task.arn).collect();
+        for task in listed.iter().filter(|task| !described.contains(task)) {
+            problems.push(format!("task {}: ECS lists it but does not describe it. Ask again", task.id()));
+            self.unsorted.insert(task.id().clone());
+            self.others.insert(task.id().clone());
+        }
     }
 
     /// Tells the mesh's tasks and ECS services from others. Definitions that are not valid are added to `problems`.

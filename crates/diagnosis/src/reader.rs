@@ -14,6 +14,7 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
+    consul_ecs::SERVICE_METHOD,
     definition::{MeshService, TaskDefinition},
     mark::HolderMark,
     permissions::{Permission, Segment},
@@ -128,7 +129,10 @@ impl<'a> Reader<'a> {
                 "Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned()
             );
         }
-        let is_wanted = |token: &ListedToken| token.login.is_some() || HolderMark::parse(&token.description).is_some();
+        let is_wanted = |token: &ListedToken| {
+            let is_login = token.login.is_some() || token.auth_method.as_deref() == Some(SERVICE_METHOD);
+            is_login || HolderMark::parse(&token.description).is_some()
+        };
         let mut all = Vec::new();
         for tenancy in self.tenancies().await? {
             let listed = self.consul.tokens(&tenancy, &is_wanted).await;
@@ -214,7 +218,7 @@ impl<'a> Reader<'a> {
     async fn cluster(&self, arn: &ClusterArn, problems: &mut Vec<String>) -> Result<ObservedCluster, EcsError> {
         let listed = self.ecs.list_tasks(arn).await?;
         let all: BTreeSet<TaskArn> = listed.running.into_iter().chain(listed.stopped).collect();
-        let tasks = self.ecs.describe_tasks(arn, &Vec::from_iter(all)).await?;
+        let tasks = self.ecs.describe_tasks(arn, &Vec::from_iter(all.clone())).await?;
         let services = self.ecs.service_states(arn).await?;
         let used = tasks.iter().map(|task| &task.definition);
         let wanted = services.iter().filter_map(|service| service.definition.as_ref());
@@ -224,6 +228,7 @@ impl<'a> Reader<'a> {
         let Scope { secret_prefix, default_tenancy, .. } = &self.scope;
         let names = SecretNames::new(secret_prefix.clone(), None, default_tenancy.clone(), &home);
         let mut read = ObservedCluster::new(arn.clone(), names, definitions);
+        read.keep_undescribed(&all, &tasks, problems);
         read.sort(tasks, services, default_tenancy, problems);
         Ok(read)
     }

@@ -29,6 +29,7 @@ pub mod consul_ecs;
 pub mod definition;
 #[cfg(test)]
 mod examples;
+pub mod existence;
 pub mod guard;
 pub mod health;
 pub mod idleness;
@@ -37,6 +38,7 @@ pub mod mark;
 pub mod names;
 pub mod permissions;
 pub mod plan;
+pub mod quota;
 pub mod release;
 pub mod repair;
 pub mod secret;

@@ -12,7 +12,7 @@ use crate::{
     guard::TaskCounts,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::Idle,
-    mark::is_token_of,
+    mark::{LoginMark, is_token_of},
     repair::Difference,
     secret::{Retirement, StoredSecret},
     settings::PlanSettings,
@@ -243,6 +243,18 @@ pub struct Observed {
     /// In a sweep, the secrets of the holders that require a token or have one.
     pub secrets: BTreeMap<TokenHolder, StoredSecret>,
     pub coverage: Coverage,
+}
+
+impl Observed {
+    /// Leaves out what these tasks have in Consul: they are not judged, and must not count for the guard.
+    pub fn leave_out(&mut self, cluster: &ClusterArn, tasks: &BTreeSet<TaskId>) {
+        if tasks.is_empty() {
+            return;
+        }
+        self.instances.retain(|instance| instance.node != cluster.as_str() || !tasks.contains(&instance.task));
+        let is_theirs = |login: &LoginMark| cluster.is_named_by(&login.cluster) && tasks.contains(&login.task);
+        self.tokens.retain(|token| !token.login.as_ref().is_some_and(is_theirs));
+    }
 }
 
 #[derive(Debug, Default, Clone)]

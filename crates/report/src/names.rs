@@ -88,6 +88,8 @@ names! {
     ErrorLabel {
         Invalid = "invalid",
         Bootstrap = "bootstrap",
+        /// One owner has more of something than is handled at once; the rest waits.
+        OverLimit = "over_limit",
         ConsulNotFound = "consul_not_found",
         ConsulAclsDisabled = "consul_acls_disabled",
         ConsulCredentialRejected = "consul_credential_rejected",

@@ -92,7 +92,7 @@ impl Deployments {
         let is_valid = self.stack.deployed.is_valid;
         let started = if is_valid { Ok(&controller) } else { Err(io::Error::other("wrong settings")) };
         let parsed = Request::deserialize(request.clone()).expect("a request");
-        let handled = handle(started, self.formation.as_ref(), parsed, TIME);
+        let handled = Box::pin(handle(started, self.formation.as_ref(), parsed, TIME));
         self.direct.serve_with(CallOutcome::Served, handled).await.expect("an answer");
         let answer = self.formation.answer.lock().unwrap().take().expect("an answer");
         self.note(|| format!("{kind} {} while {status} -> {answer}", request["PhysicalResourceId"]));

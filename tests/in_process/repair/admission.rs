@@ -7,11 +7,13 @@ use std::sync::{
 
 use async_trait::async_trait;
 use aws::iam::{IamError, IamRoles};
+use controller::SweepOrder;
 use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
     consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
     definition::Tags,
+    tenancy::Tenancy,
 };
 use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use simulation::{admission::Standing, containers::Containers, direct::Direct};
@@ -99,7 +101,13 @@ async fn a_login_in_another_partition_proves_nothing() {
         });
     });
     // When a sweep finds a task unregistered in its partition
-    let report = mesh.sweep().await;
+    let report = mesh
+        .sweep_with(&SweepOrder::default(), |scope| {
+            let partition = |name: &str| Tenancy::default_namespace_of(name.parse().unwrap());
+            scope.cluster_partitions =
+                ["team", "team-b"].map(|name| ("cluster-0".parse().unwrap(), partition(name))).to_vec();
+        })
+        .await;
     // Then the task is refused: the role grants its name where the token is, and its own partition has no auth method
     assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0), "{report:?}");
     let why = mesh.why_skipped(&report, 0);

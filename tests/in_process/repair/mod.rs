@@ -2,6 +2,7 @@
 //! checks each write against the promises, and the schedules of the simulation search for one that breaks them.
 
 mod admission;
+mod flood;
 mod guarded;
 mod half_dead;
 

@@ -42,8 +42,16 @@ use crate::{
 
 /// How often an execution environment runs the bootstrap.
 const BOOTSTRAP_INTERVAL: Duration = Duration::from_hours(1);
+/// The most namespaces that the tags of one cluster's tasks create in one sweep or batch.
+const MOST_NEW_NAMESPACES: usize = 10;
 /// How long a node that was seen is not read again: the events of a deployment share a read.
 const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
+
+/// A cluster, and a tenancy of its tasks.
+pub(crate) type Place = (ClusterArn, Tenancy);
+
+/// The nodes or namespaces that could not be created, and why.
+pub(crate) type NotCreated = BTreeMap<Place, Arc<ControllerError>>;
 
 /// The last successful run of the bootstrap.
 struct LastRun {
@@ -61,7 +69,7 @@ pub(crate) struct Bootstrap {
     /// When the namespaces of tasks were last seen or created.
     namespaces: TimestampCache<Tenancy>,
     /// The same for the nodes of clusters.
-    nodes: TimestampCache<(ClusterArn, Tenancy)>,
+    nodes: TimestampCache<Place>,
 }
 
 impl Bootstrap {
@@ -189,76 +197,107 @@ impl Bootstrap {
         }
     }
 
-    /// Creates the missing namespaces that the tags of tasks name (Enterprise), before the tasks get tokens there or log
-    /// in. Those that this execution environment has seen within [`BOOTSTRAP_INTERVAL`] are not read again.
-    pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
-        let mut report = BootstrapReport::default();
+    /// Creates the missing namespaces that the tags of clusters' tasks name (Enterprise), before the tasks get tokens there or log
+    /// in: at most [`MOST_NEW_NAMESPACES`] of each cluster. Those that this execution environment has seen within
+    /// [`BOOTSTRAP_INTERVAL`] are not read again. The partitions are those of the settings.
+    pub(crate) async fn create_namespaces(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
+        let mut failed = NotCreated::new();
+        if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {
+            return failed;
+        }
         let now = self.tasks.clock.now();
         let is_known = |tenancy: &Tenancy| is_recent(self.namespaces.get(tenancy), now);
-        let new: Vec<&Tenancy> = tenancies.iter().filter(|tenancy| !is_known(tenancy)).collect();
-        let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
-        for tenancy in &new {
-            if let Tenancy::Enterprise { partition, namespace } = tenancy {
-                partitions.entry(partition).or_default().push(namespace);
+        let new: Vec<&Place> = of.iter().filter(|(_, tenancy)| !is_known(tenancy)).collect();
+        let mut partitions: BTreeMap<&TenancyName, Vec<&Place>> = BTreeMap::new();
+        for place in &new {
+            if let Some(partition) = place.1.partition() {
+                partitions.entry(partition).or_default().push(place);
             }
         }
-        if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {
-            return report;
-        }
-        for (partition, wanted) in partitions {
-            // No partition is created because a tag names it.
-            if self.tasks.scope.has_partition(partition)
-                && !self.ensure_partition(partition, deadline, &mut report).await
-            {
-                continue;
-            }
-            let Some(known) = self.namespaces(partition, deadline, &mut report).await else { continue };
-            let missing: Vec<Object> = wanted
-                .into_iter()
-                .filter(|name| !known.contains(name))
-                .map(|name| namespace_object(partition, name))
-                .collect();
-            if !missing.is_empty() {
-                let home = Tenancy::default_namespace_of(partition.clone());
-                let mut objects = vec![cross_namespace_policy(&home, partition)];
-                objects.extend(missing);
-                self.upserter.ensure(&objects, deadline, &mut report).await;
+        for (partition, mut wanted) in partitions {
+            // A random start, so that namespaces that Consul refuses do not keep the others waiting for ever.
+            let start = fastrand::usize(..wanted.len());
+            wanted.rotate_left(start);
+            match self.create_in(partition, &wanted, deadline).await {
+                Ok(some) => failed.extend(some),
+                Err(error) => {
+                    let error = Arc::new(error);
+                    failed.extend(wanted.into_iter().map(|place| (place.clone(), Arc::clone(&error))));
+                }
             }
         }
-        if report.failures.is_empty() {
-            for tenancy in new {
-                self.namespaces.insert(tenancy.clone(), now);
-            }
+        for place in new.into_iter().filter(|place| !failed.contains_key(place)) {
+            self.namespaces.insert(place.1.clone(), now);
         }
-        report
+        failed
+    }
+
+    /// Creates the missing namespaces of one partition.
+    ///
+    /// # Errors
+    /// The partition could not be created or read.
+    async fn create_in(
+        &self,
+        partition: &TenancyName,
+        wanted: &[&Place],
+        deadline: Deadline,
+    ) -> Result<NotCreated, ControllerError> {
+        let mut report = BootstrapReport::default();
+        self.ensure_partition(partition, deadline, &mut report).await;
+        if let Some(failure) = report.failures.pop() {
+            return Err(failure.error.into());
+        }
+        let known = deadline.run(self.consul.namespaces(partition)).await?;
+        let is_missing = |place: &&&Place| place.1.namespace().is_some_and(|name| !known.contains(name));
+        let mut by_cluster: BTreeMap<&ClusterArn, Vec<&Place>> = BTreeMap::new();
+        for place in wanted.iter().filter(is_missing) {
+            by_cluster.entry(&place.0).or_default().push(place);
+        }
+        let (mut missing, mut failed) = (Vec::<&Place>::new(), NotCreated::new());
+        for (cluster, places) in by_cluster {
+            let (now, later) = places.split_at(places.len().min(MOST_NEW_NAMESPACES));
+            let (what, waiting) = (format!("new namespaces of the tasks of cluster {}", cluster.name()), later.len());
+            let error = Arc::new(ControllerError::OverLimit { what, most: MOST_NEW_NAMESPACES, waiting });
+            failed.extend(later.iter().map(|place| ((*place).clone(), Arc::clone(&error))));
+            missing.extend(now);
+        }
+        let namespace = |place: &Place| Some(namespace_object(partition, place.1.namespace()?));
+        let names: BTreeMap<&Tenancy, Object> =
+            missing.iter().filter_map(|place| Some((&place.1, namespace(place)?))).collect();
+        if !names.is_empty() {
+            let home = Tenancy::default_namespace_of(partition.clone());
+            let objects = [cross_namespace_policy(&home, partition)].into_iter().chain(names.into_values());
+            self.upserter.ensure(&objects.collect::<Vec<_>>(), deadline, &mut report).await;
+        }
+        failed.extend(report.not_created(missing.into_iter().filter_map(|place| Some((place, namespace(place)?)))));
+        Ok(failed)
     }
 
     /// Creates the missing nodes of clusters, each in the tenancies of its tasks: a new cluster has none before the next
     /// sweep, an existing one may have been deregistered, and without it no task can register its services. Those that
     /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again.
-    pub(crate) async fn create_nodes(&self, of: &BTreeSet<(ClusterArn, Tenancy)>, deadline: Deadline) {
+    pub(crate) async fn create_nodes(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
         let now = self.tasks.clock.now();
-        let is_known =
-            |node: &(ClusterArn, Tenancy)| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
+        let is_known = |node: &Place| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
         let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
-        self.ensure_nodes(&new, deadline).await;
+        self.ensure_nodes(&new, deadline).await
     }
 
     /// Creates the missing ones of these nodes.
-    pub(crate) async fn ensure_nodes(&self, nodes: &[(ClusterArn, Tenancy)], deadline: Deadline) -> BootstrapReport {
+    pub(crate) async fn ensure_nodes(&self, nodes: &[Place], deadline: Deadline) -> NotCreated {
         let mut report = BootstrapReport::default();
         if nodes.is_empty() || !self.creates_nodes() {
-            return report;
+            return NotCreated::new();
         }
-        let objects: Vec<Object> = nodes.iter().map(|(cluster, tenancy)| synthetic_node(tenancy, cluster)).collect();
+        let object = |(cluster, tenancy): &Place| synthetic_node(tenancy, cluster);
+        let objects: Vec<Object> = nodes.iter().map(object).collect();
         self.upserter.ensure(&objects, deadline, &mut report).await;
-        if report.failures.is_empty() {
-            let now = self.tasks.clock.now();
-            for node in nodes {
-                self.nodes.insert(node.clone(), now);
-            }
+        let failed = report.not_created(nodes.iter().zip(objects));
+        let now = self.tasks.clock.now();
+        for node in nodes.iter().filter(|node| !failed.contains_key(node)) {
+            self.nodes.insert(node.clone(), now);
         }
-        report
+        failed
     }
 
     /// Whether Consul has the auth methods that can be read.
@@ -277,17 +316,6 @@ impl Bootstrap {
             }
         }
         true
-    }
-
-    /// The namespaces of a partition; `None` if they cannot be read, for example because there is no such partition.
-    async fn namespaces(
-        &self,
-        partition: &TenancyName,
-        deadline: Deadline,
-        report: &mut BootstrapReport,
-    ) -> Option<Vec<TenancyName>> {
-        let read = deadline.run(self.consul.namespaces(partition)).await;
-        read.map_err(|error| report.fail(format!("the namespaces of partition {partition}"), error.into())).ok()
     }
 }
 

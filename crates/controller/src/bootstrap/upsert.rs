@@ -4,7 +4,7 @@
 //! write undoes the earlier one. So every written object is read again after a pause, longer than the time between
 //! another controller's read and write, and written again if the change was lost.
 
-use std::{slice, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
 
 use consul::{ConsulBootstrap, ConsulError, Kind, Object};
 use mesh::{
@@ -14,6 +14,7 @@ use mesh::{
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 
+use super::{NotCreated, Place};
 use crate::{clock::Deadline, error::ControllerError};
 
 /// The most writes of an object.
@@ -266,6 +267,15 @@ impl BootstrapError {
     }
 }
 
+impl From<BootstrapError> for ControllerError {
+    fn from(error: BootstrapError) -> Self {
+        match error {
+            BootstrapError::Controller(error) => error,
+            other => Self::NotSetUp(other.to_string()),
+        }
+    }
+}
+
 /// An object that could not be created or updated.
 #[derive(Debug)]
 pub struct BootstrapFailure {
@@ -295,6 +305,15 @@ impl BootstrapReport {
     pub(crate) fn skip(&mut self, object: String, reason: &BootstrapError) {
         info!(action = "bootstrap", outcome = "skipped", object, %reason);
         self.skipped.push(object);
+    }
+
+    /// The errors of the failed ones among `objects`, by what each is of.
+    pub(super) fn not_created<'a>(self, objects: impl Iterator<Item = (&'a Place, Object)>) -> NotCreated {
+        let errors: BTreeMap<String, Arc<ControllerError>> =
+            self.failures.into_iter().map(|failure| (failure.object, Arc::new(failure.error.into()))).collect();
+        let failed =
+            objects.filter_map(|(place, object)| Some((place.clone(), Arc::clone(errors.get(&object.to_string())?))));
+        failed.collect()
     }
 
     fn has_skipped(&self, object: &Object) -> bool {

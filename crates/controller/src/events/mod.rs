@@ -14,10 +14,9 @@ use std::{
 use aws::queue::MessageVisibility;
 use futures::FutureExt;
 use mesh::{
-    arn::{ClusterArn, TaskDefinitionArn},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     plan::plan,
     task::{ContainerEnd, MeshTask, TaskChange, TaskPhase},
-    tenancy::Tenancy,
     time::elapsed,
 };
 use report::{LogAction, LogLine, LogOutcome};
@@ -27,7 +26,7 @@ use tracing::warn;
 
 use crate::{
     apply::Applier,
-    bootstrap::Bootstrap,
+    bootstrap::{Bootstrap, NotCreated, Place},
     clock::{Clock, Deadline},
     edges::Edges,
     error::{Changes, ControllerError, Failures, PlanSource, concurrently, failures_of},
@@ -202,17 +201,28 @@ impl TaskEvents {
         // Reads of a slow cluster must leave time for the writes of the others.
         let (tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
         log_ends(&tasks, changes);
-        // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
-        self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
+        let needed: BTreeMap<TaskArn, Needed> = tasks
+            .iter()
+            .filter(|task| task.phase == TaskPhase::Active)
+            .map(|task| (task.arn.clone(), Needed::by(task)))
+            .collect();
+        let namespaces: BTreeSet<Place> = needed.values().filter_map(|needed| needed.namespace.clone()).collect();
+        let mut missing = self.bootstrap.create_namespaces(&namespaces, deadline.half_way()).await;
         let now = self.clock.now();
         let is_new =
             |task: &&MeshTask| changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, now));
         let nodes = nodes_of_active(tasks.iter().filter(is_new));
-        let (failed, ()) = futures::join!(
+        let (failed, missing_nodes) = futures::join!(
             self.plan_and_apply(tasks, changes, deadline),
             self.bootstrap.create_nodes(&nodes, deadline.half_way()),
         );
+        missing.extend(missing_nodes);
         failures.extend(failed);
+        for (task, needed) in needed {
+            if let Some(error) = needed.first_of(&missing) {
+                failures.entry(task).or_insert(error);
+            }
+        }
         failures
     }
 
@@ -279,14 +289,31 @@ impl TaskEvents {
     }
 }
 
-/// The tenancies of active tasks in other namespaces than `default`, which always exists.
-fn namespaces_of_active(tasks: &[MeshTask]) -> BTreeSet<Tenancy> {
-    let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
-    active.map(|task| task.tenancy.clone()).filter(|tenancy| *tenancy != tenancy.home()).collect()
+/// What Consul must have before an active task can register: without it, its message is not done.
+struct Needed {
+    /// Its namespace, unless it is `default`, which always exists.
+    namespace: Option<Place>,
+    /// The node of its cluster. A task with a client agent has its own.
+    node: Option<Place>,
+}
+
+impl Needed {
+    fn by(task: &MeshTask) -> Self {
+        let (of, home) = (&task.tenancy, task.tenancy.home());
+        Self {
+            namespace: (*of != home).then(|| (task.cluster.clone(), of.clone())),
+            node: (!task.runs_client_agent).then(|| (task.cluster.clone(), home)),
+        }
+    }
+
+    /// Why one of them could not be created.
+    fn first_of(&self, missing: &NotCreated) -> Option<Arc<ControllerError>> {
+        self.namespace.iter().chain(&self.node).find_map(|place| missing.get(place)).cloned()
+    }
 }
 
 /// The nodes of active tasks: their cluster, and the default namespace of their partition.
-fn nodes_of_active<'a>(tasks: impl Iterator<Item = &'a MeshTask>) -> BTreeSet<(ClusterArn, Tenancy)> {
+fn nodes_of_active<'a>(tasks: impl Iterator<Item = &'a MeshTask>) -> BTreeSet<Place> {
     let active = tasks.filter(|task| task.phase == TaskPhase::Active);
     active.map(|task| (task.cluster.clone(), task.tenancy.home())).collect()
 }

@@ -115,6 +115,11 @@ impl TaskEvents {
                 return Ok(());
             }
         };
+        if let Some(Err(reason)) = identity.as_ref().map(|identity| scope.check_partition(&identity.service.tenancy)) {
+            warn!(task_definition = definition.as_str(), field = reason.field(), %reason, outcome = "ignored",
+                "its tasks will not get a token");
+            return Ok(());
+        }
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
             let usage = TokenUsage::Needed(&NeededBy::Registered(&cluster));
             deadline.run(self.observer.tokens.reconcile(&holder, usage, None)).await.map_err(Arc::new)?;

@@ -8,7 +8,7 @@ use mesh::{
     catalog::HealthCheck,
     guard::corrections::{Corrections, HeldBack},
     repair::Catalog,
-    task::{MemberTask, TaskPhase},
+    task::MemberTask,
     tenancy::Tenancy,
 };
 use report::{Blocked, Healing, Waiting};
@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{
     Repairs, SecondLook,
     found::{Found, RepairReport, correction},
+    still_running,
 };
 use crate::{
     announcement::{HealingKind, containers_of},
@@ -95,11 +96,8 @@ impl Repairs {
         }
         sleep_until(due).await;
         let running: Vec<MemberTask> = tasks.iter().map(|found| found.running.clone()).collect();
-        let mut now = self.describe(&running, deadline, report).await;
-        let active = running.into_iter().filter_map(|running| {
-            let task = now.tasks.remove(&running.task.arn).filter(|task| task.phase == TaskPhase::Active)?;
-            Some(MemberTask { task, ..running })
-        });
+        let now = self.describe(&running, deadline, report).await;
+        let active = running.into_iter().filter_map(|running| still_running(running, &now));
         // Read last: a write of the health-sync is then overlooked only if it comes between this read and our write.
         let read = self.checks_of(&tasks, deadline, report).await;
         let catalog = Catalog::new(&[], &[], &read);

@@ -3,7 +3,7 @@
 //! this Consul has not admitted (`admitting`).
 //!
 //! ```text
-//!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ proof ─▶ register what is missing ─▶ describe again ─▶ deregister what stopped
+//!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ proof ─▶ register what is missing ─▶ describe again ─▶ deregister what ended
 //!                                                  └─▶ statuses that contradict ECS ─▶ a minute later, unchanged ─▶ guard ─▶ correct
 //!                                                       of a task without a reporter ─▶ at once ──────────────────┘
 //! ```
@@ -21,10 +21,11 @@ use aws::iam::IamRoles;
 use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn},
+    existence::{Answers, Existence},
     guard::corrections::Corrections,
     repair::{Catalog, NotRepaired, opts_out},
     settings::RepairMode,
-    task::{DescribedTask, MemberTask, TaskPhase},
+    task::MemberTask,
 };
 use report::{Healing, LogAction, LogLine};
 use tokio::time::Instant;
@@ -40,15 +41,6 @@ use crate::{
     survey::{Problem, Survey, SweepOrder},
     tasks::TaskReader,
 };
-
-/// What ECS says of some tasks.
-#[derive(Default)]
-struct Described {
-    /// Tasks that ECS does not know are not among them.
-    tasks: BTreeMap<TaskArn, Arc<DescribedTask>>,
-    /// The clusters whose tasks could not be read.
-    unread: BTreeSet<ClusterArn>,
-}
 
 /// What the second look of a sweep is to look at.
 #[derive(Default)]
@@ -119,31 +111,24 @@ impl Repairs {
     /// These tasks as ECS describes them now, except tasks that are no longer meant to run.
     async fn still_running(&self, found: Vec<Found>, deadline: Deadline, report: &mut RepairReport) -> Vec<MemberTask> {
         let tasks: Vec<MemberTask> = found.into_iter().map(|found| found.running).collect();
-        let mut now = self.describe(&tasks, deadline, report).await;
-        let refreshed = tasks.into_iter().filter_map(|running| {
-            let task = now.tasks.remove(&running.task.arn).filter(|task| task.phase == TaskPhase::Active)?;
-            Some(MemberTask { task, ..running })
-        });
-        refreshed.collect()
+        let now = self.describe(&tasks, deadline, report).await;
+        tasks.into_iter().filter_map(|running| still_running(running, &now)).collect()
     }
 
-    /// What ECS says of these tasks now.
-    async fn describe(&self, tasks: &[MemberTask], deadline: Deadline, report: &mut RepairReport) -> Described {
+    /// What ECS says of these tasks now. The tasks of a cluster that cannot be read are not known.
+    async fn describe(&self, tasks: &[MemberTask], deadline: Deadline, report: &mut RepairReport) -> Answers {
         let mut clusters: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for running in tasks {
             clusters.entry(&running.cluster).or_default().push(running.task.arn.clone());
         }
-        let reads = clusters.into_iter().map(|(cluster, arns)| async move {
-            (cluster, deadline.run(self.tasks.describe_existing(cluster, &arns)).await)
-        });
-        let mut described = Described::default();
+        let reads = clusters
+            .into_iter()
+            .map(|(cluster, arns)| async move { (cluster, deadline.run(self.tasks.answers(cluster, &arns)).await) });
+        let mut answers = Answers::default();
         for (cluster, read) in concurrently(reads).await {
-            match Problem::record(read, Some(cluster), &mut report.problems) {
-                Some(tasks) => described.tasks.extend(tasks.into_iter().map(|task| (task.arn.clone(), task))),
-                None => drop(described.unread.insert(cluster.clone())),
-            }
+            answers.extend(Problem::record(read, Some(cluster), &mut report.problems).unwrap_or_default());
         }
-        described
+        answers
     }
 
     /// The tasks with their definitions as they are now: the content of a revision never changes, but its tags do. Leaves out
@@ -239,14 +224,12 @@ impl Repairs {
         repaired
     }
 
-    /// Which of these tasks are not meant to run any more.
+    /// Which of these tasks are not meant to run any more. If ECS does not describe a task, the next sweep decides about it.
     async fn ended(&self, found: &[&Found], deadline: Deadline, report: &mut RepairReport) -> BTreeSet<TaskArn> {
         let tasks: Vec<MemberTask> = found.iter().map(|found| found.running.clone()).collect();
         let now = self.describe(&tasks, deadline, report).await;
-        let is_active =
-            |running: &MemberTask| now.tasks.get(&running.task.arn).is_some_and(|task| task.phase == TaskPhase::Active);
-        let ended = tasks.iter().filter(|running| !now.unread.contains(&running.cluster) && !is_active(running));
-        ended.map(|running| running.task.arn.clone()).collect()
+        let arns = tasks.into_iter().map(|running| running.task.arn.clone());
+        arns.filter(|task| matches!(now.existence(task), Existence::Ended { .. })).collect()
     }
 
     /// Deregisters what was registered of a task.
@@ -266,6 +249,12 @@ impl Repairs {
         }
         Ok(())
     }
+}
+
+/// The task as ECS describes it now, if it is meant to run.
+fn still_running(running: MemberTask, now: &Answers) -> Option<MemberTask> {
+    let task = Arc::clone(now.running(&running.task.arn)?);
+    Some(MemberTask { task, ..running })
 }
 
 fn healing(found: &Found) -> Healing {

@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
+    existence::{Answers, Existence},
     mark::{self, HolderMark, LoginMark},
     plan::Observed,
+    quota::{self, ENTRIES_OF_ONE, EntryOwner},
     repair::NodeReading,
     secret::StoredSecret,
     settings::TokenMode,
@@ -124,25 +126,34 @@ impl Observer {
         &self,
         wanted: &[ClusterArn],
         clusters: &Clusters,
+        order: &SweepOrder,
         deadline: Deadline,
         survey: &mut Survey,
     ) {
         let read = wanted.iter().filter(|cluster| clusters.is_read(cluster));
-        let unlisted: Vec<_> = read.map(|cluster| (cluster, unlisted(cluster, clusters, &survey.observed))).collect();
+        let mut unlisted = Vec::new();
+        for cluster in read {
+            let Unlisted { asked, waiting } = self::unlisted(cluster, clusters, order, survey);
+            survey.waiting.insert(cluster.clone(), waiting);
+            unlisted.push((cluster, asked));
+        }
         // Concurrently: a cluster with many such tasks must not delay the others.
         let reads =
             unlisted.into_iter().filter(|(_, unlisted)| !unlisted.is_empty()).map(|(cluster, unlisted)| async move {
-                let described = self.phases(cluster, unlisted.keys(), clusters, deadline).await;
-                (cluster, unlisted, described)
+                let answers = self.answers(cluster, unlisted.keys(), clusters, deadline).await;
+                (cluster, unlisted, answers)
             });
         let reads: Vec<_> = concurrently_in_order(reads).await;
-        for (cluster, unlisted, described) in reads {
-            let Some(described) = Problem::record(described, Some(cluster), &mut survey.problems) else { continue };
+        for (cluster, unlisted, answers) in reads {
+            let Some(answers) = Problem::record(answers, Some(cluster), &mut survey.problems) else { continue };
             let mut uncertain = BTreeSet::new();
             for (id, is_certain) in unlisted {
-                match (described.get(&id), is_certain) {
-                    (Some(TaskPhase::Stopped), _) => survey.observed.tasks.push(self.gone_task(cluster, &id)),
-                    (None, true) => {
+                match (answers.existence(&TaskArn::in_cluster(cluster, &id)), is_certain) {
+                    (Existence::Running(_) | Existence::Ended { is_stopped: false }, _) => {}
+                    (Existence::Ended { is_stopped: true }, _) => {
+                        survey.observed.tasks.push(self.gone_task(cluster, &id));
+                    }
+                    (Existence::NotKnown, true) => {
                         let task = self.gone_task(cluster, &id);
                         // A deleted cluster has no tasks.
                         if !clusters.deleted.contains(cluster) {
@@ -150,28 +161,27 @@ impl Observer {
                         }
                         survey.observed.tasks.push(task);
                     }
-                    (None, false) => drop(uncertain.insert(id)),
-                    (Some(_), _) => {}
+                    (Existence::NotKnown, false) => drop(uncertain.insert(id)),
                 }
             }
             skip_login_tokens(cluster, &uncertain, survey);
         }
     }
 
-    /// The phases of tasks that ECS does not list. Unknown tasks are not in the result.
-    async fn phases(
+    /// What ECS says of tasks that it does not list. Of a deleted cluster it is not asked.
+    async fn answers(
         &self,
         cluster: &ClusterArn,
         tasks: impl Iterator<Item = &TaskId>,
         clusters: &Clusters,
         deadline: Deadline,
-    ) -> Result<BTreeMap<TaskId, TaskPhase>, ControllerError> {
+    ) -> Result<Answers, ControllerError> {
         if clusters.deleted.contains(cluster) {
-            return Ok(BTreeMap::new());
+            return Ok(Answers::default());
         }
         let arns: Vec<TaskArn> = tasks.map(|id| TaskArn::in_cluster(cluster, id)).collect();
         let described = deadline.run(self.tasks.describe_all(cluster, &arns)).await?;
-        Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
+        Ok(described.into_iter().collect())
     }
 
     /// A task that has stopped, or that ECS does not know: only its ID is known.
@@ -214,12 +224,43 @@ fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
     }
 }
 
-/// The tasks with entries in Consul that ECS does not list, and whether they are certainly of `cluster`.
-fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> BTreeMap<TaskId, bool> {
+/// The tasks with entries in Consul that ECS does not list.
+struct Unlisted {
+    /// Those that ECS is asked about, and whether they are certainly of the cluster.
+    asked: BTreeMap<TaskId, bool>,
+    /// Those that wait for later sweeps.
+    waiting: BTreeSet<TaskId>,
+}
+
+/// Of each owner of entries, at most [`ENTRIES_OF_ONE`] tasks are asked about, and in a second look those that it is to look at. That
+/// others wait is reported.
+fn unlisted(cluster: &ClusterArn, clusters: &Clusters, order: &SweepOrder, survey: &mut Survey) -> Unlisted {
+    let Survey { observed, problems, .. } = survey;
     let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
-    let mut unlisted = mentioned(observed, cluster);
+    let mut unlisted: BTreeMap<&TaskId, Mention> = mentioned(observed, cluster);
     unlisted.retain(|id, _| !listed.contains(id));
-    unlisted
+    let owned = unlisted.iter().flat_map(|(id, mention)| mention.owners.iter().map(|owner| (owner.clone(), *id)));
+    let (chosen, waiting) = quota::divide(owned, ENTRIES_OF_ONE, |count| fastrand::usize(..count));
+    let waited = order.waited.iter().flat_map(|waited| &waited.tasks).map(TaskArn::id);
+    let chosen: BTreeSet<&TaskId> = chosen.into_iter().chain(waited).collect();
+    for (owner, waiting) in waiting {
+        let what = format!("{owner}: tasks that ECS does not list");
+        let error = ControllerError::OverLimit { what, most: ENTRIES_OF_ONE, waiting };
+        problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner.to_string(), error) });
+    }
+    let (asked, waiting): (Vec<_>, Vec<_>) = unlisted.into_iter().partition(|(id, _)| chosen.contains(id));
+    Unlisted {
+        asked: asked.into_iter().map(|(id, mention)| (id.clone(), mention.is_certain)).collect(),
+        waiting: waiting.into_iter().map(|(id, _)| id.clone()).collect(),
+    }
+}
+
+/// What entries in Consul say of a task.
+#[derive(Default)]
+struct Mention {
+    /// Whether one has the ARN of the cluster: another account's cluster may have the same name.
+    is_certain: bool,
+    owners: BTreeSet<EntryOwner>,
 }
 
 /// Skips the login tokens of tasks that may be of another account's cluster of the same name.
@@ -238,22 +279,25 @@ fn names_cluster(instance: &ServiceInstance, cluster: &ClusterArn) -> bool {
     instance.task_arn.as_ref().is_some_and(|arn| *arn == TaskArn::in_cluster(cluster, &instance.task))
 }
 
-/// The tasks of `cluster` with entries in Consul, and whether the entry has the ARN of the cluster: another account's
-/// cluster may have the same name.
-fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool> {
-    let mut mentioned = BTreeMap::new();
-    let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
+/// The tasks of `cluster` with entries in Consul.
+fn mentioned<'a>(observed: &'a Observed, cluster: &ClusterArn) -> BTreeMap<&'a TaskId, Mention> {
+    let mut mentioned: BTreeMap<&TaskId, Mention> = BTreeMap::new();
+    let mut mention = |id, is_certain, owner| {
+        let mention = mentioned.entry(id).or_default();
+        mention.is_certain |= is_certain;
+        mention.owners.insert(owner);
+    };
     for token in &observed.tokens {
         if let Some(login) = token.login.as_ref().filter(|login| cluster.is_named_by(&login.cluster)) {
-            mention(login.task.clone(), login.cluster == cluster.as_str());
+            mention(&login.task, login.cluster == cluster.as_str(), EntryOwner::of_token(token));
         }
     }
     for instance in observed.instances.iter().filter(|instance| instance.node == cluster.as_str()) {
-        mention(instance.task.clone(), true);
+        mention(&instance.task, true, EntryOwner::of_instance(instance));
     }
     for instance in observed.agents.iter().flat_map(|agent| &agent.node.instances) {
         if names_cluster(instance, cluster) {
-            mention(instance.task.clone(), true);
+            mention(&instance.task, true, EntryOwner::of_instance(instance));
         }
     }
     mentioned

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use mesh::{
-    arn::{ClusterArn, TaskArn},
+    arn::{ClusterArn, TaskArn, TaskId},
     cluster_selection::ClusterSelection,
     guard,
     plan::Observed,
@@ -46,6 +46,8 @@ pub(crate) struct Survey {
     pub(crate) running: Vec<MemberTask>,
     /// The holders whose secret the role may not read with this token mode.
     pub(crate) out_of_reach: BTreeSet<TokenHolder>,
+    /// The unlisted tasks that ECS was not asked about, because the owners of their entries have too many.
+    pub(crate) waiting: BTreeMap<ClusterArn, BTreeSet<TaskId>>,
     /// Whether every cluster of the deployment was read, in ECS and in Consul.
     pub(crate) is_full: bool,
     /// Whether ECS lists no task of a cluster although Consul has entries of its tasks: only a second look proves that its

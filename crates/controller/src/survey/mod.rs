@@ -18,6 +18,7 @@ use mesh::{
     idleness::TaskListing,
     mark::{self, HolderMark},
     plan::Coverage,
+    quota::{self, CLUSTERS_OF_ONE, EntryOwner},
     task::{DescribedTask, MemberTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
@@ -66,7 +67,7 @@ impl Observer {
         }
         wanted.extend(unlisted);
         survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
-        self.find_gone_tasks(&wanted, &clusters, deadline, &mut survey).await;
+        self.find_gone_tasks(&wanted, &clusters, order, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
         consul::skip_uncertain_tokens(&self.tasks.scope, &mut survey);
         let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
@@ -184,7 +185,8 @@ impl Observer {
         }
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
-            let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+            let classified = definitions.classify(&task.definition, Some(&task.tags), tenancy);
+            let identity = match classified.map(|it| self.tasks.scope.in_named_partition(it, task.phase)) {
                 Ok(Classification::Member(identity)) => {
                     self.tasks.log_contradiction(&task.definition, definitions, &identity);
                     Some(identity)
@@ -250,14 +252,26 @@ impl Observer {
         if !selection.has_wildcard() || !clusters.are_all_found {
             return Vec::new();
         }
-        let mut named: BTreeSet<ClusterArn> =
-            survey.observed.tokens.iter().filter_map(|token| mark::cluster_of(token)?.parse().ok()).collect();
-        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
-        named.extend(instances.filter_map(|instance| selection.cluster_of(instance.task_arn.as_ref()?)));
-        named.append(&mut survey.synthetic_nodes);
-        named.retain(|cluster| {
+        let is_unlisted = |cluster: &ClusterArn| {
             selection.contains(cluster) && order.includes(cluster) && !clusters.found.contains(cluster)
+        };
+        let tokens = survey.observed.tokens.iter();
+        let of_tokens =
+            tokens.filter_map(|token| Some((EntryOwner::of_token(token), mark::cluster_of(token)?.parse().ok()?)));
+        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
+        let of_instances = instances.filter_map(|instance| {
+            Some((EntryOwner::of_instance(instance), selection.cluster_of(instance.task_arn.as_ref()?)?))
         });
+        let owned: BTreeSet<(EntryOwner, ClusterArn)> =
+            of_tokens.chain(of_instances).filter(|(_, cluster)| is_unlisted(cluster)).collect();
+        let (named, waiting) = quota::divide(owned, CLUSTERS_OF_ONE, |count| fastrand::usize(..count));
+        for (owner, waiting) in waiting {
+            let what = format!("{owner}: clusters that ECS does not list");
+            let error = ControllerError::OverLimit { what, most: CLUSTERS_OF_ONE, waiting };
+            survey.problems.push(Problem::of(owner.to_string(), error));
+        }
+        let mut named: BTreeSet<ClusterArn> = named.into_iter().collect();
+        named.extend(std::mem::take(&mut survey.synthetic_nodes).into_iter().filter(is_unlisted));
         let named = Vec::from_iter(named);
         if named.is_empty() {
             return named;

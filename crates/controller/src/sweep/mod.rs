@@ -15,10 +15,11 @@ use mesh::{
     arn::ClusterArn,
     guard::{Divided, Guard, MaxDeletePercent, Wait},
     plan::{Planned, plan, waiting_tokens},
+    quota::{self, ENTRIES_OF_ONE, EntryOwner},
     repair::NodeReading,
     secret::Trigger,
     settings::{PlanSettings, RepairMode},
-    tenancy::Tenancy,
+    task::TaskPhase,
 };
 use report::{Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
@@ -30,7 +31,7 @@ pub(crate) use self::summary::describe;
 use crate::{
     announcement::{Announcer, count},
     apply::Applier,
-    bootstrap::Bootstrap,
+    bootstrap::{Bootstrap, Place},
     clock::Deadline,
     edges::Entropy,
     error::{ControllerError, Outcome, PlanSource},
@@ -77,13 +78,19 @@ impl Sweep {
                 });
             }
             let mut survey = self.observer.survey(order, began, &statuses, deadline).await;
+            for (cluster, tasks) in std::mem::take(&mut survey.waiting) {
+                survey.observed.leave_out(&cluster, &tasks);
+            }
             if sets_up {
-                swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
+                let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
                 if self.tasks.scope.repair == RepairMode::On {
-                    swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
+                    missing.extend(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
                 }
+                let problems = missing.into_iter().map(|((cluster, _), error)| Problem::new(Some(&cluster), error));
+                survey.problems.extend(problems);
             }
             let mut divided = self.plan_sweep(&survey, order);
+            divided.allowed = within_quotas(divided.allowed, &mut survey.problems);
             if order.dry_run {
                 let allowed = std::mem::take(&mut divided.allowed);
                 let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
@@ -151,7 +158,7 @@ impl Sweep {
     }
 
     /// The nodes of existing clusters that Consul does not have.
-    fn forgotten_nodes(&self, survey: &Survey) -> Vec<(ClusterArn, Tenancy)> {
+    fn forgotten_nodes(&self, survey: &Survey) -> Vec<Place> {
         let scope = &self.tasks.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
@@ -249,6 +256,26 @@ impl Sweep {
     }
 }
 
+/// At most [`ENTRIES_OF_ONE`] actions for each owner of entries in Consul. The others wait for later sweeps, which is reported.
+fn within_quotas(planned: Vec<Planned>, problems: &mut Vec<Problem>) -> Vec<Planned> {
+    let (mut allowed, mut shared) = (Vec::new(), Vec::new());
+    for planned in planned {
+        match EntryOwner::of_action(&planned.action) {
+            Some(owner) => shared.push((owner, planned)),
+            None => allowed.push(planned),
+        }
+    }
+    // The plan begins at a random action.
+    let (taken, waiting) = quota::divide(shared, ENTRIES_OF_ONE, |_| 0);
+    for (owner, waiting) in waiting {
+        let what = format!("{owner}: entries in Consul");
+        let error = ControllerError::OverLimit { what, most: ENTRIES_OF_ONE, waiting };
+        problems.push(Problem::of(owner.to_string(), error));
+    }
+    allowed.extend(taken);
+    allowed
+}
+
 /// Logs what could not be read or done, and the summary.
 fn log(report: &SweepReport) {
     let line = |problem: &report::Problem, outcome| LogLine {
@@ -268,8 +295,8 @@ fn log(report: &SweepReport) {
     LogLine { summary: Some(summary), ..LogLine::of(LogAction::Sweep, report.outcome.as_str().to_owned()) }.info();
 }
 
-/// The tenancies of tasks that are not stopped.
-fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
-    let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
-    living.map(|task| task.tenancy.clone()).collect()
+/// The tenancies of active tasks, in their clusters.
+fn required_places(survey: &Survey) -> BTreeSet<Place> {
+    let active = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+    active.map(|task| (task.cluster.clone(), task.tenancy.clone())).collect()
 }

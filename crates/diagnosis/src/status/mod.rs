@@ -3,6 +3,7 @@
 mod task;
 #[cfg(test)]
 mod tests;
+mod untraceable;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,6 +20,7 @@ use self::task::{Leftover, gap};
 pub(crate) use self::task::{
     OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, remedy, verdict,
 };
+pub use self::untraceable::UntraceableLogins;
 use crate::{
     inventory::Versions,
     observed::{MemberService, Observed, ObservedCluster},
@@ -31,7 +33,8 @@ pub fn status(observed: &Observed, tokens: Option<&Tokens>, now: Timestamp) -> S
         observed.clusters.iter().flat_map(|cluster| of_cluster(cluster, tokens, now)).collect();
     services.sort_by(|a, b| a.place().cmp(&b.place()));
     let admission_unknown = tokens.and_then(|tokens| tokens.facts.as_ref().err().cloned());
-    StatusReport { read_at: now, services, problems: observed.problems.clone(), admission_unknown }
+    let problems = observed.problems.clone();
+    StatusReport { read_at: now, services, problems, admission_unknown, untraceable_logins: Vec::new() }
 }
 
 fn of_cluster(cluster: &ObservedCluster, tokens: Option<&Tokens>, now: Timestamp) -> Vec<ServiceStatus> {
@@ -411,6 +414,8 @@ pub struct StatusReport {
     pub problems: Vec<String>,
     /// Why the admission of the registered tasks is unknown.
     pub admission_unknown: Option<String>,
+    /// The login tokens that name no task of the stack's clusters, by service; empty if only some clusters were asked for.
+    pub untraceable_logins: Vec<UntraceableLogins>,
 }
 
 impl StatusReport {

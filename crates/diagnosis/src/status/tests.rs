@@ -1,11 +1,14 @@
 //! Examples: what is read of a service with two tasks, and the verdict.
 
 use mesh::{
+    arn::TaskArn,
     catalog::{CheckStatus, DrainReason, HealthCheck, OtherService, ServiceInstance},
+    consul_ecs::SERVICE_METHOD,
     definition::ContainerDefinition,
+    mark::LoginMark,
     repair::REPAIR_TAG,
     task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
-    token::ListedToken,
+    token::{ListedToken, ServiceGrant},
 };
 
 use super::*;
@@ -247,6 +250,45 @@ fn instance_whose_task_ecs_does_not_run_is_a_leftover() {
         cluster.others.insert(id(9));
     });
     assert_eq!(verdict, "healthy");
+}
+
+#[test]
+fn listed_task_that_ecs_does_not_describe_is_no_leftover() {
+    let mut problems = Vec::new();
+    let verdict = verdict_after(|cluster| {
+        register(catalog(cluster), 9, CheckStatus::Passing);
+        let listed = BTreeSet::from([TaskArn::in_cluster(&cluster.arn, &id(9))]);
+        cluster.keep_undescribed(&listed, &[], &mut problems);
+        assert!(cluster.unsorted.contains(&id(9)), "it may be in the mesh");
+    });
+    assert_eq!(verdict, "healthy");
+    assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+#[test]
+fn login_tokens_that_name_no_task_of_the_clusters_are_counted_by_what_they_grant() {
+    let cluster = healthy().arn;
+    let login = |named: Option<&str>, service: &str, minutes: i64| {
+        let mut token = login_token(1);
+        token.login = token.login.zip(named).map(|(login, cluster)| LoginMark { cluster: cluster.to_owned(), ..login });
+        token.auth_method = Some(SERVICE_METHOD.to_owned());
+        token.grants.services = vec![ServiceGrant { service: service.to_owned(), datacenters: Vec::new() }];
+        token.created_at = Some(minutes_ago(minutes));
+        token
+    };
+    let mut of_another_method = login(None, "web", 90);
+    of_another_method.auth_method = Some("people".to_owned());
+    let listed = vec![
+        login(Some(cluster.as_str()), "web", 80),
+        login(Some("elsewhere"), "web", 20),
+        login(None, "web", 50),
+        login(None, "api", 5),
+        of_another_method,
+    ];
+    let tokens = Tokens { listed, ..tokens(Vec::new()) };
+    let found = tokens.untraceable_logins(&[cluster]);
+    let found: Vec<_> = found.iter().map(|it| (it.owner.as_str(), it.count, it.oldest)).collect();
+    assert_eq!(found, [("service web", 2, Some(minutes_ago(50))), ("service api", 1, Some(minutes_ago(5)))]);
 }
 
 /// A task that failed some minutes ago.

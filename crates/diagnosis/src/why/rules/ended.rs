@@ -272,8 +272,8 @@ pub(super) fn not_in_the_mesh(evidence: &TaskEvidence<'_>) -> Option<Conclusion>
 /// Whether it is one of the mesh is not known.
 pub(super) fn unsorted(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.cluster.filter(|cluster| cluster.unsorted.contains(evidence.id))?;
-    let sentence = "Its task definition could not be read, so it may or may not be in the mesh. Fix the error and ask \
-                    again";
+    let sentence = "ECS does not describe it, or its task definition could not be read, so it may or may not be in the \
+                    mesh. Fix the error and ask again";
     Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
 }
 
