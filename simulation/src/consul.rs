@@ -92,6 +92,7 @@ impl World {
         if self.scenario.reads_family_secrets {
             self.create_family_token();
         }
+        self.create_neighbours();
         if !self.scenario.foreign_tokens {
             return;
         }

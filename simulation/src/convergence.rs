@@ -20,6 +20,7 @@ impl World {
                 self.check_cleared(index, is_swept);
             }
         }
+        self.check_spellings();
         for number in 0..self.scenario.services {
             if self.ecs.of_service(number).any(|task| task.reads_token && task.phase() == Some(TaskPhase::Active)) {
                 self.check_provisioned(number, is_swept);

@@ -188,7 +188,29 @@ impl Ecs {
                 acknowledged_at: None,
             }
         });
-        Self { tasks: tasks.collect(), deleted: Vec::new(), rewrites: Rewrites::default() }
+        let mut tasks: Vec<Task> = tasks.collect();
+        tasks.extend(scenario.hostile.map(|hostile| Task {
+            arn: TaskArn::in_cluster(&clusters[0], &format!("{:032x}", scenario.tasks).parse().unwrap()),
+            cluster: clusters[0].clone(),
+            definition: definition_arn(hostile.service(), Kind::Plain, true),
+            service: hostile.service(),
+            // Whether it finds a token is promised to nobody.
+            reads_token: false,
+            own_tags: false,
+            tagged_after: 0,
+            has_agent: false,
+            standing: Standing::Member,
+            reads_family: false,
+            start: Start::AnyTime,
+            end: if scenario.survivors > 0 { End::Runs } else { End::Stops },
+            history: Vec::with_capacity(LIFECYCLE.len()),
+            containers: Vec::new(),
+            hides_health: false,
+            health_sync: HealthSync::default(),
+            read: None,
+            acknowledged_at: None,
+        }));
+        Self { tasks, deleted: Vec::new(), rewrites: Rewrites::default() }
     }
 
     pub(crate) fn of_service(&self, number: usize) -> impl Iterator<Item = &Task> {
@@ -246,10 +268,13 @@ impl World {
 
     /// The task definition with this ARN, if it belongs to a service of the schedule.
     pub(crate) fn definition(&self, arn: &TaskDefinitionArn) -> Option<TaskDefinition> {
-        let (number, definition) =
-            self.definition_without_secrets(arn).filter(|(number, _)| *number < self.scenario.services)?;
+        let (number, definition) = self
+            .definition_without_secrets(arn)
+            .filter(|(number, _)| *number < self.scenario.services || self.hostile_reads(*number).is_some())?;
         let revision = arn.revision().parse::<usize>().ok()?;
+        let hostile = self.hostile_reads(number);
         let names = match revision {
+            _ if hostile.is_some() => hostile.unwrap_or_default(),
             _ if revision % (FIRST_LOGIN - 1) == Kind::ReadsFamily as usize => {
                 vec![self.scope.names.of(&self.family_holder(number))]
             }

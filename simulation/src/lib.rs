@@ -65,6 +65,7 @@ mod ecs_edge;
 mod environment;
 mod healing;
 mod health_sync;
+mod hostile;
 mod manual_changes;
 mod promises;
 pub mod queue;

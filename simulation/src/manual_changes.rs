@@ -23,8 +23,9 @@ const UNTOUCHED: u64 = 2 * LONGEST_CALL + 60_000;
 pub(crate) struct ManualChanges {
     /// The time of the last manual change for each service, by its number, without a complete sweep since.
     pub(crate) unrepaired: BTreeMap<usize, u64>,
-    /// The services whose secret has an older version as its current one.
-    pub(crate) rolled_back: BTreeSet<usize>,
+    /// The services whose secret a person has to give a new value: its current version is an older one, or Consul has lost the token
+    /// of another creator in it.
+    pub(crate) replaced: BTreeSet<usize>,
     /// The secret halves that Consul has lost by a restore, or that a person has deleted there.
     pub(crate) lost: BTreeSet<String>,
     /// The tokens in the snapshot of Consul.
@@ -52,7 +53,7 @@ impl World {
             1 => {
                 if self.roll_back(&name) {
                     note!(self, "a person makes an older version of the secret of service {number} current");
-                    self.manual_changes.rolled_back.insert(number);
+                    self.manual_changes.replaced.insert(number);
                     self.manual_changes.unrepaired.insert(number, self.now);
                 }
             }
@@ -85,6 +86,7 @@ impl World {
         self.consul.tokens.retain(|record| record.secret != half);
         self.manual_changes.lost.insert(half);
         self.manual_changes.unrepaired.insert(number, self.now);
+        self.needs_new_value_unless_own(number);
     }
 
     fn restore_snapshot(&mut self) {
@@ -100,12 +102,22 @@ impl World {
         self.consul.tokens = snapshot.into_iter().filter(|record| !is_login(&record)).chain(logins).collect();
         for number in 0..self.scenario.services {
             self.manual_changes.unrepaired.insert(number, self.now);
+            self.needs_new_value_unless_own(number);
         }
     }
 
-    /// A person writes a new value to each secret whose older version is current: the controller does not overwrite those.
+    /// A token that another creator wrote into its secret is not created again.
+    fn needs_new_value_unless_own(&mut self, number: usize) {
+        let name = self.secret_name(number);
+        let is_lost = self.secret(&name).pair().is_some_and(|pair| !self.is_valid(pair.secret.expose_secret()));
+        if is_lost && !self.is_own_secret(&name) {
+            self.manual_changes.replaced.insert(number);
+        }
+    }
+
+    /// A person writes a new value to each secret that the controller does not overwrite.
     pub(crate) fn fix_by_hand(&mut self) {
-        for number in std::mem::take(&mut self.manual_changes.rolled_back) {
+        for number in std::mem::take(&mut self.manual_changes.replaced) {
             note!(self, "a person writes a new value to the secret of service {number}");
             self.empty_by_hand(number, "{}".to_owned());
         }
@@ -113,8 +125,8 @@ impl World {
 
     /// A complete sweep that began at `began` has repaired earlier changes, and every attempt that ran during them has ended.
     pub(crate) fn swept_since(&mut self, began: u64, repairs: &RepairReads) {
-        let rolled_back = self.manual_changes.rolled_back.clone();
-        self.manual_changes.unrepaired.retain(|number, at| *at + UNTOUCHED >= began || rolled_back.contains(number));
+        let replaced = self.manual_changes.replaced.clone();
+        self.manual_changes.unrepaired.retain(|number, at| *at + UNTOUCHED >= began || replaced.contains(number));
         for instance in self.consul.instances.iter_mut().filter(|it| repairs.nodes.contains_key(&it.node)) {
             instance.unproven_since = instance.unproven_since.filter(|at| *at + UNTOUCHED >= began);
         }

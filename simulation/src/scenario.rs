@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use mesh::settings::TokenMode;
 
-use super::{dialect::Dialect, health_sync::Healing, schedule::LONGEST_CALL};
+use super::{dialect::Dialect, health_sync::Healing, hostile::Hostile, schedule::LONGEST_CALL};
 
 /// Upper limits for the parameters of a scenario.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -146,6 +146,10 @@ pub struct Scenario {
     pub(crate) agents: bool,
     /// Whether some tasks claim to be who they are not, or belong to another Consul.
     pub(crate) has_liars: bool,
+    /// What a hostile neighbour reads, if there is one.
+    pub(crate) hostile: Option<Hostile>,
+    /// Whether there are many tokens for services whose definitions nobody has used.
+    pub(crate) has_unused: bool,
     /// Whether all tasks are in an admin partition.
     pub enterprise: bool,
     /// Whether the last cluster is deleted once its tasks have stopped.
@@ -243,6 +247,8 @@ impl Scenario {
             clusters,
             agents: extra(random, 3),
             has_liars: extra(random, 2),
+            hostile: Hostile::draw(random, mode, limits.extras),
+            has_unused: extra(random, 12),
             enterprise: extra(random, 6),
             deletes: clusters > 1 && extra(random, 3),
             redrives: extra(random, 2),

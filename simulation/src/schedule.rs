@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use controller::SweepOrder;
-use report::{SweepOutcome, SweepReport};
+use report::{Problem, SweepOutcome, SweepReport};
 
 use mesh::settings::RepairMode;
 
@@ -212,7 +212,8 @@ impl Schedule {
         let (idle, began) = (self.idle_environment(true), self.with(|world| world.now));
         let number = self.environments[idle].number;
         let swept = self.sweep_undisturbed(idle, SweepOrder::default()).await;
-        if !swept.is_some_and(|swept| swept.outcome == SweepOutcome::Done && swept.faults.is_empty()) {
+        let is_its = |faults: &[Problem]| self.with(|world| world.are_of_neighbour(faults));
+        if !swept.is_some_and(|swept| swept.outcome == SweepOutcome::Done && is_its(&swept.faults)) {
             return;
         }
         let took = self.with(|world| {

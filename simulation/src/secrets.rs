@@ -29,6 +29,11 @@ impl Version {
     pub(crate) fn state(&self, name: &str) -> SecretState {
         SecretState::parse(name, &SecretString::from(self.text.clone())).unwrap().0
     }
+
+    /// Whether the controller takes it for its own.
+    fn is_own(&self, name: &str) -> bool {
+        SecretState::parse(name, &SecretString::from(self.text.clone())).is_ok_and(|(_, is_own)| is_own)
+    }
 }
 
 /// A secret: its versions, and the times at which each became the current one.
@@ -94,6 +99,12 @@ impl World {
         true
     }
 
+    /// Whether the current value of a secret is the controller's.
+    pub(crate) fn is_own_secret(&self, name: &str) -> bool {
+        let current = self.secrets.held.get(name).and_then(|secret| secret.current_at(self.now));
+        current.is_some_and(|version| version.is_own(name))
+    }
+
     /// Whether a secret ever showed this secret half.
     pub(crate) fn was_shown(&self, name: &str, half: &str) -> bool {
         let shows = |version: &Version| version.shown.as_deref() == Some(half);
@@ -156,6 +167,9 @@ impl SecretsEdge {
     async fn value(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         let asked = name.to_owned();
         let effect = move |world: &mut World| {
+            if world.is_locked(&asked) {
+                return Err(SecretsError::Unusable { name: asked.clone(), reason: "its key".to_owned() });
+            }
             Ok(match world.version(&asked) {
                 Some(version) => {
                     let (state, is_ours) = SecretState::parse(&asked, &SecretString::from(version.text))?;

@@ -70,10 +70,12 @@ impl Schedule {
                         report.faults
                     );
                     world.check_sweep(&report);
+                    world.check_guard(&report);
                     // What an error kept it from doing waits for another sweep.
-                    // A flood's own rest holds nothing else up.
+                    // A flood's own rest, and a hostile neighbour's faults, hold nothing else up.
+                    let is_own = |fault| world.are_of_neighbour(std::slice::from_ref(fault));
                     let is_whole = report.outcome != SweepOutcome::Incomplete
-                        && report.faults.iter().all(|fault| fault.label == ErrorLabel::OverLimit);
+                        && report.faults.iter().all(|fault| fault.label == ErrorLabel::OverLimit || is_own(fault));
                     if let Some(sweep) = world.sweep_reads.remove(&number) {
                         if is_whole {
                             world.check_registered(&sweep.repairs);

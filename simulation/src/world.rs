@@ -16,6 +16,7 @@ use super::{
     consul::Consul,
     ecs::{Ecs, Task},
     healing::SweepReads,
+    hostile::RESERVED,
     manual_changes::ManualChanges,
     queue::Sqs,
     scenario::Scenario,
@@ -264,7 +265,8 @@ pub(crate) fn time_at(at: u64) -> Timestamp {
 
 /// The name of the service with this number.
 pub(crate) fn service_name(number: usize) -> ServiceName {
-    format!("service-{number}").parse().unwrap()
+    let end = if number == RESERVED { "-ca-cert" } else { "" };
+    format!("service-{number}{end}").parse().unwrap()
 }
 
 fn clusters(scenario: &Scenario) -> Vec<ClusterArn> {

@@ -92,6 +92,22 @@ async fn known_tokens_make_starts_cheaper() {
 }
 
 #[tokio::test]
+async fn a_first_start_with_another_spelling_costs_two_lists_more() {
+    let world = World::without_deployment("cost-spelling").await;
+    world.create_node().await;
+    let (service, spelled) = (world.service(), world.service().to_ascii_uppercase());
+    let read = [("CONSUL_HTTP_TOKEN", spelled.as_str())];
+    let definition = world.definition_reading(&service, &local_stack::world::mesh_tags(&service), None, &read).await;
+    let event = world.event(&world.run(&definition).await).await;
+    let environment = Environment::start(&world, "auto").await;
+    let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
+    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "PutEvents"]);
+    assert_eq!(consul, ["GET acl/tokens", "GET acl/tokens", "GET catalog/nodes", "PUT acl/token"]);
+    let (_, consul) = Environment::start(&world, "auto").await.calls_for(&[event]).await;
+    assert_eq!(consul, ["GET acl/token", "GET catalog/nodes"], "an existing token is not looked for again");
+}
+
+#[tokio::test]
 async fn a_dry_run_costs_what_a_sweep_that_finds_nothing_costs() {
     let world = World::without_deployment("cost-dry").await;
     world.create_node().await;

@@ -151,7 +151,7 @@ async fn a_secret_marked_for_deletion_is_an_error_that_says_how_to_restore_it() 
         Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
     };
     let server = Recorder::start(other).await;
-    assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::Failed { .. })));
+    assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::Unusable { .. })));
 }
 
 #[tokio::test]

@@ -19,17 +19,20 @@ use uuid::Uuid;
 
 use crate::sdk::describe;
 
-/// The errors after which a write certainly has no effect.
-const REFUSALS: [&str; 8] = [
-    "AccessDeniedException",
+/// The errors of a write because of the role or the account: it certainly has no effect.
+const REFUSALS: [&str; 2] = ["AccessDeniedException", "LimitExceededException"];
+/// The errors because of the secret itself: its state or its key. They come before any effect.
+const OF_THE_SECRET: [&str; 6] = [
     "DecryptionFailure",
     "EncryptionFailure",
     "InvalidParameterException",
     "InvalidRequestException",
-    "LimitExceededException",
     "MalformedPolicyDocumentException",
     "ResourceNotFoundException",
 ];
+/// What a denial says if the secret's key or resource policy is the cause, which its owner chose, and not the function's role:
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html>
+const DENIALS_OF_THE_SECRET: [&str; 3] = ["KMS", "kms:", "resource-based policy"];
 
 /// An error of Secrets Manager. `name` names the secret.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +46,12 @@ pub enum SecretsError {
     /// Secrets Manager rejected the write, which has no effect.
     #[error("secret {name}: Secrets Manager refused the write: {reason}")]
     Refused { name: String, reason: String },
+    /// The secret's key, resource policy or state rejected the call, which has no effect.
+    #[error(
+        "secret {name}: it cannot be used: {reason}. Let the function's role use its KMS key and its resource policy, or delete \
+         the secret"
+    )]
+    Unusable { name: String, reason: String },
     /// A replaced version was made the current one again: every write on it is rejected.
     #[error(
         "secret {name}: its current version was replaced before, but another writer made it current again; give the \
@@ -79,8 +88,7 @@ pub trait SecretStore: Send + Sync {
     /// write is unique, so that success proves that the secret had that version until then.
     ///
     /// # Errors
-    /// [`SecretsError::Changed`] if another writer was faster. [`SecretsError::Refused`] or
-    /// [`SecretsError::MarkedForDeletion`] if the write certainly has no effect.
+    /// [`SecretsError::Changed`] if another writer was faster. [`SecretsError::is_refusal`] if the write certainly has no effect.
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
 }
 
@@ -120,6 +128,7 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if is_deletion(e.err()) => {
                 Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
             }
+            Err(e) if is_of_the_secret(&e) => Err(unusable(name, &e)),
             Err(e) if e.code() == Some("AccessDeniedException") => {
                 Err(SecretsError::Denied { name: name.to_owned(), reason: describe(&e) })
             }
@@ -215,18 +224,32 @@ impl SecretStore for AwsSecrets {
 }
 
 impl SecretsError {
+    /// Whether a write certainly had no effect.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Unusable { .. } | Self::MarkedForDeletion { .. })
+    }
+
+    /// The error of one secret, where others could be read: then the cause is no missing permission of the role.
+    #[must_use]
+    pub fn of_this_secret(self) -> Self {
+        match self {
+            Self::Denied { name, reason } => Self::Unusable { name, reason },
+            error => error,
+        }
+    }
+
     /// The error without `secret`, which the text of an answer may contain.
     fn redacted(self, secret: &str) -> Self {
         match self {
             Self::Failed { name, reason } => Self::Failed { name, reason: redact(&reason, secret) },
             Self::Refused { name, reason } => Self::Refused { name, reason: redact(&reason, secret) },
+            Self::Unusable { name, reason } => Self::Unusable { name, reason: redact(&reason, secret) },
             error => error,
         }
     }
 }
 
-/// The error of a write: [`SecretsError::Refused`] or [`SecretsError::MarkedForDeletion`] if Secrets Manager rejected it,
-/// which has no effect.
+/// The error of a write: a refusal if Secrets Manager rejected it, which has no effect.
 fn write_error<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
 where
     E: Error + ProvideErrorMetadata + 'static,
@@ -235,9 +258,27 @@ where
     if is_deletion(error) {
         return SecretsError::MarkedForDeletion { name: name.to_owned() };
     }
+    if is_of_the_secret(error) {
+        return unusable(name, error);
+    }
     let is_refused = error.code().is_some_and(|code| REFUSALS.contains(&code));
     let (name, reason) = (name.to_owned(), describe(error));
     if is_refused { SecretsError::Refused { name, reason } } else { SecretsError::Failed { name, reason } }
+}
+
+/// Whether the secret itself is the cause: its key, its resource policy or its state.
+fn is_of_the_secret(error: &impl ProvideErrorMetadata) -> bool {
+    let is_denied_by_it =
+        || error.message().is_some_and(|text| DENIALS_OF_THE_SECRET.iter().any(|cause| text.contains(cause)));
+    match error.code() {
+        Some("AccessDeniedException") => is_denied_by_it(),
+        Some(code) => OF_THE_SECRET.contains(&code) || code.starts_with("KMS"),
+        None => false,
+    }
+}
+
+fn unusable(name: &str, error: &(impl Error + 'static)) -> SecretsError {
+    SecretsError::Unusable { name: name.to_owned(), reason: describe(error) }
 }
 
 fn failed(name: &str, error: &(impl Error + 'static)) -> SecretsError {

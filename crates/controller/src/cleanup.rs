@@ -131,7 +131,9 @@ impl Cleanup {
             }
             effect = Effect::Done;
         }
-        for (holder, tokens) in self.own_tokens(&survey.observed.tokens) {
+        let own = self.own_tokens(&survey.observed.tokens);
+        // The survey has reported why the others' secrets cannot be read.
+        for (holder, tokens) in own.into_iter().filter(|(holder, _)| !survey.observed.faulty.contains(holder)) {
             match deadline.run(self.remove_tokens(&holder, &tokens)).await {
                 Ok(0) => {}
                 Ok(removed) => {

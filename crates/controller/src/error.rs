@@ -14,7 +14,7 @@ use mesh::{
     plan::Planned,
     secret::StoredSecret,
     task::TaskChange,
-    token::TokenHolder,
+    token::{AccessorId, TokenHolder},
 };
 use report::ErrorLabel;
 
@@ -50,6 +50,13 @@ pub enum ControllerError {
     /// The task is stopped, but Consul still reports its client agent as alive.
     #[error("Consul client agent {0}: its task is stopped, but Consul still reports it as alive; trying again")]
     AgentStillAlive(String),
+    /// The token in a secret was deleted in Consul, and another creator wrote the secret: anyone who may write the secret could
+    /// otherwise have Consul create a token of their choice.
+    #[error(
+        "secret {secret}: Consul does not have its token {accessor}, and the controller has not written the secret, so it does not \
+         create the token again. Set the secret to {{}}: then the controller creates another token"
+    )]
+    NotRestored { secret: String, accessor: AccessorId },
     /// A second look at tasks that ECS did not know could not read or remove everything.
     #[error("the second look at unknown tasks failed: {0}")]
     NotLookedAgain(String),
@@ -107,10 +114,12 @@ impl ControllerError {
             | Self::Secrets(
                 SecretsError::NotOurs(_)
                 | SecretsError::RolledBack { .. }
+                | SecretsError::Unusable { .. }
                 | SecretsError::Changed { .. }
                 | SecretsError::MarkedForDeletion { .. }
                 | SecretsError::Unknown { .. },
             )
+            | Self::NotRestored { .. }
             | Self::NotDescribedYet(_)
             | Self::NotSetUp(_)
             | Self::OverLimit { .. }
@@ -132,6 +141,19 @@ impl ControllerError {
             | Self::NotLookedAgain(_)
             | Self::OutOfTime
             | Self::Panicked => Reach::Everything,
+        }
+    }
+
+    /// Whether a secret or the definition that reads it has to be corrected by its author.
+    pub(crate) fn needs_correction(&self) -> bool {
+        use SecretsError::{MarkedForDeletion, NotOurs, RolledBack, Unusable};
+        match self {
+            Self::Invalid(_) | Self::NotRestored { .. } => true,
+            Self::Secrets(error) => {
+                matches!(error, MarkedForDeletion { .. } | NotOurs(_) | RolledBack { .. } | Unusable { .. })
+            }
+            Self::Shared(error) => error.needs_correction(),
+            _ => false,
         }
     }
 
@@ -179,7 +201,7 @@ impl ControllerError {
             Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
             Self::Ecs(_) => ErrorLabel::Ecs,
             Self::Iam(_) => ErrorLabel::Iam,
-            Self::Secrets(_) => ErrorLabel::Secrets,
+            Self::Secrets(_) | Self::NotRestored { .. } => ErrorLabel::Secrets,
             Self::Queue(_) => ErrorLabel::Queue,
             Self::NotDescribedYet(_) => ErrorLabel::NotDescribedYet,
             Self::NotSetUp(_) => ErrorLabel::Bootstrap,

@@ -14,6 +14,7 @@
 //! - `arn`, `cluster_selection`, `names`, `release`, `secret_name`, `secret_reference`, `tenancy`: parsed once and then
 //!   trusted.
 //! - `mark`: which cluster and service, or which task, a token belongs to, by its description.
+//! - `spelling`: which spellings of a service's secret get a token.
 //! - `admission`: whether Consul has let a task log in as a service, or would.
 //! - `time`: what is assumed of time.
 //! - `health`: the statuses that Consul's checks should have. `repair`: what Consul has lost of a task, or has
@@ -45,6 +46,7 @@ pub mod secret;
 pub mod secret_name;
 pub mod secret_reference;
 pub mod settings;
+pub mod spelling;
 pub mod task;
 pub mod tenancy;
 pub mod time;

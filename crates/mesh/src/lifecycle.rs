@@ -12,7 +12,7 @@ use crate::time::elapsed;
 use crate::{
     secret::{Retirement, SecretState, StoredSecret},
     time::Bounds,
-    token::TokenPair,
+    token::{AccessorId, TokenPair},
 };
 
 /// Whether a holder's token is in use.
@@ -67,6 +67,8 @@ pub enum Step {
     /// Write the secret again unchanged, which proves that it still contains this token, then create the token in
     /// Consul: running tasks may have read it.
     Restore(TokenPair),
+    /// Create nothing: Consul does not have the token, and another creator wrote it into the secret.
+    Refuse(AccessorId),
     /// Write into the secret that tasks read this token, which Consul has. If they do already, the new version prevents
     /// hiding until listings contain the task.
     Show(TokenPair),
@@ -90,8 +92,12 @@ pub fn next_step(
     let is_ours = secret.is_ours || held.is_some_and(|held| held.is_marked);
     match (&secret.state, usage, held) {
         (Missing | Empty, Usage::Needed(needed), _) if needed.may_create => Step::Create,
-        (Active(pair) | Retiring(pair, _), Usage::Needed(needed), None) if needed.may_create => {
+        (Active(pair) | Retiring(pair, _), Usage::Needed(needed), None) if needed.may_create && secret.is_ours => {
             Step::Restore(pair.clone())
+        }
+        // Its author could have Consul create any pair.
+        (Active(pair) | Retiring(pair, _), Usage::Needed(needed), None) if needed.may_create => {
+            Step::Refuse(pair.accessor)
         }
         (Active(_) | Retiring(..), Usage::Needed(needed), Some(HeldToken { differs: Some(other), is_marked, .. })) => {
             match (is_marked, needed.may_create) {

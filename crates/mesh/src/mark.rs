@@ -23,6 +23,9 @@ const UNUSED_SINCE_KEY: &str = "ecs-mesh-controller/unused-since";
 /// The key of the line with the secret that a token was created for: account, region and name.
 const SECRET_KEY: &str = "ecs-mesh-controller/secret";
 
+/// The key of the lines with further clusters whose tasks have used a token.
+const USED_IN_KEY: &str = "ecs-mesh-controller/used-in";
+
 /// The key of the line with the family that the secret is named by, which an earlier version wrote.
 const FAMILY_KEY: &str = "ecs-mesh-controller/family";
 
@@ -33,6 +36,8 @@ pub struct HolderMark {
     pub service: Option<ServiceName>,
     /// The cluster: its ARN, or, in tokens of consul-ecs, what the task metadata endpoint printed.
     pub cluster: String,
+    /// Further clusters whose tasks have used the token, by ARN.
+    pub used_in: Vec<String>,
     /// Since when the token has been waiting for the first task of its service.
     pub unused_since: Option<Timestamp>,
     /// The secret that it was created for; `None` in tokens of consul-ecs and of the previous release of this
@@ -58,6 +63,7 @@ impl HolderMark {
         Some(Self {
             service,
             cluster: mark(CLUSTER_KEY)?,
+            used_in: marks.iter().filter(|(k, _)| *k == USED_IN_KEY).map(|(_, arn)| (*arn).to_owned()).collect(),
             unused_since: mark(UNUSED_SINCE_KEY).and_then(|at| at.parse().ok()),
             secret: mark(SECRET_KEY),
             family: mark(FAMILY_KEY).and_then(|family| family.parse().ok()),
@@ -69,6 +75,12 @@ impl HolderMark {
     /// Whether the token was created for one of `clusters`, which the mark names by ARN or by name.
     pub fn is_of(&self, clusters: &ClusterSelection) -> bool {
         clusters.is_named_by(&self.cluster)
+    }
+
+    /// A cluster that has used the token and is none of `clusters`: nobody knows whether its tasks still do.
+    pub fn cluster_outside(&self, clusters: &ClusterSelection) -> Option<&str> {
+        let all = [&self.cluster].into_iter().chain(&self.used_in);
+        all.map(String::as_str).find(|cluster| !clusters.is_named_by(cluster))
     }
 
     /// Whether the mark has the ARN of one of `clusters`. A name alone may mean a cluster of another account.
@@ -117,7 +129,7 @@ impl HolderMark {
 }
 
 /// The first line of the description of a service's token.
-pub(crate) fn title_of(service: &ServiceName) -> String {
+pub fn title_of(service: &ServiceName) -> String {
     format!("Token for {service} service")
 }
 
@@ -129,6 +141,20 @@ pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &ClusterSe
 /// Adds the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
 pub fn marked_for_secret(description: &str, place: &str) -> String {
     format!("{description}\n{SECRET_KEY}: {place}")
+}
+
+/// Adds the marks of those of `clusters`, named by ARN, that the description does not name yet.
+pub fn marked_used_in<'a>(description: &str, clusters: impl IntoIterator<Item = &'a str>) -> String {
+    let mut marked = description.to_owned();
+    for cluster in clusters {
+        let names = |named: &str| cluster == named || cluster.rsplit('/').next() == Some(named);
+        let is_named = HolderMark::parse(&marked)
+            .is_none_or(|mark| names(&mark.cluster) || mark.used_in.iter().any(|named| names(named)));
+        if !is_named {
+            marked = format!("{marked}\n{USED_IN_KEY}: {cluster}");
+        }
+    }
+    marked
 }
 
 /// Adds the mark that the token has been unused since `since`.
@@ -218,6 +244,20 @@ mod tests {
         assert!(is_token_of(&unused, &TokenHolder::Service(service()), &clusters("prod")));
         assert_eq!(marked_used(&unused), description);
         assert_eq!(marked_used(&description), description);
+    }
+
+    #[test]
+    fn further_clusters_are_marked_once() {
+        let description = TokenHolder::Service(service()).token_description(&cluster());
+        let other = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
+        let marked = marked_used_in(&description, [cluster().as_str(), other, other]);
+        assert_eq!(marked, format!("{description}\necs-mesh-controller/used-in: {other}"));
+        let mark = HolderMark::parse(&marked).unwrap();
+        assert_eq!(mark.cluster_outside(&clusters("prod")), Some(other));
+        assert_eq!(HolderMark::parse(&description).unwrap().cluster_outside(&clusters("prod")), None);
+        let by_name = "Token for web service\nconsul.hashicorp.com/cluster: prod";
+        assert_eq!(marked_used_in(by_name, [cluster().as_str()]), by_name, "as consul-ecs names it");
+        assert_eq!(marked_used_in("by hand", [other]), "by hand");
     }
 
     #[test]

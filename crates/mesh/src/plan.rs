@@ -51,7 +51,7 @@ pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
             }
         }
     }
-    required.retain(|holder, _| !observed.provisioned.contains(holder));
+    required.retain(|holder, _| !observed.provisioned.contains(holder) && !observed.faulty.contains(holder));
     if let Coverage::Clusters(listing) = &observed.coverage {
         let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, settings);
         planned.extend(actions.into_iter().map(|action| match action {
@@ -191,6 +191,26 @@ impl Action {
         }
     }
 
+    /// The holder of the token that the action is about.
+    pub fn holder(&self) -> Option<&TokenHolder> {
+        match self {
+            Self::Provision(holder)
+            | Self::CheckIdleness(holder)
+            | Self::Hide(holder, _)
+            | Self::Revoke(holder, _)
+            | Self::DeleteOrphan(holder, ..)
+            | Self::ShowOrphan(holder, _) => Some(holder),
+            Self::MarkCritical(..)
+            | Self::Repair(_)
+            | Self::CorrectHealth(_)
+            | Self::DeleteLoginToken(_)
+            | Self::Deregister(_)
+            | Self::ForceLeave(_)
+            | Self::AwaitAgent(_)
+            | Self::DeregisterNode(_) => None,
+        }
+    }
+
     /// Whether the action removes something from Consul or hides a token.
     pub fn deletes(&self) -> bool {
         match self {
@@ -240,6 +260,9 @@ pub struct Observed {
     pub leftover_nodes: Vec<LeftoverNode>,
     /// Holders whose tokens are known to be valid.
     pub provisioned: BTreeSet<TokenHolder>,
+    /// In a sweep, holders that get no token: their secret cannot be used, or another spelling has the service's token. What Consul
+    /// and their secret have is judged nevertheless, if it could be read.
+    pub faulty: BTreeSet<TokenHolder>,
     /// In a sweep, the secrets of the holders that require a token or have one.
     pub secrets: BTreeMap<TokenHolder, StoredSecret>,
     pub coverage: Coverage,

@@ -108,10 +108,11 @@ impl TokenSettings<'_> {
             TokenMode::Auto => self.read(identity),
             TokenMode::SecretsManager if identity.gateway.is_none() => {
                 let mut required = self.read(identity);
-                for holder in [TokenHolder::Service(identity.service.clone()), client_of(identity)] {
-                    if !required.contains(&holder) {
-                        required.push(holder);
-                    }
+                if !required.iter().any(|holder| holder.service().is_some()) {
+                    required.push(TokenHolder::Service(identity.service.clone()));
+                }
+                if !required.contains(&client_of(identity)) {
+                    required.push(client_of(identity));
                 }
                 required
             }
@@ -250,6 +251,12 @@ mod tests {
         assert_eq!(required(TokenMode::SecretsManager, &reading(&[])), ["service web", "consul-client"]);
         assert_eq!(required(TokenMode::SecretsManager, &reading(&["mesh-orders"])), ["service web", "consul-client"]);
         assert_eq!(required(TokenMode::AuthMethod, &reading(&["mesh-web"])), [""; 0]);
+    }
+
+    #[test]
+    fn in_mode_secrets_manager_a_spelling_that_is_read_replaces_the_service_s_name() {
+        let required = required(TokenMode::SecretsManager, &reading(&["mesh-Web"]));
+        assert_eq!(required, ["service web in the secret Web", "consul-client"]);
     }
 
     #[test]

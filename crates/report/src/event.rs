@@ -114,6 +114,9 @@ pub struct CreatedToken {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     pub accessor_id: String,
+    /// Why the token was created again, and what to do if that was wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

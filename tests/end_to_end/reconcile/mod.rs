@@ -4,6 +4,7 @@
 mod agents;
 mod deleted_cluster;
 mod guard;
+mod hostile;
 mod many_clusters;
 mod pre_provision;
 mod setup;
@@ -20,8 +21,17 @@ use tokio::sync::OnceCell;
 use crate::fixture::shared;
 
 /// The clusters of the deployment that most tests share: one for each test.
-const CLUSTERS: [&str; 7] =
-    ["lost-events", "fifty-stops", "foreign", "lost-policy", "guard-nothing", "pre-provision", "dead-agent"];
+const CLUSTERS: [&str; 9] = [
+    "lost-events",
+    "fifty-stops",
+    "foreign",
+    "lost-policy",
+    "guard-nothing",
+    "pre-provision",
+    "dead-agent",
+    "hostile-secrets",
+    "hostile-spellings",
+];
 
 /// Tokens are revoked at once.
 const AT_ONCE: [(&str, &str); 1] = [("RevocationGraceSeconds", "0")];

@@ -3,6 +3,7 @@
 mod agents;
 mod cleanup;
 mod counted;
+mod hostile;
 mod lists;
 mod pages;
 mod patterns;

@@ -1,6 +1,6 @@
 //! Tokens from secrets.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::prelude::*;
 use crate::{
@@ -89,7 +89,8 @@ pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule = Rule {
     explanation: "\
 The audit function of the controller knows its deployment. With `TokenMode=auto`, a task gets a token if its \
 definition reads one of the controller's secrets: `<prefix>-<service>`, in upper or lower case, or the secret of the \
-client agents, in the account and region of the deployment. The controller never writes a service's token into a \
+client agents, in the account and region of the deployment. Of several spellings in one definition, only the first \
+gets a token: each would be a secret of its own. The controller never writes a service's token into a \
 secret of another name, whatever the tags say: every principal that may read the secret could act as the service. It \
 leaves secrets of another prefix, account or region unchanged. With `TokenMode=secrets-manager`, it creates the \
 tokens whether tasks read them or not; with `auth-method`, it creates none. A secret that another tool fills is no \
@@ -103,6 +104,7 @@ defect: ignore the finding. Checks of files do not know a deployment, and report
 fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(consul), Some(deployment)) = (&subject.consul, subject.deployment) else { return };
     let Some(identity) = identity(subject.definition, consul, deployment) else { return };
+    check_spellings(subject.definition, &identity, deployment, findings);
     let read: Vec<_> = token_secrets(consul).collect();
     for (container, variable, secret) in &read {
         let Some(reference) = secret.value_from.text().and_then(SecretReference::parse) else { continue };
@@ -132,6 +134,30 @@ fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
         let message = format!("in the task of {}, {reason}", container.label());
         findings.add(Draft::new(container.span(), message, "set TokenMode to auto").of(container));
     }
+}
+
+/// Finds spellings of the service's secret beside the first one, which alone gets a token.
+fn check_spellings(
+    definition: &TaskDefinition,
+    identity: &MeshIdentity,
+    deployment: &Deployment,
+    findings: &mut Findings,
+) {
+    let mut spellings: BTreeMap<TokenHolder, (&Container, &Secret)> = BTreeMap::new();
+    for container in &definition.containers.items {
+        for secret in &container.secrets.items {
+            let Some(reference) = secret.value_from.text().and_then(SecretReference::parse) else { continue };
+            let read = deployment.tokens().read(&MeshIdentity { secrets: [reference].into(), ..identity.clone() });
+            for holder in read.into_iter().filter(|holder| holder.service().is_some()) {
+                spellings.entry(holder).or_insert((container, secret));
+            }
+        }
+    }
+    let mut spellings = spellings.into_iter();
+    let (Some((first, _)), Some((_, (container, secret)))) = (spellings.next(), spellings.next()) else { return };
+    let message = format!("{} reads another spelling of the service's secret", container.label());
+    let help = format!("read {} in every container", deployment.names.of(&first));
+    findings.add(Draft::new(secret.value_from.span(), message, help).of(container));
 }
 
 /// The secrets of token variables in the containers of the mesh.
@@ -268,6 +294,17 @@ mod tests {
         let other = found_in(&tagged("payments"), TokenMode::Auto, "mesh");
         assert_eq!(other.len(), 2, "{other:?}");
         assert!(other[0].contains("the secret of another service"), "{other:?}");
+    }
+
+    #[test]
+    fn further_spelling_of_the_own_secret_is_found() {
+        let spelled = Base::Client.json().replacen("secret:mesh-web-", "secret:mesh-WEB-", 1);
+        assert_ne!(spelled, Base::Client.json());
+        let found = found_in(&spelled, TokenMode::Auto, "mesh");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("another spelling of the service's secret"), "{found:?}");
+        let all = Base::Client.json().replace("secret:mesh-web-", "secret:mesh-WEB-");
+        assert_eq!(found_in(&all, TokenMode::Auto, "mesh"), [""; 0], "one spelling");
     }
 
     #[test]

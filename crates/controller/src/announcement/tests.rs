@@ -56,6 +56,7 @@ fn announce_all(announcer: &Announcer) {
     let tripped = TrippedGuard { cluster_arn: CLUSTER.to_owned(), reason: "too many".to_owned() };
     announcer.announce(Event::GuardTripped, tripped);
     let created = CreatedToken {
+        reason: None,
         cluster_arn: CLUSTER.to_owned(),
         holder: "consul-client".to_owned(),
         service: None,

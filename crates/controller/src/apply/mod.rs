@@ -3,13 +3,18 @@
 
 mod catalog;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use aws::queue::MessageSender;
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS, Permissions};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    definition::MeshService,
     lifecycle::Idle,
     names::InvalidField,
     plan::{Action, Planned},
@@ -116,8 +121,8 @@ impl Applier {
                 };
                 let result = match &planned.action {
                     Action::ForceLeave(_) => removal,
-                    Action::Provision(holder) => match self.cluster_of(&planned.tasks) {
-                        Ok(cluster) => would_change(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster))).await,
+                    Action::Provision(holder) => match self.clusters_of(&planned.tasks) {
+                        Ok(clusters) => would_change(holder, TokenUsage::Needed(&NeededBy::Listed(&clusters))).await,
                         Err(invalid) => Err(Arc::new(invalid.into())),
                     },
                     Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
@@ -137,30 +142,51 @@ impl Applier {
         source: PlanSource<'_>,
         deadline: Deadline,
     ) -> Vec<Outcome> {
-        let work = provisions.into_iter().map(|(holder, planned)| async move {
-            let result = match source {
-                PlanSource::Events(changes) => {
-                    let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline
-                        .run(self.tokens.reconcile(&holder, TokenUsage::Needed(&NeededBy::Events(&changes)), None))
-                        .await
-                }
-                PlanSource::Survey(secrets) => {
-                    let seen = secrets.get(&holder).cloned();
-                    self.provision_surveyed(&holder, &planned.tasks, seen, deadline).await
-                }
-            };
-            Outcome { planned, result: result.map_err(Arc::new) }
+        let mut by_service: BTreeMap<Option<MeshService>, Group<TokenHolder>> = BTreeMap::new();
+        for (holder, planned) in provisions {
+            by_service.entry(holder.service().cloned()).or_default().push((holder, planned));
+        }
+        // One after the other, in their order: of several new spellings only the first one gets a token.
+        let work = by_service.into_values().map(|mut of_service| async move {
+            of_service.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let mut outcomes = Vec::new();
+            for (holder, planned) in of_service {
+                let result = self.provision(&holder, &planned.tasks, source, deadline).await.map_err(Arc::new);
+                outcomes.push(Outcome { planned, result });
+            }
+            outcomes
         });
-        concurrently(work).await
+        let outcomes: Vec<Vec<Outcome>> = concurrently(work).await;
+        outcomes.into_iter().flatten().collect()
     }
 
-    /// The cluster of the first of these tasks that has a managed one.
-    fn cluster_of(&self, tasks: &[TaskArn]) -> Result<ClusterArn, InvalidField> {
-        tasks.iter().find_map(|task| self.scope.clusters.cluster_of(task)).ok_or_else(|| {
+    async fn provision(
+        &self,
+        holder: &TokenHolder,
+        tasks: &[TaskArn],
+        source: PlanSource<'_>,
+        deadline: Deadline,
+    ) -> Result<Effect, ControllerError> {
+        match source {
+            PlanSource::Events(changes) => {
+                let changes: Vec<&TaskChange> = tasks.iter().filter_map(|task| changes.get(task)).collect();
+                deadline.run(self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Events(&changes)), None)).await
+            }
+            PlanSource::Survey(secrets) => {
+                let seen = secrets.get(holder).cloned();
+                self.provision_surveyed(holder, tasks, seen, deadline).await
+            }
+        }
+    }
+
+    /// The managed clusters of these tasks: at least one.
+    fn clusters_of(&self, tasks: &[TaskArn]) -> Result<BTreeSet<ClusterArn>, InvalidField> {
+        let clusters: BTreeSet<_> = tasks.iter().filter_map(|task| self.scope.clusters.cluster_of(task)).collect();
+        if clusters.is_empty() {
             let task = tasks.first().map(TaskArn::as_str).unwrap_or_default();
-            InvalidField::new("task ARN", task, "a long ARN, with the name of a managed cluster")
-        })
+            return Err(InvalidField::new("task ARN", task, "a long ARN, with the name of a managed cluster"));
+        }
+        Ok(clusters)
     }
 
     /// Reconciles the token of a holder. A survey found these running tasks of it.
@@ -171,8 +197,8 @@ impl Applier {
         seen: Option<StoredSecret>,
         deadline: Deadline,
     ) -> Result<Effect, ControllerError> {
-        let cluster = self.cluster_of(tasks)?;
-        deadline.run(self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), seen)).await
+        let clusters = self.clusters_of(tasks)?;
+        deadline.run(self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&clusters)), seen)).await
     }
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {

@@ -1,7 +1,10 @@
 //! Messages about the tokens of a service: idle checks, a grace period after a task stopped or after the token was hidden;
 //! and pre-provisioning, when a task definition is registered or a service uses it, before a task starts.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use aws::ecs::EcsError;
 use mesh::{
@@ -12,6 +15,7 @@ use mesh::{
     token::TokenHolder,
 };
 use report::{LogAction, LogLine, LogOutcome};
+use telemetry::Counted;
 use tracing::{info, warn};
 
 use super::TaskEvents;
@@ -49,8 +53,14 @@ impl TaskEvents {
         let checks = checks.iter().map(|(holder, request)| {
             let listing = &listing;
             async move {
-                let checked = deadline.run(self.check(holder, request.hops, listing)).await;
-                Some((holder.clone(), Arc::new(checked.err()?)))
+                let error = deadline.run(self.check(holder, request.hops, listing)).await.err()?;
+                if error.needs_correction() {
+                    // Sweeps report it until a person has corrected it: to check again would list every task again.
+                    Counted::Faults.add(1);
+                    LogLine { error: Some(error.label()), ..kept(Some(holder), None, &error.to_string()) }.warn();
+                    return None;
+                }
+                Some((holder.clone(), Arc::new(error)))
             }
         });
         concurrently(checks).await.into_iter().flatten().collect()
@@ -63,12 +73,11 @@ impl TaskEvents {
                 let scope = &self.scope;
                 let is_required = |identity: &MeshIdentity| scope.tokens().required(identity).contains(holder);
                 let requires = |task: &&MeshTask| task.phase.is_living() && task.identities().any(is_required);
-                let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
-                if let Some(cluster) = requiring.and_then(|task| scope.clusters.cluster_of(task)) {
-                    self.observer
-                        .tokens
-                        .reconcile(holder, TokenUsage::Needed(&NeededBy::Listed(&cluster)), None)
-                        .await?;
+                let requiring = listing.tasks.iter().filter(requires);
+                let clusters: BTreeSet<_> = requiring.filter_map(|task| scope.clusters.cluster_of(&task.arn)).collect();
+                if !clusters.is_empty() {
+                    let usage = TokenUsage::Needed(&NeededBy::Listed(&clusters));
+                    self.observer.tokens.reconcile(holder, usage, None).await?;
                 }
             }
             // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
@@ -120,11 +129,14 @@ impl TaskEvents {
                 "its tasks will not get a token");
             return Ok(());
         }
+        let mut done = Ok(());
+        // One after the other: of several new spellings only the first one gets a token.
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
             let usage = TokenUsage::Needed(&NeededBy::Registered(&cluster));
-            deadline.run(self.observer.tokens.reconcile(&holder, usage, None)).await.map_err(Arc::new)?;
+            let provisioned = deadline.run(self.observer.tokens.reconcile(&holder, usage, None)).await;
+            done = done.and(provisioned.map(drop).map_err(Arc::new));
         }
-        Ok(())
+        done
     }
 
     /// The cluster that marks the tokens: the service's, or the deployment's first one if there is no service yet.

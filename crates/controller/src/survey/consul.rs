@@ -13,6 +13,7 @@ use mesh::{
     repair::NodeReading,
     secret::StoredSecret,
     settings::TokenMode,
+    spelling,
     task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
@@ -24,6 +25,7 @@ use crate::{
     error::{ControllerError, concurrently_in_order},
     observe::{Observer, client_agents},
     scope::Scope,
+    tokens::used_outside,
 };
 
 impl Observer {
@@ -98,9 +100,12 @@ impl Observer {
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
     }
 
-    /// Whether a token's marks name a cluster of the sweep. Other tokens are ignored.
+    /// Whether a token's marks name a cluster of the sweep, or it is in a secret of this deployment, whose clusters were others
+    /// before. Other tokens are ignored.
     fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
-        mark::cluster_of(token).is_some_and(|cluster| order.names(&cluster, &self.tasks.scope.clusters))
+        let is_named = |cluster: String| order.names(&cluster, &self.tasks.scope.clusters);
+        let is_spelled = || spelling::spelled(token, &self.tasks.scope.names).is_some();
+        mark::cluster_of(token).is_some_and(is_named) || order.clusters.is_empty() && is_spelled()
     }
 
     /// The checks on the nodes that exist: checks of stopping tasks have to be critical, and checks of running tasks have
@@ -305,11 +310,26 @@ fn mentioned<'a>(observed: &'a Observed, cluster: &ClusterArn) -> BTreeMap<&'a T
 
 /// Removes uncertain tokens from what was observed.
 pub(super) fn skip_uncertain_tokens(scope: &Scope, survey: &mut Survey) {
-    let Survey { observed, skipped, out_of_reach, .. } = survey;
-    let secrets = &observed.secrets;
+    let Survey { observed, skipped, out_of_reach, readings, .. } = survey;
+    let (secrets, tasks) = (&observed.secrets, &observed.tasks);
+    let is_required = |holder: &TokenHolder| {
+        let mut active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        active.any(|task| task.identity.as_ref().is_some_and(|it| scope.tokens().required(it).contains(holder)))
+    };
+    let first = readings.first().map(|reading| reading.cluster.clone());
     observed.tokens.retain(|token| {
-        let Some((mark, cluster)) = service_mark(scope, token) else { return true };
+        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some()) else {
+            return true;
+        };
+        let Some(cluster) = scope.clusters.cluster_named_by(&mark.cluster).or_else(|| first.clone()) else {
+            return true;
+        };
         let Some(holder) = scope.names.holder_of(&mark, &token.tenancy) else { return true };
+        if let Some(outside) = mark.cluster_outside(&scope.clusters).filter(|_| !is_required(&holder)) {
+            let (what, why) = (format!("token {} of {holder}", token.accessor), used_outside(outside));
+            skipped.push(Skipped { cluster, what, why });
+            return false;
+        }
         let uncertain = match secrets.get(&holder) {
             Some(secret) => uncertainty(scope, token, &mark, &holder, secret),
             None if out_of_reach.contains(&holder) => Some(out_of_reach_of_role(&scope.names.of(&holder))),
@@ -327,12 +347,6 @@ fn out_of_reach_of_role(secret: &str) -> String {
         "the secret {secret} does not exist or has another creator, so with TokenMode=auth-method the role may not read it; \
          delete the token if no task reads it"
     )
-}
-
-fn service_mark(scope: &Scope, token: &ListedToken) -> Option<(HolderMark, ClusterArn)> {
-    let mark = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some())?;
-    let cluster = scope.clusters.cluster_named_by(&mark.cluster)?;
-    Some((mark, cluster))
 }
 
 /// Why it is not certain that a token is this deployment's.

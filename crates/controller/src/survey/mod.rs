@@ -9,16 +9,20 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::{ClusterStatus, EcsError};
+use aws::{
+    ecs::{ClusterStatus, EcsError},
+    secrets::SecretsError,
+};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    definition::Classification,
+    definition::{Classification, MeshService},
     guard::TaskCounts,
     idleness::TaskListing,
     mark::{self, HolderMark},
     plan::Coverage,
     quota::{self, CLUSTERS_OF_ONE, EntryOwner},
+    spelling,
     task::{DescribedTask, MemberTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
@@ -31,7 +35,7 @@ pub(crate) use self::findings::{Problem, Reading, Survey};
 pub use self::findings::{SweepOrder, Waited};
 use crate::{
     clock::Deadline,
-    error::{ControllerError, concurrently, concurrently_in_order},
+    error::{ControllerError, Reach, concurrently, concurrently_in_order},
     observe::Observer,
     tasks::{ClusterStatuses, Definitions},
 };
@@ -128,10 +132,11 @@ impl Observer {
     /// The secrets of holders that require a token or have one in Consul.
     async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
         let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
-        let mut holders: BTreeSet<TokenHolder> = tasks
+        let required: BTreeSet<TokenHolder> = tasks
             .filter_map(|task| task.identity.as_ref())
             .flat_map(|identity| self.tasks.scope.tokens().required(identity))
             .collect();
+        let mut holders = required.clone();
         holders.extend(survey.observed.tokens.iter().filter_map(|token| {
             let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
             let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy)?;
@@ -141,12 +146,55 @@ impl Observer {
             let read = deadline.run(self.tokens.read_secret(&holder)).await;
             (holder, read)
         });
-        for (holder, secret) in concurrently(reads).await {
+        let read: Vec<_> = concurrently(reads).await;
+        let is_permitted = read.iter().any(|(_, secret)| secret.as_ref().err().is_none_or(has_read));
+        for (holder, secret) in read {
             match secret {
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
                 Err(error) if self.tokens.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
-                Err(error) => survey.problems.push(Problem::of(holder.to_string(), error)),
+                Err(ControllerError::Secrets(error)) if is_permitted => {
+                    self.add_fault(holder, error.of_this_secret().into(), survey);
+                }
+                Err(error) => self.add_fault(holder, error, survey),
             }
+        }
+        self.refuse_spellings(&required, survey);
+    }
+
+    /// Records why a secret could not be read. A holder whose error reaches nothing else gets no token until its author corrects it.
+    fn add_fault(&self, holder: TokenHolder, error: ControllerError, survey: &mut Survey) {
+        let owner = self.owner(&holder, survey);
+        let is_contained = error.reach() == Reach::Thing;
+        survey.problems.push(Problem::of(owner, error));
+        if is_contained {
+            survey.observed.faulty.insert(holder);
+        }
+    }
+
+    /// A holder, and a task that reads its secret.
+    fn owner(&self, holder: &TokenHolder, survey: &Survey) -> String {
+        let tokens = self.tasks.scope.tokens();
+        let reader = survey.running.iter().find(|member| tokens.required(&member.identity).contains(holder));
+        match reader {
+            Some(reader) => format!("{holder}, read by task {} of {}", reader.task.arn.id(), reader.task.definition),
+            None => holder.to_string(),
+        }
+    }
+
+    /// Refuses further spellings of services' secrets: one fault for each service.
+    fn refuse_spellings(&self, required: &BTreeSet<TokenHolder>, survey: &mut Survey) {
+        let names = &self.tasks.scope.names;
+        let observed = &survey.observed;
+        let refused = spelling::refused(required, &observed.tokens, &observed.secrets, names);
+        let mut by_service: BTreeMap<Option<&MeshService>, Vec<&TokenHolder>> = BTreeMap::new();
+        for holder in refused {
+            by_service.entry(holder.service()).or_default().push(holder);
+        }
+        for further in by_service.into_values() {
+            let owner = further.first().map(|holder| self.owner(holder, survey)).unwrap_or_default();
+            let refusal = spelling::refusal(further.iter().copied(), names);
+            survey.problems.push(Problem::of(owner, ControllerError::from(refusal)));
+            survey.observed.faulty.extend(further.into_iter().cloned());
         }
     }
 
@@ -302,4 +350,10 @@ impl Observer {
         clusters.deleted.extend(deleted.iter().cloned());
         deleted
     }
+}
+
+/// Whether an error shows that the role may read secrets: the value was read, or the secret itself is the cause.
+fn has_read(error: &ControllerError) -> bool {
+    use SecretsError::{MarkedForDeletion, NotOurs, Unusable};
+    matches!(error, ControllerError::Secrets(NotOurs(_) | MarkedForDeletion { .. } | Unusable { .. }))
 }

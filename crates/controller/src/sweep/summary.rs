@@ -185,7 +185,8 @@ fn problems<'a>(
     let set_up = set_up.iter().map(|failure| everything(None, ErrorLabel::Bootstrap, failure.error.to_string()));
     let done = outcomes.iter().filter_map(|(cluster, outcome)| {
         let error = outcome.result.as_ref().err()?;
-        Some((error.reach(), error.problem(cluster.as_ref())))
+        let owner = outcome.planned.action.holder().map(ToString::to_string);
+        Some((error.reach(), ProblemReport { owner, ..error.problem(cluster.as_ref()) }))
     });
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| {
         let reason = format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept");

@@ -82,6 +82,7 @@ impl Reconciliation<'_> {
         let step = next_step(secret, held.as_ref(), &self.for_lifecycle(usage), bounds, now);
         match (usage, step) {
             (TokenUsage::Needed(needed_by), Step::Nothing) => self.update_in_use(secret, token, needed_by).await,
+            (TokenUsage::Needed(_), Step::Refuse(accessor)) => Err(self.not_restored(accessor)),
             (TokenUsage::Needed(needed_by), step) => {
                 let Some(cluster) = self.tokens.cluster_of_need(needed_by).await? else {
                     self.log_gone();
@@ -91,8 +92,13 @@ impl Reconciliation<'_> {
                     Step::Create => self.create_and_show(secret, &cluster, needed_by).await,
                     Step::Restore(pair) => self.restore(secret, &pair, &cluster, needed_by).await,
                     Step::Show(pair) => self.show(secret, pair, token, needed_by).await,
-                    Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Progress::Done(Effect::Unchanged)),
+                    Step::Nothing | Step::Refuse(_) | Step::Hide(..) | Step::Remove(..) => {
+                        Ok(Progress::Done(Effect::Unchanged))
+                    }
                 }
+            }
+            (TokenUsage::Idle { .. }, Step::Hide(..)) if self.log_used_outside(token.as_ref()) => {
+                Ok(Progress::Done(Effect::Unchanged))
             }
             (TokenUsage::Idle { hops, .. }, Step::Hide(pair, why)) => {
                 self.mark_for_secret(token.as_ref()).await?;
@@ -106,7 +112,7 @@ impl Reconciliation<'_> {
             (TokenUsage::Ended(_), Step::Hide(..))
             | (
                 TokenUsage::Idle { .. } | TokenUsage::Ended(_),
-                Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_),
+                Step::Nothing | Step::Create | Step::Restore(_) | Step::Refuse(_) | Step::Show(_),
             ) => Ok(Progress::Done(Effect::Unchanged)),
         }
     }
@@ -136,12 +142,26 @@ impl Reconciliation<'_> {
                 (TokenUsage::Needed(needed_by), Step::Nothing) => {
                     token.is_some_and(|token| self.update_of(&secret, &token, needed_by).is_some())
                 }
+                (TokenUsage::Needed(_), Step::Refuse(accessor)) => return Err(self.not_restored(accessor)),
                 (TokenUsage::Needed(_), Step::Create | Step::Restore(_) | Step::Show(_))
                 | (TokenUsage::Idle { .. }, Step::Hide(..) | Step::Remove(..)) => true,
                 _ => false,
             }
         };
         Ok(if is_due { Effect::Done } else { Effect::Unchanged })
+    }
+
+    /// Whether a cluster that is not selected any more has used the token. Then its tasks may still do, and it is kept.
+    fn log_used_outside(&self, token: Option<&Token>) -> bool {
+        let mark = token.and_then(|token| HolderMark::parse(&token.description));
+        let clusters = &self.tokens.scope.clusters;
+        let Some(outside) = mark.as_ref().and_then(|mark| mark.cluster_outside(clusters)) else { return false };
+        LogLine { reason: Some(used_outside(outside)), ..self.line(LogAction::Revoke, LogOutcome::Kept) }.info();
+        true
+    }
+
+    fn not_restored(&self, accessor: AccessorId) -> ControllerError {
+        ControllerError::NotRestored { secret: self.name.clone(), accessor }
     }
 
     fn may_create(&self) -> bool {
@@ -348,6 +368,14 @@ impl Reconciliation<'_> {
         self.tokens.announcer.revoked(self.holder, accessor, reason);
         Ok(())
     }
+}
+
+/// Why a token is kept.
+pub(crate) fn used_outside(cluster: &str) -> String {
+    format!(
+        "tasks of {cluster} have used it, which EcsClusterArns does not select, so it is not known whether they still do; delete the \
+         token if no task reads it"
+    )
 }
 
 /// The result of one step.

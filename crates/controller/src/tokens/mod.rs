@@ -4,7 +4,7 @@
 mod attempt;
 mod steps;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use aws::{
     queue::MessageSender,
@@ -23,7 +23,7 @@ use mesh::{
 use report::{LogAction, LogLine, LogOutcome};
 
 use self::attempt::Reconciliation;
-pub(crate) use self::attempt::TokenUsage;
+pub(crate) use self::attempt::{TokenUsage, used_outside};
 use crate::{
     announcement::Announcer,
     clock::{Clock, TimestampCache},
@@ -150,7 +150,8 @@ impl Tokens {
     /// The cluster of a task that requires the token; `None` if none does any more.
     async fn cluster_of_need(&self, needed_by: &NeededBy<'_>) -> Result<Option<ClusterArn>, ControllerError> {
         match needed_by {
-            NeededBy::Listed(cluster) | NeededBy::Registered(cluster) => Ok(Some((*cluster).clone())),
+            NeededBy::Listed(clusters) => Ok(clusters.first().cloned()),
+            NeededBy::Registered(cluster) => Ok(Some((*cluster).clone())),
             NeededBy::Events(changes) => self.tasks.cluster_of_active_task(changes).await,
         }
     }
@@ -162,10 +163,21 @@ impl Tokens {
 
 /// Why a token is needed.
 pub(crate) enum NeededBy<'a> {
-    /// An ECS listing contains an active task in this cluster.
-    Listed(&'a ClusterArn),
+    /// An ECS listing contains active tasks in these clusters.
+    Listed(&'a BTreeSet<ClusterArn>),
     /// Events of active tasks, which may be stale.
     Events(&'a [&'a TaskChange]),
     /// A task definition was registered: a task may start in this cluster.
     Registered(&'a ClusterArn),
+}
+
+impl NeededBy<'_> {
+    /// The clusters whose tasks use the token.
+    fn clusters(&self) -> BTreeSet<&ClusterArn> {
+        match self {
+            NeededBy::Listed(clusters) => clusters.iter().collect(),
+            NeededBy::Events(changes) => changes.iter().map(|change| &change.cluster).collect(),
+            NeededBy::Registered(_) => BTreeSet::new(),
+        }
+    }
 }

@@ -1,12 +1,15 @@
 //! The steps of the token lifecycle, in Secrets Manager and in Consul. The order of writes is essential: see
 //! [`mesh::lifecycle`].
 
-use aws::secrets::SecretsError;
-use consul::{ConsulError, Grant, NewToken, Token};
+use std::collections::BTreeSet;
+
+use consul::{ConsulError, Grant, NewToken, Token, TokenSearch};
 use mesh::{
     arn::ClusterArn,
-    mark::{HolderMark, marked_for_secret, marked_unused, marked_used, with_restarted_wait},
+    mark::{self, HolderMark, marked_for_secret, marked_unused, marked_used, marked_used_in, with_restarted_wait},
     secret::{Retirement, SecretState, StoredSecret},
+    spelling,
+    tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder, TokenPair},
 };
 use report::{CreatedToken, Event, LogAction, LogLine};
@@ -26,6 +29,12 @@ use crate::{
     scope::Scope,
 };
 
+/// Why a token is created again.
+const RESTORED: &str = "Consul did not have the token that the secret names";
+/// What to do if somebody deleted it on purpose.
+const IF_LEAKED: &str = "If it was deleted because it leaked, set the secret to {}, delete the token in Consul again, and restart \
+                         the service's tasks";
+
 impl Reconciliation<'_> {
     /// Creates a new token in Consul, then writes it into the secret. If another writer was faster, the own token is
     /// deleted.
@@ -38,14 +47,20 @@ impl Reconciliation<'_> {
         let entropy = &self.tokens.entropy;
         let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
         let active = SecretState::Active(pair.clone());
-        self.create(cluster, &pair, needed_by).await?;
+        self.check_spelling(secret).await?;
+        self.create(cluster, &pair, needed_by, None).await?;
+        // Another spelling's token may have been created since: of two that see each other, neither is shown.
+        if let Err(refused) = self.check_spelling(secret).await {
+            self.delete_created(pair.accessor, "another spelling of the secret has the service's token").await?;
+            return Err(refused);
+        }
         match self.swap(secret, active).await {
             Ok(Some(shown)) => {
                 self.cache(needed_by, &shown);
                 Ok(Progress::Done(Effect::Done))
             }
             Ok(None) => Ok(Progress::Conflict(Some(self.delete_unless_shown(pair.accessor).await?))),
-            Err(refused @ (SecretsError::Refused { .. } | SecretsError::MarkedForDeletion { .. })) => {
+            Err(refused) if refused.is_refusal() => {
                 // An earlier try of the same call may have succeeded, which a read returns after the lag. If it
                 // succeeds even later, the secret contains a deleted token, which the next attempt restores.
                 sleep(self.tokens.scope.bounds.secrets_lag).await;
@@ -61,12 +76,38 @@ impl Reconciliation<'_> {
     async fn delete_unless_shown(&self, accessor: AccessorId) -> Result<StoredSecret, ControllerError> {
         let secret = self.read().await?;
         if !secret.names(accessor) {
-            self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
-            let accessor_id = Some(accessor.to_string());
-            LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.mode) }.info();
-            self.tokens.announcer.revoked(self.holder, accessor, "another attempt has created the token");
+            self.delete_created(accessor, "another attempt has created the token").await?;
         }
         Ok(secret)
+    }
+
+    /// Deletes a token that no secret has shown.
+    async fn delete_created(&self, accessor: AccessorId, reason: &str) -> Result<(), ControllerError> {
+        self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+        let accessor_id = Some(accessor.to_string());
+        LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.mode) }.info();
+        self.tokens.announcer.revoked(self.holder, accessor, reason);
+        Ok(())
+    }
+
+    /// Checks that the service's tokens may have this spelling of its secret.
+    async fn check_spelling(&self, secret: &StoredSecret) -> Result<(), ControllerError> {
+        let TokenHolder::Named { service, .. } = self.holder else { return Ok(()) };
+        let names = &self.tokens.scope.names;
+        let others = |token: &ListedToken| {
+            let holder = spelling::spelled(token, names)?;
+            (holder != *self.holder && holder.service() == Some(service)).then_some(holder)
+        };
+        let is_alone = service.tenancy == Tenancy::Community;
+        let search =
+            TokenSearch { texts: &[mark::title_of(&service.name)], service: is_alone.then_some(&service.name) };
+        let keep = |token: &ListedToken| others(token).is_some();
+        let listed = self.tokens.acl.tokens_with(&service.tenancy, search, &keep).await?.unwrap_or_default();
+        let others: BTreeSet<TokenHolder> = listed.iter().filter_map(others).collect();
+        if spelling::may_create(self.holder, spelling::has_run(secret), others.len()) {
+            return Ok(());
+        }
+        Err(spelling::refusal([self.holder].into_iter(), names).into())
     }
 
     /// Creates the token in the secret, after a write that proves that the secret still contains it.
@@ -82,12 +123,12 @@ impl Reconciliation<'_> {
         };
         LogLine {
             accessor_id: Some(pair.accessor.to_string()),
-            message: Some("Consul does not have the token that the secret names".to_owned()),
+            message: Some(format!("{RESTORED}. {IF_LEAKED}")),
             outcome: None,
             ..self.line(LogAction::RestoreToken, self.tokens.scope.mode)
         }
         .warn();
-        self.create(cluster, pair, needed_by).await?;
+        self.create(cluster, pair, needed_by, Some(format!("{RESTORED}. {IF_LEAKED}"))).await?;
         if written.state.shown().is_none() {
             return Ok(Progress::Again);
         }
@@ -165,12 +206,13 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Creates a token in Consul. An existing token with both halves is accepted.
+    /// Creates a token in Consul; `reason` says why, unless it is a new one. An existing token with both halves is accepted.
     pub(super) async fn create(
         &self,
         cluster: &ClusterArn,
         pair: &TokenPair,
         needed_by: &NeededBy<'_>,
+        reason: Option<String>,
     ) -> Result<(), ControllerError> {
         let holder = self.holder;
         let grant = self.grant().await?;
@@ -196,6 +238,7 @@ impl Reconciliation<'_> {
                     holder: holder.to_string(),
                     service: holder.service().map(|service| service.name.to_string()),
                     accessor_id: pair.accessor.to_string(),
+                    reason,
                 };
                 self.tokens.announcer.announce(Event::TokenCreated, created);
                 Ok(())
@@ -241,7 +284,15 @@ impl Reconciliation<'_> {
             self.log_gone();
             return Ok(Progress::Done(Effect::Unchanged));
         };
-        let description = if is_marked { description } else { self.marks(&cluster) };
+        let description = if is_marked {
+            description
+        } else {
+            // What used it before may still do.
+            let before = HolderMark::parse(&token.description).filter(|mark| mark.is_for(holder));
+            let before = before.into_iter().flat_map(|mark| [mark.cluster].into_iter().chain(mark.used_in));
+            let before: Vec<String> = before.collect();
+            marked_used_in(&self.marks(&cluster), before.iter().map(String::as_str))
+        };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.update_token(&updated).await {
@@ -268,6 +319,7 @@ impl Reconciliation<'_> {
             TokenHolder::Named { .. } => self.with_secret_mark(&description).unwrap_or(description),
             TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
         };
+        let description = marked_used_in(&description, needed_by.clusters().into_iter().map(ClusterArn::as_str));
         let is_marked = self.is_marked(token);
         let is_current = is_marked && description == token.description && !token.grants_nothing();
         ((secret.is_ours || is_marked) && !is_current).then_some(description)

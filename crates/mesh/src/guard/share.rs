@@ -22,7 +22,8 @@ use crate::{
 pub(super) struct Shares<'a> {
     /// By cluster, if its listing may be incomplete.
     clusters: Vec<Share<'a>>,
-    /// The clusters whose services would lose the tokens of too many.
+    /// The clusters whose services would lose the tokens of too many. Tokens that no task has used yet do not count: nobody reads
+    /// them, and one author can have any number of them created.
     tokens: Vec<(ClusterArn, Alarm)>,
     /// The tasks that ECS does not know, and whose removal is not `forced`.
     unknown: BTreeSet<&'a TaskArn>,
@@ -192,8 +193,11 @@ fn services(token: &ListedToken) -> Vec<Option<&str>> {
 /// Why the tokens of services are kept, if too many of those of the cluster would lose theirs. A hidden token counts as
 /// deleted: no further task of the service can start.
 fn tokens(limit: MaxDeletePercent, observed: &Observed, due: &[Planned], cluster: &ClusterArn) -> Option<Alarm> {
-    let marks = observed.tokens.iter().filter_map(|token| Some((service_of(token, cluster)?.service?, &token.tenancy)));
-    let owned: BTreeSet<(String, [&str; 2])> = marks.map(|(name, tenancy)| key(name.as_str(), tenancy)).collect();
+    let used = observed.tokens.iter().filter_map(|token| {
+        let mark = service_of(token, cluster).filter(|mark| mark.unused_since.is_none())?;
+        Some(key(mark.service?.as_str(), &token.tenancy))
+    });
+    let owned: BTreeSet<(String, [&str; 2])> = used.collect();
     let holder = |planned: &'_ Planned| match &planned.action {
         Action::Hide(holder, _) | Action::Revoke(holder, _) | Action::DeleteOrphan(holder, ..) => Some(holder.clone()),
         _ => None,

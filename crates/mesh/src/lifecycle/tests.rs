@@ -58,6 +58,7 @@ fn step(secret: &StoredSecret, held: Option<&HeldToken>, usage: &Usage) -> Strin
         Step::Nothing => "nothing".to_owned(),
         Step::Create => "create".to_owned(),
         Step::Restore(_) => "restore".to_owned(),
+        Step::Refuse(_) => "refuse".to_owned(),
         Step::Show(pair) => format!("show {}", secrecy::ExposeSecret::expose_secret(&pair.secret)),
         Step::Hide(..) => "hide".to_owned(),
         Step::Remove(..) => "remove".to_owned(),
@@ -99,6 +100,15 @@ fn token_missing_in_consul_is_restored() {
     for secret in [active(60), retiring(60)] {
         assert_eq!(step(&secret, ABSENT.as_ref(), &BY_EVENT), "restore");
         assert_eq!(step(&secret, ABSENT.as_ref(), &BY_AUTH_METHOD_TASK), "nothing");
+    }
+}
+
+#[test]
+fn token_that_another_creator_wrote_is_not_restored() {
+    for state in [SecretState::Active(pair("a")), SecretState::Retiring(pair("a"), Retirement::default())] {
+        let by_hand = written(state, false, 60);
+        assert_eq!(step(&by_hand, ABSENT.as_ref(), &BY_EVENT), "refuse");
+        assert_eq!(step(&by_hand, ABSENT.as_ref(), &BY_AUTH_METHOD_TASK), "nothing");
     }
 }
 
@@ -259,7 +269,9 @@ proptest! {
         let is_idle = matches!(usage, Usage::Idle(_));
         let is_ours = secret.is_ours || held.as_ref().is_some_and(|held| held.is_marked);
         match next_step(&secret, held.as_ref(), &usage, &BOUNDS, now()) {
-            Step::Create | Step::Restore(_) | Step::Show(_) => prop_assert!(is_required),
+            Step::Create | Step::Show(_) => prop_assert!(is_required),
+            Step::Restore(_) => prop_assert!(is_required && secret.is_ours),
+            Step::Refuse(_) => prop_assert!(is_required && !secret.is_ours && held.is_none()),
             Step::Hide(..) => prop_assert!(is_idle && is_ours && secret.state.shown().is_some()),
             Step::Remove(..) => {
                 let is_hidden = matches!(secret.state, SecretState::Retiring(..));

@@ -67,7 +67,39 @@ fn deletion_concerns_the_cluster_of_the_object() {
     }
 }
 
+/// A token in prod of a service whose tasks have used it, or not yet.
+fn token_of_service(number: u8, is_used: bool) -> (ListedToken, Action) {
+    let name = format!("service-{number}");
+    let token = service_token("prod", number, &name);
+    let unused = crate::mark::marked_unused(&token.description, "2026-01-01T00:00:00Z".parse().unwrap());
+    let description = if is_used { token.description.clone() } else { unused };
+    (ListedToken { description, ..token }, retirement_of(&name))
+}
+
 proptest! {
+    /// Tokens that no task has used count in no share: with them, the guard decides about the others as without them.
+    #[test]
+    fn tokens_that_were_never_used_hold_no_other_back(
+        living in 0u8..30, idle in 0u8..30, unused in 0u8..60, percent in 0u8..=100,
+    ) {
+        let tokens = |numbers: Range<u8>, is_used| numbers.map(move |number| token_of_service(number, is_used));
+        let judged = |unused: u8| {
+            let mut prod = Prod::counting(1, 1);
+            prod.observed.tokens.extend(tokens(0..living, true).map(|(token, _)| token));
+            for (token, removal) in tokens(100..100 + idle, true).chain(tokens(150..150 + unused, false)) {
+                prod.observed.tokens.push(token);
+                prod.planned.extend(plan_of([removal]));
+            }
+            prod.first_look(percent)
+        };
+        let (alone, with_unused) = (judged(0), judged(unused));
+        prop_assert_eq!(&alone.alarms, &with_unused.alarms);
+        prop_assert!(alone.allowed.iter().all(|removal| with_unused.allowed.contains(removal)));
+        if alone.alarms.is_empty() {
+            prop_assert_eq!(with_unused.allowed.len(), usize::from(idle) + usize::from(unused));
+        }
+    }
+
     /// What ECS describes as STOPPED is never held back, whatever else is planned.
     #[test]
     fn stopped_tasks_are_always_removed(
