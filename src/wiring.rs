@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use aws::{
+    ec2::AwsEc2,
     ecs::{AwsEcs, EcsError},
     events::DefaultBus,
     iam::AwsIam,
@@ -102,6 +103,7 @@ impl Clients {
             bootstrap: consul.clone(),
             consul: consul.clone(),
             ecs: ecs.clone(),
+            ec2: Arc::new(AwsEc2::new(aws)),
             iam: Arc::new(AwsIam::new(aws)),
             secrets,
             events: Arc::new(DefaultBus::new(aws)),

@@ -44,6 +44,10 @@ impl Schedule {
             Action::DeleteCluster => self.delete_cluster(),
             Action::ToggleHealth => self.spend(|left| &mut left.healing.flips, World::toggle_health),
             Action::LoseContainer => self.spend(|left| &mut left.healing.lost_containers, World::lose_container),
+            Action::RestartSync => {
+                self.spend(|left| &mut left.healing.sync_restarts, World::restart_any_health_sync);
+            }
+            Action::ChangeHost => self.spend(|left| &mut left.healing.host_changes, World::change_host),
             Action::Tick => self.with(World::tick),
             Action::StopRepaired => self.with(|world| world.step_any(&world.tasks_being_repaired())),
             Action::ChangeCatalog => {
@@ -210,8 +214,15 @@ impl Schedule {
     fn break_down(&mut self) {
         self.left.outages -= 1;
         self.with(|world| {
-            let service =
-                [Service::Consul, Service::Consul, Service::Ecs, Service::Iam, Service::Secrets, Service::Sqs];
+            let service = [
+                Service::Consul,
+                Service::Consul,
+                Service::Ec2,
+                Service::Ecs,
+                Service::Iam,
+                Service::Secrets,
+                Service::Sqs,
+            ];
             let service = service[world.random.usize(..service.len())];
             let is_credential = service == Service::Consul && world.random.bool();
             let fault = if is_credential { Fault::Credential } else { Fault::Unavailable };
@@ -242,13 +253,13 @@ fn outcome(world: &mut World, service: Service) -> CallOutcome {
     if world.chance(refused) {
         // A follower to which the controller's token has not been replicated yet rejects it.
         let faults = [Fault::Throttled, Fault::Unavailable, Fault::Credential];
-        let kinds = if matches!(service, Service::Consul | Service::Secrets) { 3 } else { 2 };
+        let kinds = if matches!(service, Service::Consul | Service::Ec2 | Service::Secrets) { 3 } else { 2 };
         return CallOutcome::Refused(faults[world.random.usize(..kinds)]);
     }
     if world.chance(lost) {
         return CallOutcome::AnswerLost;
     }
-    if ![Service::Ecs, Service::Iam].contains(&service) && world.chance(repeated) {
+    if ![Service::Ec2, Service::Ecs, Service::Iam].contains(&service) && world.chance(repeated) {
         CallOutcome::Repeated
     } else {
         CallOutcome::Served

@@ -17,6 +17,7 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Service {
     Consul,
+    Ec2,
     Ecs,
     Iam,
     Secrets,

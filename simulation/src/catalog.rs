@@ -179,7 +179,7 @@ impl World {
 
     pub(crate) fn instances_on(&self, node: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Vec<ServiceInstance> {
         let is_wanted = |instance: &&Instance| {
-            instance.node == node && instance.tenancy == *tenancy && tasks.contains(&instance.task)
+            instance.node.eq_ignore_ascii_case(node) && instance.tenancy == *tenancy && tasks.contains(&instance.task)
         };
         self.consul.instances.iter().filter(is_wanted).map(|instance| instance.seen.clone()).collect()
     }
@@ -193,10 +193,12 @@ impl World {
     }
 
     pub(crate) fn node(&self, name: &str, tenancy: &Tenancy) -> Option<CatalogNode> {
-        if !self.consul.nodes.contains(name) || tenancy.partition() != self.tenancy.partition() {
+        // Consul ignores the case of a node's name.
+        let name = self.consul.nodes.iter().find(|node| node.eq_ignore_ascii_case(name))?;
+        if tenancy.partition() != self.tenancy.partition() {
             return None;
         }
-        let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
+        let on_it = self.consul.instances.iter().filter(|instance| instance.node == *name);
         let instances: Vec<ServiceInstance> = on_it.map(|instance| instance.seen.clone()).collect();
         let others = self.consul.others.iter().filter(|(node, _)| node == name);
         let others = others.map(|(_, id)| OtherService {
@@ -205,7 +207,12 @@ impl World {
             kind: String::new(),
             tenancy: tenancy.clone(),
         });
-        Some(CatalogNode { is_synthetic: name.starts_with("arn:"), instances, others: others.collect() })
+        Some(CatalogNode {
+            name: name.clone(),
+            is_synthetic: name.starts_with("arn:"),
+            instances,
+            others: others.collect(),
+        })
     }
 
     pub(crate) fn synthetic_nodes(&self) -> Vec<String> {
@@ -225,6 +232,7 @@ impl World {
         }
         for instance in seen {
             self.check_not_blind(Some(&instance.node));
+            self.check_not_of_namesake(&instance.node);
             self.check_stopped(&instance.task, "its service was deregistered");
             self.check_quota(&[], Some(&instance.id));
             self.consul.remove(&instance.node, &instance.id);
@@ -255,6 +263,7 @@ impl World {
 
     /// Deregisters a node with its services. Only ours: its cluster has to be deleted, and no other owner's service may be on it.
     pub(crate) fn deregister_node(&mut self, name: &str) {
+        self.check_not_of_namesake(name);
         if !self.consul.nodes.contains(name) {
             return;
         }

@@ -19,6 +19,8 @@ pub(crate) enum Action {
     DeleteCluster,
     ToggleHealth,
     LoseContainer,
+    ChangeHost,
+    RestartSync,
     Tick,
     Read,
     ChangeByHand,
@@ -32,7 +34,7 @@ impl Schedule {
         let is_busy = self.is_busy();
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
         let Scenario { kills, sweeps, outages, manual_changes, .. } = self.left;
-        let Healing { flips, lost_containers, catalog_changes, .. } = self.left.healing;
+        let Healing { flips, lost_containers, host_changes, sync_restarts, catalog_changes, .. } = self.left.healing;
         let is_idle_environment = self.environments.iter().any(|environment| environment.invocation.is_none());
         self.with(|world| {
             let is_forgotten = world.is_task_forgotten() && (sweeps > 0 || !world.sweep_reads.is_empty());
@@ -66,6 +68,10 @@ impl Schedule {
                 actions.extend((catalog_changes > 0 && is_any_running).then_some((3, Action::ChangeCatalog)));
                 actions.extend((!world.tasks_being_repaired().is_empty()).then_some((10, Action::StopRepaired)));
                 actions.extend(may_lose.then_some((1, Action::LoseContainer)));
+                let may_change = host_changes > 0 && !world.tasks_on_hosts().is_empty();
+                actions.extend(may_change.then_some((1, Action::ChangeHost)));
+                let may_restart = sync_restarts > 0 && !world.tasks_with_restarts().is_empty();
+                actions.extend(may_restart.then_some((1, Action::RestartSync)));
             }
             let total: u32 = actions.iter().map(|(weight, _)| *weight).sum();
             let mut at = world.random.u32(..total);

@@ -86,13 +86,14 @@ pub struct Consul {
 impl World {
     /// Creates what exists before the schedule begins: tokens of other owners and of consul-ecs's controller.
     pub(crate) fn create_initial_state(&mut self) {
+        self.create_neighbours();
         if self.scenario.adopted {
             self.adopt();
         }
         if self.scenario.reads_family_secrets {
             self.create_family_token();
         }
-        self.create_neighbours();
+        self.create_hostile();
         if !self.scenario.foreign_tokens {
             return;
         }

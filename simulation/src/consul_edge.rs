@@ -227,6 +227,12 @@ impl Catalog for ConsulEdge {
         self.call(label, move |world| world.deregister(&asked)).await
     }
 
+    async fn deregister_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        let asked = checks.to_vec();
+        let label = || format!("PUT txn: delete {:?}", checks.iter().map(|check| &check.id).collect::<Vec<_>>());
+        self.call(label, move |world| world.deregister_checks(&asked)).await
+    }
+
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
         let asked = checks.to_vec();
         self.world().check_may_correct(self.connection.environment, checks);

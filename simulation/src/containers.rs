@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::{
     admission::{HOST, login_config},
     ecs::Task,
+    hosts::container_instance,
     task_lifecycle::TaskStatus,
     world::{World, note, service_name},
 };
@@ -95,9 +96,10 @@ impl Task {
         self.history.iter().any(|(since, status)| *since <= at && status.is_running())
     }
 
-    /// Whether it is of the dataplane generation and admitted, and all its containers that are to run have started.
+    /// Whether it is of the dataplane generation and admitted, and all its containers that are to run have started, as ECS shows.
     pub(crate) fn runs_in_mesh(&self) -> bool {
-        !self.has_agent && self.standing.is_admitted() && self.status().is_some_and(TaskStatus::is_running)
+        let is_running = self.status().is_some_and(TaskStatus::is_running) && !self.hibernates;
+        !self.has_agent && self.standing.is_admitted() && is_running
     }
 
     /// Whether it is meant to run, and its proxy has stopped.
@@ -188,7 +190,7 @@ impl World {
         let may = |index: &usize| {
             let task = &self.ecs.tasks[*index];
             let containers = task.containers();
-            task.runs_in_mesh() && !(containers.has_lost_proxy && containers.has_lost_sync)
+            task.runs_in_mesh() && task.is_connected() && !(containers.has_lost_proxy && containers.has_lost_sync)
         };
         (0..self.ecs.tasks.len()).filter(may).collect()
     }
@@ -242,8 +244,13 @@ pub(crate) fn reports_lost_proxy(event: &Value) -> bool {
 
 /// Where a task runs, as ECS shows it.
 pub(crate) fn placement(index: usize, task: &Task, tenancy: &Tenancy) -> Placement {
-    let mut placement =
-        Placement { address: Some(address(index)), role: task.standing.own_role(), ..Placement::default() };
+    let mut placement = Placement {
+        is_disconnected: task.host.is_disconnected,
+        container_instance: Some(container_instance(&task.cluster, index)),
+        address: Some(address(index)),
+        role: task.standing.own_role(),
+        ..Placement::default()
+    };
     if task.standing.hosts() != HOST {
         let config = config_json(task.service, tenancy, task.standing.hosts());
         let own = [(CONFIG_VARIABLE.to_owned(), config)];

@@ -117,7 +117,7 @@ impl World {
         let is_known = self.scenario.departed && number / FIRST == 1;
         is_known.then(|| DescribedTask {
             arn: arn.clone(),
-            definition: definition_arn(0, Kind::Plain, false),
+            definition: Some(definition_arn(0, Kind::Plain, false)),
             phase: TaskPhase::Stopped,
             last_status: "STOPPED".to_owned(),
             tags: mesh::definition::Tags::default(),

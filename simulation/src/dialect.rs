@@ -62,6 +62,13 @@ impl Answer {
         Self::new(409, json!({ "Errors": errors, "Results": null }).to_string())
     }
 
+    /// A check that has changed since it was read.
+    pub(crate) fn stale_check(index: usize, seen: &HealthCheck) -> Self {
+        let (id, node) = (&seen.id, &seen.node);
+        let what = format!("failed to delete check \"{id}\" on node \"{node}\", index is stale");
+        Self::new(409, json!({ "Errors": [{ "OpIndex": index, "What": what }], "Results": null }).to_string())
+    }
+
     /// An agent that is no member is forced to leave.
     pub(crate) fn no_agent(name: &str) -> Self {
         Self::new(500, format!("agent: No node found with name '{name}'"))

@@ -5,15 +5,19 @@ use mesh::{arn::TaskId, settings::RepairMode, task::TaskPhase};
 use super::{catalog::Instance, ecs::Task, world::World};
 
 impl World {
-    /// Whether a task is to be drained because its proxy has stopped: with `REPAIR=on` only.
+    /// Whether a task is to be drained because its proxy has stopped: with `REPAIR=on` only, and if ECS is told of its containers.
     pub(crate) fn is_drained_without_proxy(&self, task: &Task) -> bool {
+        self.may_be_drained_without_proxy(task) && task.is_connected()
+    }
+
+    fn may_be_drained_without_proxy(&self, task: &Task) -> bool {
         self.scenario.healing.repair == RepairMode::On && task.has_lost_proxy()
     }
 
-    /// Never the living: only a task that was told to stop is drained, or one whose proxy has stopped.
+    /// Never the living: only a task that was told to stop is drained, one whose proxy has stopped, or one whose host is gone.
     pub(crate) fn check_may_drain(&mut self, id: &TaskId) {
-        let may_be_drained = |task: &Task| task.arn.id() == id && self.is_drained_without_proxy(task);
-        if !self.ecs.tasks.iter().any(may_be_drained) {
+        let may_be_drained = |task: &Task| task.arn.id() == id && self.may_be_drained_without_proxy(task);
+        if !self.ecs.tasks.iter().any(may_be_drained) && !self.may_be_drained_with_host(id) {
             self.check_not_meant_to_run(id, "was drained");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use aws::ecs::EcsError;
+use aws::ecs::{ClusterStatus, EcsError};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
@@ -17,6 +17,8 @@ use super::{
     admission::{HOST, Standing, role_of},
     containers::{Containers, config_json, names, placement},
     health_sync::HealthSync,
+    hosts::Host,
+    neighbours::NEW_STATUS,
     scenario::Scenario,
     task_lifecycle::{LIFECYCLE, TaskStatus},
     world::{CLIENT_SECRET, World, note, service_name, time_at},
@@ -58,6 +60,8 @@ pub struct Task {
     pub(crate) reads_token: bool,
     /// Whether only the task's own tags, and not its definition's, mark it as in the mesh.
     pub(crate) own_tags: bool,
+    /// Whether ECS shows it with an unknown status while it runs.
+    pub(crate) hibernates: bool,
     /// How long after the task's creation ECS shows its tags, in milliseconds.
     tagged_after: u64,
     pub(crate) start: Start,
@@ -73,6 +77,7 @@ pub struct Task {
     pub(crate) containers: Vec<(u64, Containers)>,
     /// Whether ECS does not learn the health of its containers, as on hosts without the telemetry endpoint.
     pub(crate) hides_health: bool,
+    pub host: Host,
     /// What its `health-sync` remembers.
     pub(crate) health_sync: HealthSync,
     /// The token that it read from its secret.
@@ -87,7 +92,17 @@ impl Task {
     }
 
     pub(crate) fn phase(&self) -> Option<TaskPhase> {
-        self.status().map(TaskStatus::phase)
+        self.status().map(|status| if self.hibernates_in(status) { TaskPhase::Unknown } else { status.phase() })
+    }
+
+    fn hibernates_in(&self, status: TaskStatus) -> bool {
+        self.hibernates && status.is_running()
+    }
+
+    /// The last status and the desired status that ECS shows for a status.
+    pub(crate) fn shown_as(&self, status: TaskStatus) -> (&'static str, &'static str) {
+        let (last, desired) = status.in_ecs();
+        (if self.hibernates_in(status) { NEW_STATUS } else { last }, desired)
     }
 
     pub(crate) fn is_living(&self) -> bool {
@@ -168,6 +183,7 @@ impl Ecs {
                 service,
                 reads_token,
                 own_tags: kind == Kind::TaggedItself,
+                hibernates: scenario.has_neighbours && random.u32(..3) == 0,
                 tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
                 standing: Standing::draw(random, scenario.has_liars && kind != Kind::WithAgent),
@@ -183,6 +199,7 @@ impl Ecs {
                 history: Vec::with_capacity(LIFECYCLE.len()),
                 containers: Vec::new(),
                 hides_health: random.u32(..5) == 0,
+                host: Host::default(),
                 health_sync: HealthSync::default(),
                 read: None,
                 acknowledged_at: None,
@@ -197,6 +214,7 @@ impl Ecs {
             // Whether it finds a token is promised to nobody.
             reads_token: false,
             own_tags: false,
+            hibernates: false,
             tagged_after: 0,
             has_agent: false,
             standing: Standing::Member,
@@ -206,6 +224,7 @@ impl Ecs {
             history: Vec::with_capacity(LIFECYCLE.len()),
             containers: Vec::new(),
             hides_health: false,
+            host: Host::default(),
             health_sync: HealthSync::default(),
             read: None,
             acknowledged_at: None,
@@ -327,11 +346,18 @@ impl World {
         if self.in_wrong_region.contains(&self.caller) {
             return Vec::new();
         }
-        self.clusters.clone().into_iter().filter(|cluster| !self.is_seen_deleted(cluster)).collect()
+        let own: Vec<ClusterArn> =
+            self.clusters.clone().into_iter().filter(|cluster| !self.is_seen_deleted(cluster)).collect();
+        own.into_iter().chain(self.listed_neighbours()).collect()
     }
 
     /// The error for a cluster that is unknown or deleted. Only ours: clusters of other deployments are not read.
     pub(crate) fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
+        match self.status_of_neighbour(cluster) {
+            Some(ClusterStatus::Active { .. }) => return Ok(()),
+            Some(_) => return Err(EcsError::UnknownCluster(cluster.clone())),
+            None => {}
+        }
         if !self.clusters.contains(cluster) {
             self.broken(format!("only ours: the tasks of {cluster} are read"));
         }
@@ -346,8 +372,12 @@ impl World {
     pub(crate) fn counted(&mut self, cluster: &ClusterArn) -> usize {
         let of_cluster = (0..self.ecs.tasks.len()).filter(|index| self.ecs.tasks[*index].cluster == *cluster);
         let of_cluster: Vec<usize> = of_cluster.collect();
-        let shown = of_cluster.into_iter().filter_map(|index| self.shown(index, 0));
-        let counted = shown.filter(|(status, _)| status.is_counted()).count();
+        let shown = of_cluster.into_iter().filter_map(|index| Some((index, self.shown(index, 0)?.0)));
+        let shown: Vec<(usize, TaskStatus)> = shown.collect();
+        let is_counted = |(index, status): &&(usize, TaskStatus)| {
+            ["RUNNING", "PENDING"].contains(&self.ecs.tasks[*index].shown_as(*status).0)
+        };
+        let counted = shown.iter().filter(is_counted).count() + self.neighbours_in(cluster).len();
         counted + usize::from(self.scenario.miscounts && counted > 0)
     }
 
@@ -358,7 +388,7 @@ impl World {
         running: bool,
         seen: &BTreeMap<usize, u64>,
     ) -> (Vec<TaskArn>, BTreeMap<usize, u64>) {
-        let (mut listed, mut views) = (Vec::new(), BTreeMap::new());
+        let (mut listed, mut views) = (if running { self.neighbours_in(cluster) } else { Vec::new() }, BTreeMap::new());
         for index in 0..self.ecs.tasks.len() {
             if self.ecs.tasks[index].cluster != *cluster {
                 continue;
@@ -377,6 +407,7 @@ impl World {
         let mut described = Vec::new();
         for arn in arns {
             let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else {
+                described.extend(self.describe_neighbour(arn));
                 described.extend(self.describe_departed(arn).filter(|_| !self.in_wrong_region.contains(&self.caller)));
                 continue;
             };
@@ -388,11 +419,12 @@ impl World {
             let (now, task) = (self.now, &self.ecs.tasks[index]);
             let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
             let stopped_at = (status.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
+            let (last, desired) = task.shown_as(status);
             described.push(DescribedTask {
-                last_status: status.last().to_owned(),
+                last_status: last.to_owned(),
                 arn: arn.clone(),
-                definition: task.definition.clone(),
-                phase: status.phase(),
+                definition: Some(task.definition.clone()),
+                phase: TaskPhase::from_statuses(last, desired),
                 tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
                 containers: self.shown_containers(index, at),
                 placement: placement(index, task, &self.tenancy),

@@ -22,7 +22,7 @@ pub(crate) struct EcsEdge {
     pub(crate) definitions: std::sync::Mutex<BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>>,
 }
 
-fn failed(subject: &str) -> impl Fn(Fault) -> EcsError + Send + 'static {
+pub(crate) fn failed(subject: &str) -> impl Fn(Fault) -> EcsError + Send + 'static {
     let subject = subject.to_owned();
     move |fault| EcsError::Failed { subject: subject.clone(), reason: format!("{fault:?}") }
 }
@@ -63,7 +63,7 @@ impl Clusters for EcsEdge {
             let mut status = |cluster: &ClusterArn| match world.clusters.contains(cluster) {
                 true if world.is_seen_deleted(cluster) => ClusterStatus::Deleted,
                 true => ClusterStatus::Active { tasks: world.counted(cluster) },
-                false => ClusterStatus::Unknown,
+                false => world.status_of_neighbour(cluster).unwrap_or(ClusterStatus::Unknown),
             };
             Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())
         };

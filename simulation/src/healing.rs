@@ -252,7 +252,7 @@ impl World {
             return;
         }
         for index in 0..self.ecs.tasks.len() {
-            if !self.ecs.tasks[index].runs_in_mesh() {
+            if !self.ecs.tasks[index].runs_in_mesh() || !self.ecs.tasks[index].is_connected() {
                 continue;
             }
             for registration in self.registrations(index) {
@@ -277,7 +277,12 @@ impl World {
             // `health-sync` takes the last health status of a proxy that has stopped for its health. The sweep says which instance it
             // has kept in rotation.
             let is_kept = self.kept_in_rotation.contains(task.arn.id().as_str());
-            if !task.runs_in_mesh() || task.hides_health || is_kept || self.misreads_lost_proxy(task) {
+            if !task.runs_in_mesh()
+                || !task.is_connected()
+                || task.hides_health
+                || is_kept
+                || self.misreads_lost_proxy(task)
+            {
                 continue;
             }
             let wanted = self.scenario.healing.statuses(task.containers());

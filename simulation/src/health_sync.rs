@@ -75,6 +75,10 @@ pub(crate) struct Healing {
     pub(crate) flips: usize,
     /// How many containers stop in running tasks.
     pub(crate) lost_containers: usize,
+    /// How many times ECS restarts a `health-sync`.
+    pub(crate) sync_restarts: usize,
+    /// How many times something happens to the host of a task.
+    pub(crate) host_changes: usize,
     /// How many times people change the catalog.
     pub(crate) catalog_changes: usize,
     pub(crate) repair: RepairMode,
@@ -99,6 +103,8 @@ impl Healing {
             shows_last_health: random.bool(),
             flips: up_to(random, 4, limits.extras),
             lost_containers: up_to(random, 3, limits.extras),
+            sync_restarts: up_to(random, 2, limits.extras),
+            host_changes: up_to(random, 4, limits.extras),
             catalog_changes: up_to(random, 4, limits.manual_changes),
             repair,
             health_lag: [5, 20, 60][random.usize(..3)],
@@ -135,7 +141,11 @@ impl World {
     /// What the task's `health-sync` wants the checks to be; `None` if it does not run.
     fn wanted(&self, task: &Task) -> Option<Statuses> {
         let (healing, containers) = (&self.scenario.healing, task.containers());
-        let is_over = task.is_stopped() || task.has_agent || !task.standing.is_admitted() || containers.has_lost_sync;
+        let is_over = task.is_stopped()
+            || task.host.is_gone
+            || task.has_agent
+            || !task.standing.is_admitted()
+            || containers.has_lost_sync;
         if is_over || !healing.runs_health_sync || !task.has_registered_at(self.now) {
             return None;
         }
@@ -168,6 +178,41 @@ impl World {
             })
         };
         (0..self.ecs.tasks.len()).filter(is_due).collect()
+    }
+
+    /// The tasks whose `health-sync` ECS may restart, by its `restartPolicy`: not that of a task that was told to stop.
+    pub(crate) fn tasks_with_restarts(&self) -> Vec<usize> {
+        let runs = |index: &usize| {
+            let task = &self.ecs.tasks[*index];
+            self.wanted(task).is_some() && task.runs_in_mesh()
+        };
+        (0..self.ecs.tasks.len()).filter(runs).collect()
+    }
+
+    /// ECS restarts a random `health-sync`.
+    pub(crate) fn restart_any_health_sync(&mut self) {
+        let candidates = self.tasks_with_restarts();
+        let index = candidates[self.random.usize(..candidates.len())];
+        self.restart_health_sync(index);
+    }
+
+    /// ECS restarts the task's `health-sync`. When it starts, it reads the checks of the sidecar proxy, and exits with an error
+    /// unless there is exactly one. ECS does not restart it again so soon, and an event reports that it has stopped.
+    ///
+    /// Source: <https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/health-sync/checks.go>
+    pub fn restart_health_sync(&mut self, index: usize) {
+        let registered = self.registrations(index);
+        let sidecar = registered.iter().find(|registration| registration.id.ends_with("-sidecar-proxy"));
+        let is_its =
+            |check: &&HealthCheck| sidecar.is_some_and(|it| it.node == check.node && it.id == check.service_id);
+        let count = self.consul.checks.iter().filter(is_its).count();
+        note!(self, "health-sync of task {index} starts again, and finds {count} checks of the sidecar proxy");
+        self.ecs.tasks[index].health_sync = HealthSync::default();
+        if count != 1 {
+            let containers = Containers { has_lost_sync: true, ..self.ecs.tasks[index].containers() };
+            self.change_containers(index, containers);
+            self.publish(index);
+        }
     }
 
     /// A tick of a random `health-sync`.

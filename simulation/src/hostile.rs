@@ -83,7 +83,7 @@ impl World {
     }
 
     /// Creates what hostile neighbours have before the schedule begins.
-    pub(crate) fn create_neighbours(&mut self) {
+    pub(crate) fn create_hostile(&mut self) {
         if self.scenario.hostile == Some(Hostile::Foreign) {
             let name = self.hostile_secret(Hostile::Foreign);
             self.put_secret(&name, "first".to_owned(), json!({ "password": "none" }).to_string());

@@ -20,6 +20,8 @@
 //! In half of the schedules, containers start, log in and register before ECS describes their task. In some, instances of tasks
 //! that are gone come back, a service has made-up ones, and ECS counts more tasks than it lists.
 //!
+//! Agents on hosts lose contact with ECS while their tasks run on; some hosts are gone, and hibernated ones come back.
+//!
 //! Each schedule has one release of consul-ecs, whose `health-sync` behaves as recorded. Containers die in running tasks, and people
 //! remove entries of the catalog or bring old ones back.
 //!
@@ -66,7 +68,9 @@ mod environment;
 mod healing;
 mod health_sync;
 mod hostile;
+pub mod hosts;
 mod manual_changes;
+mod neighbours;
 mod promises;
 pub mod queue;
 #[cfg(test)]

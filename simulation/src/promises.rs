@@ -13,7 +13,7 @@ use mesh::{
     task::TaskPhase,
     token::TokenHolder,
 };
-use report::SweepReport;
+use report::{PlannedAction, SweepReport};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use uuid::Uuid;
@@ -213,13 +213,22 @@ impl World {
         let skipped = report.clusters.iter().flat_map(|cluster| &cluster.skipped);
         let kept = skipped.filter(|it| it.why.contains("no other instance of"));
         let ids = kept.filter_map(|it| it.what.strip_prefix("task "));
-        self.kept_in_rotation = ids.map(str::to_owned).collect();
+        let undrained = report.clusters.iter().flat_map(|cluster| &cluster.blocked);
+        let undrained = undrained.filter_map(|blocked| match &blocked.action {
+            PlannedAction::MarkCritical { service_id, .. } => Some(service_id.as_str()),
+            _ => None,
+        });
+        self.kept_in_rotation = ids.chain(undrained).map(str::to_owned).collect();
     }
 
     /// Acknowledges every message of a batch that did not fail, and checks that its work is done.
     pub(crate) fn check_batch(&mut self, messages: &[Delivery], report: &BatchReport) {
         for failure in &report.failures {
             self.check_no_leak(&format!("{} {:?}", failure.error, failure.error));
+            let body = messages.iter().find(|message| message.id == failure.id).map(|message| &message.body);
+            if let Some(body) = body {
+                self.check_failure(body);
+            }
         }
         let failed: BTreeSet<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
         for message in messages.iter().filter(|message| !failed.contains(message.id.as_str())) {

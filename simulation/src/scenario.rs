@@ -172,6 +172,12 @@ pub struct Scenario {
     pub(crate) healing: Healing,
     /// Whether the mode is `observe`.
     pub(crate) observes: bool,
+    /// Whether ECS also runs tasks that are not the mesh's, and shows some tasks with a status of next year.
+    pub(crate) has_neighbours: bool,
+    /// Whether the name of a cluster in scope, which has no tasks, differs only in case from another's.
+    pub(crate) has_namesake: bool,
+    /// Whether that cluster in scope was deleted.
+    pub(crate) is_managed_deleted: bool,
 }
 
 /// The bounds that the controller is configured with, in milliseconds.
@@ -290,7 +296,12 @@ impl Scenario {
             dialect: Dialect::draw(random),
             healing: Healing::draw(random, limits),
             observes: limits.observes,
+            has_neighbours: extra(random, 3),
+            has_namesake: extra(random, 4),
+            is_managed_deleted: random.bool(),
         };
+        // The clean-up removes what is in scope, and a pattern may select the namesake.
+        let drawn = Self { has_namesake: drawn.has_namesake && !drawn.cleanup, ..drawn };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {
             lag: drawn.lag,

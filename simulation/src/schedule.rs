@@ -94,6 +94,7 @@ impl Schedule {
         self.sweep_and_settle().await;
         self.check(|world| world.check_converged(true));
         self.check(World::check_all_drained);
+        self.check(World::check_hosts);
         self.check(World::check_deleted_clusters);
         self.check(World::check_idle);
         self.check(World::check_flood);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     containers::in_event,
     ecs::{End, Kind, Start, definition_arn},
+    neighbours::NEW_STATUS,
     world::{World, note},
 };
 
@@ -44,14 +45,9 @@ impl TaskStatus {
         LIFECYCLE[self.0].1 == "RUNNING"
     }
 
-    /// `lastStatus`.
-    pub(crate) fn last(self) -> &'static str {
-        LIFECYCLE[self.0].0
-    }
-
-    /// Whether `DescribeClusters` counts it.
-    pub(crate) fn is_counted(self) -> bool {
-        ["RUNNING", "PENDING"].contains(&self.last())
+    /// `lastStatus` and `desiredStatus`.
+    pub(crate) fn in_ecs(self) -> (&'static str, &'static str) {
+        LIFECYCLE[self.0]
     }
 
     /// Whether all containers have started, and are meant to run.
@@ -66,8 +62,9 @@ impl TaskStatus {
 
     /// The status that an event reports.
     pub(crate) fn from_event(event: &Value) -> Self {
-        let reported =
+        let (last, desired) =
             (event["detail"]["lastStatus"].as_str().unwrap(), event["detail"]["desiredStatus"].as_str().unwrap());
+        let reported = (if last == NEW_STATUS { "RUNNING" } else { last }, desired);
         Self(LIFECYCLE.iter().position(|status| *status == reported).unwrap())
     }
 
@@ -161,7 +158,9 @@ impl World {
             RUNNING => self.register(index),
             STOPPED => {
                 // `health-sync` deregisters the task.
-                let is_clean = self.random.bool() && !self.ecs.tasks[index].containers().has_lost_sync;
+                let task = &self.ecs.tasks[index];
+                let may_be_clean = !task.containers().has_lost_sync && !task.host.is_gone;
+                let is_clean = self.random.bool() && may_be_clean;
                 if self.ecs.tasks[index].has_agent {
                     self.end_agent(index, is_clean);
                 }
@@ -184,7 +183,7 @@ impl World {
     /// Publishes the event of a change.
     pub fn publish(&mut self, index: usize) {
         let task = &self.ecs.tasks[index];
-        let (last_status, desired_status) = LIFECYCLE[task.status().map_or(0, |TaskStatus(status)| status)];
+        let (last_status, desired_status) = task.shown_as(task.status().unwrap_or(TaskStatus(0)));
         let time = jiff::Timestamp::from_second(self.time().as_second()).unwrap();
         let body = json!({
             "source": "aws.ecs",
@@ -201,6 +200,9 @@ impl World {
             },
         });
         self.deliver(&body.to_string());
+        if let Some(event) = self.neighbour_event() {
+            self.deliver(&event.to_string());
+        }
     }
 
     /// The event of a task definition's registration.
@@ -221,7 +223,7 @@ impl World {
     }
 
     /// `EventBridge` sends the event to the queue: late, twice, or not at all.
-    fn deliver(&mut self, body: &str) {
+    pub(crate) fn deliver(&mut self, body: &str) {
         let lost = self.scenario.lost;
         if !self.fault_free && self.chance(lost) {
             self.note("its event is lost");

@@ -75,7 +75,9 @@ impl Schedule {
                     // A flood's own rest, and a hostile neighbour's faults, hold nothing else up.
                     let is_own = |fault| world.are_of_neighbour(std::slice::from_ref(fault));
                     let is_whole = report.outcome != SweepOutcome::Incomplete
-                        && report.faults.iter().all(|fault| fault.label == ErrorLabel::OverLimit || is_own(fault));
+                        && report.faults.iter().all(|fault| {
+                            fault.label == ErrorLabel::OverLimit || is_own(fault) || world.is_refusal(fault)
+                        });
                     if let Some(sweep) = world.sweep_reads.remove(&number) {
                         if is_whole {
                             world.check_registered(&sweep.repairs);

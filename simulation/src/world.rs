@@ -18,6 +18,7 @@ use super::{
     healing::SweepReads,
     hostile::RESERVED,
     manual_changes::ManualChanges,
+    neighbours::MANAGED,
     queue::Sqs,
     scenario::Scenario,
     secrets::Secrets,
@@ -100,7 +101,7 @@ pub struct World {
 }
 
 /// The start of the clusters' ARNs.
-const CLUSTER_ARN_PREFIX: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
+pub(crate) const CLUSTER_ARN_PREFIX: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
 
 impl World {
     pub(crate) fn new(scenario: Scenario, mut random: Rng, traced: bool) -> Self {
@@ -274,7 +275,8 @@ fn clusters(scenario: &Scenario) -> Vec<ClusterArn> {
 }
 
 fn scope(scenario: &Scenario) -> Scope {
-    let names: Vec<String> = clusters(scenario).iter().map(|cluster| cluster.name().to_owned()).collect();
+    let mut names: Vec<String> = clusters(scenario).iter().map(|cluster| cluster.name().to_owned()).collect();
+    names.extend(scenario.has_namesake.then(|| MANAGED.to_owned()));
     let settings = Settings::read(|name| {
         Some(match name {
             "CONSUL_HTTP_ADDR" => format!("http://{HOST}:8500"),

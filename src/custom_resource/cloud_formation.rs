@@ -61,8 +61,9 @@ impl CloudFormation for AwsCloudFormation {
         let client = client.map_err(DeliveryError::new)?;
         let send = || async {
             // The URL is signed for a request without a content type.
-            let sent = client.put(url).header(reqwest::header::CONTENT_TYPE, "").body(answer.to_string()).send().await;
-            sent.and_then(reqwest::Response::error_for_status)
+            let answered =
+                client.put(url).header(reqwest::header::CONTENT_TYPE, "").body(answer.to_string()).send().await;
+            answered.and_then(reqwest::Response::error_for_status)
         };
         let pauses = ExponentialBuilder::default().with_min_delay(SHORTEST_PAUSE).with_max_delay(LONGEST_PAUSE);
         // S3 refuses an expired or wrong URL for good.

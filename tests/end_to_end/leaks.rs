@@ -153,9 +153,9 @@ async fn trace_logs_and_answers_show_no_secret() {
     let world = World::without_deployment("leaks").await;
     let service_events = ServiceEvents::of_a_service(&world).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let aws = Recorder::before(&world.aws.endpoint, |seen, _| match seen.body.contains("StackName=being-deleted") {
-        true => Answer::ok(events_of_a_deletion()),
-        false => Answer::Forward,
+    let aws = Recorder::before(&world.aws.endpoint, |seen, _| {
+        let is_deletion = seen.body.contains("StackName=being-deleted");
+        if is_deletion { Answer::ok(events_of_a_deletion()) } else { Answer::Forward }
     })
     .await;
     let secret = world.aws.create_secret("leaks-controller", &world.consul.management_token).await;

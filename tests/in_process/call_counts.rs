@@ -352,3 +352,42 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
         assert_eq!(consul, reads.chain(vec!["PUT catalog/register"; 2 * lost]).collect::<Vec<_>>());
     }
 }
+
+#[tokio::test]
+async fn a_host_without_contact_costs_one_call_if_it_runs_and_a_drain_if_it_is_gone() {
+    let world = World::without_deployment("cost-host").await;
+    let service = DataplaneService::of(&world, Release::V0_10);
+    let tasks = service.create_ecs_service(&world, 2, &json!([])).await;
+    for task in &tasks {
+        task.settle().await;
+    }
+    let container_instance = world.cluster().replace(":cluster/", ":container-instance/") + "/0123";
+    let mut event: serde_json::Value =
+        serde_json::from_str(include_str!("../../events/host-disconnected.json")).unwrap();
+    event["detail"]["clusterArn"] = json!(world.cluster());
+    event["detail"]["containerInstanceArn"] = json!(container_instance);
+    let id = event["detail"]["ec2InstanceId"].as_str().unwrap().to_owned();
+    for state in ["running", "terminated"] {
+        // Given an EC2 that knows the state of the host, on which the first task runs
+        let (id, on_it) = (id.clone(), json!({ "taskArns": [tasks[0].arn] }).to_string());
+        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+        let aws = crate::environment::aws(move |seen, _| match seen.operation().as_deref() {
+            Some("DescribeInstances") => Answer::ok(crate::ec2_client::described(&[(&id, state)])),
+            Some("ListTasks") => Answer::ok(on_it.clone()),
+            _ => Answer::Forward,
+        })
+        .await;
+        let environment = Environment::between(&world, consul, aws, &[("BOOTSTRAP", "none")], |edges| edges).await;
+        let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
+        if state == "running" {
+            assert_eq!((aws, consul), (vec!["DescribeInstances".to_owned()], none()));
+            continue;
+        }
+        let described = ["DescribeInstances", "DescribeTaskDefinition", "DescribeTasks", "ListTasks", "PutEvents"];
+        assert_eq!(aws, described);
+        let reads = ["GET catalog/node-services", "GET health/node", "GET health/node"];
+        assert_eq!(consul, [&reads[..], &["PUT catalog/register"]].concat());
+        let drains = async |task: usize| tasks[task].statuses().await.keys().filter(|id| id.starts_with('_')).count();
+        assert_eq!((drains(0).await, drains(1).await), (2, 0));
+    }
+}

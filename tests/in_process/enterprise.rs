@@ -94,7 +94,7 @@ async fn tags_decide_tenancy_and_secret_names() {
     let environment = Environment::scripted(&world, &of_cluster, |seen, _| enterprise(seen)).await;
     let in_team = Environment::scripted(&world, &IN_TEAM, |seen, _| enterprise(seen)).await;
     // When tasks start, then a node is in a partition, and in no namespace
-    let node = r#"GET /catalog/nodes?filter=Node+==+"{node}"&P"#;
+    let node = r#"GET /catalog/nodes?filter=Node+matches+"(?i)^{node}$"&consistent=&P"#;
     let started = [
         node,
         "GET /namespaces?P",
@@ -110,8 +110,10 @@ async fn tags_decide_tenancy_and_secret_names() {
     assert!(world.pair(&format!("enterprise-{secret}")).await.is_some());
     // When one stops, the tokens of its partition are listed across all namespaces, and the catalog of its namespace is read
     world.stop(&task).await;
-    let stopped =
-        ["GET /acl/tokens?P&ns=*", r#"GET /catalog/node-services/{node}?filter=Meta["task-id"]+==+"{task}"&T"#];
+    let stopped = [
+        "GET /acl/tokens?P&ns=*&consistent=",
+        r#"GET /catalog/node-services/{node}?filter=Meta["task-id"]+==+"{task}"&T&consistent="#,
+    ];
     assert_eq!(handled(&world, &environment, &task).await, stopped);
     // And since Consul has the service's token, an idle check of the service is scheduled
     let messages = world.aws.messages(&world.deployed.queue_url).await;
@@ -298,7 +300,7 @@ async fn sweeps_and_clean_ups_cover_every_partition() {
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     let reads = ["D", "OTHER", "P"].map(|partition| {
         let node = format!("GET /catalog/node-services/{{node}}?{partition}&ns=*&consistent=");
-        [format!("GET /acl/tokens?{partition}&ns=*"), format!("GET /agent/members?{partition}"), node]
+        [format!("GET /acl/tokens?{partition}&ns=*&consistent="), format!("GET /agent/members?{partition}"), node]
     });
     let mut expected = reads.concat();
     // The cluster has a node in this partition only

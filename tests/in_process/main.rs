@@ -9,6 +9,7 @@ mod call_counts;
 mod client;
 mod concurrency;
 mod counted;
+mod ec2_client;
 mod enterprise;
 mod environment;
 mod families;

@@ -16,7 +16,7 @@ async fn refused(payload: Value) -> Diagnostic {
     let direct = Direct::with_leftovers();
     let (controller, formation) = (direct.controller(), Formation::default());
     let invoked = reconcile(Ok::<_, StartError>(&controller), &formation, LambdaEvent::new(payload, context));
-    direct.serve(invoked).await.expect_err("it is refused")
+    direct.serve(Box::pin(invoked)).await.expect_err("it is refused")
 }
 
 #[tokio::test]

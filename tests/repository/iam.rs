@@ -12,10 +12,11 @@ use crate::{
 };
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 13] = [
+const EDGES: [(&str, &str); 14] = [
     ("crates/audit-function/src/announce.rs", "sns"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/definitions.rs", "ecs"),
+    ("crates/aws/src/ecs/hosts.rs", "ecs"),
     ("crates/aws/src/ecs/inventory.rs", "ecs"),
     ("crates/aws/src/ecs/services.rs", "ecs"),
     ("crates/aws/src/ecs/tasks.rs", "ecs"),
@@ -113,7 +114,8 @@ fn called_by(role: &str) -> BTreeSet<String> {
     let of_controller = || {
         let of_others = ["ecs/inventory.rs", "installation.rs", "logs.rs"];
         let is_its = |path: &str| path.strip_prefix("crates/aws/src/").is_some_and(|path| !of_others.contains(&path));
-        without(&OF_THE_COMMAND_LINE, calls_of(is_its))
+        let by_hand = set(&["ec2:DescribeInstances"]);
+        &without(&OF_THE_COMMAND_LINE, calls_of(is_its)) | &by_hand
     };
     match role {
         // Only `reconcile` answers CloudFormation, and reads ECS services and IAM roles.
@@ -188,6 +190,7 @@ fn wildcards_only_where_aws_requires_them() {
     }
     let expected = [
         ("AttachToTheVpc", false),
+        ("ReadStatesOfHosts", true),
         ("ReadTaskDefinitionsAndListClusters", false),
         ("ReadTasksOfTheAccount", true),
         ("ReadWhatIsRegisteredAndWhatRuns", false),
@@ -218,7 +221,7 @@ fn only_lambda_and_the_rules_have_access() {
     assert_eq!(allowed["Action"], "sqs:SendMessage");
     let rules: Vec<_> = resources("AWS::Events::Rule").map(|(name, _)| format!("{name}.Arn")).collect();
     let sources = texts(&allowed["Condition"]["ArnEquals"]["aws:SourceArn"]);
-    assert!(sources.len() == 4 && sources.iter().all(|it| rules.iter().any(|rule| rule == it)), "{sources:?}");
+    assert!(sources.len() == 5 && sources.iter().all(|it| rules.iter().any(|rule| rule == it)), "{sources:?}");
 }
 
 /// Except events, nothing outside of the stack is changed.

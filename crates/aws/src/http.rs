@@ -43,6 +43,18 @@ impl Http {
     }
 }
 
+impl Http {
+    /// Sends one request, which is counted and logged as the calls of the SDK's clients are.
+    #[cfg(feature = "ec2")]
+    pub(crate) async fn send(
+        &self,
+        request: HttpRequest,
+        limit: Option<Duration>,
+    ) -> Result<HttpResponse, ConnectorError> {
+        Connector { http: self.clone(), read_timeout: limit }.call(request).await
+    }
+}
+
 impl HttpClient for Http {
     fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
         SharedHttpConnector::new(Connector { http: self.clone(), read_timeout: settings.read_timeout() })

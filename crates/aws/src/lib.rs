@@ -1,5 +1,5 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS),
-//! `events` (`EventBridge`), `iam`, `logs` (`CloudWatch` Logs) and `stack` (`CloudFormation`); `installation` for a deployed stack and what it needs around it,
+//! `events` (`EventBridge`), `ec2`, `iam`, `logs` (`CloudWatch` Logs) and `stack` (`CloudFormation`); `installation` for a deployed stack and what it needs around it,
 //! and `chain` for the credentials of a person.
 //!
 //! ```text
@@ -10,6 +10,8 @@
 //!  Without a trait, because nothing else stands in for them: DeadLetterQueues, AwsInstallation, AwsStacks
 //! ```
 
+#[cfg(feature = "ec2")]
+pub mod ec2;
 #[cfg(feature = "ecs")]
 pub mod ecs;
 #[cfg(feature = "events")]

@@ -193,6 +193,7 @@ fn described(planned: &PlannedAction) -> [String; 3] {
         A::CreateNode { node } => row("create node", node, "tasks register on it"),
         A::ShowOrphan { holder, .. } => row("restore token", holder, "its secret does not contain it"),
         A::MarkCritical { service_id, reason } => row("drain", service_id, reason),
+        A::EndDrain { service_id } => row("end drain", service_id, "the host of its task runs again"),
         A::DeleteLoginToken { accessor_id, task_id } => {
             row("delete login token", accessor_id, &of_stopped(task_id.as_deref().unwrap_or_default()))
         }

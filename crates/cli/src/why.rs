@@ -190,7 +190,7 @@ impl Asking<'_> {
 /// The revision of a task.
 fn definition_of(observed: &Observed, id: &TaskId) -> Option<String> {
     let mut tasks = observed.clusters.iter().flat_map(|cluster| &cluster.tasks);
-    tasks.find(|member| member.task.arn.id() == id).map(|member| member.task.definition.to_string())
+    tasks.find(|member| member.task.arn.id() == id).map(|member| member.definition.arn.to_string())
 }
 
 fn exit(report: &WhyReport) -> Exit {

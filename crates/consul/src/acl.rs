@@ -136,7 +136,8 @@ pub trait Acl: Send + Sync {
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
 
     /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
-    /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept.
+    /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept. The answer
+    /// includes every earlier write: a login is one.
     async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         self.tokens_with(tenancy, TokenSearch::default(), keep).await
     }
@@ -197,7 +198,7 @@ impl Acl for HttpConsul {
             None => request,
         };
         // The namespace rule of an auth method may put login tokens into any namespace.
-        let request = request.in_all_namespaces_of(tenancy);
+        let request = request.in_all_namespaces_of(tenancy).consistent();
         // An entry that cannot be parsed has no mark of the controller.
         let select = |entry| listed(entry, tenancy).filter(keep);
         match self.stream(&request, || ArrayReader::new(select).containing(search.texts)).await {

@@ -222,11 +222,12 @@ async fn write(consul: &HttpConsul, object: &Object, path: &[&str], body: Fields
     consul.send(&in_tenancy_of(request, object)).await.map(drop)
 }
 
-/// The catalog entry of the node, without its services.
+/// The catalog entry of the node with this name in any case, without its services.
 async fn node(consul: &HttpConsul, object: &Object) -> Result<Option<Fields>, ConsulError> {
-    // A cluster ARN cannot contain quotes.
-    let request =
-        Request::get(object.to_string(), &["catalog", "nodes"]).query("filter", format!("Node == \"{}\"", object.name));
+    // In any case: a write to a node whose name differs only in case would rename it. A cluster ARN contains neither quotes nor what
+    // is special in a regular expression.
+    let filter = format!("Node matches \"(?i)^{}$\"", object.name);
+    let request = Request::get(object.to_string(), &["catalog", "nodes"]).query("filter", filter).consistent();
     let nodes: Vec<Fields> = consul.json(&in_tenancy_of(request, object)).await?;
     Ok(nodes.into_iter().next())
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use aws::{
-    ecs::{Clusters, EcsServices, TaskDefinitions, Tasks},
+    ec2::Ec2,
+    ecs::{Clusters, ContainerInstances, EcsServices, TaskDefinitions, Tasks},
     events::EventPublisher,
     iam::IamRoles,
     queue::{MessageSender, MessageVisibility},
@@ -20,10 +21,10 @@ pub trait Consul: Acl + Catalog + Agents + Logins {}
 
 impl<T: Acl + Catalog + Agents + Logins> Consul for T {}
 
-/// ECS: task definitions, clusters, services and tasks.
-pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks {}
+/// ECS: task definitions, clusters, services, tasks and container instances.
+pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances {}
 
-impl<T: TaskDefinitions + Clusters + EcsServices + Tasks> Ecs for T {}
+impl<T: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances> Ecs for T {}
 
 /// Consul: what the bootstrap writes, what the controller's own token may do, and which release it is.
 pub trait Setup: ConsulBootstrap + Permissions + Release {}
@@ -40,6 +41,7 @@ pub struct Edges {
     /// Consul, for the bootstrap and the checks before it.
     pub bootstrap: Arc<dyn Setup>,
     pub ecs: Arc<dyn Ecs>,
+    pub ec2: Arc<dyn Ec2>,
     pub iam: Arc<dyn IamRoles>,
     pub secrets: Arc<dyn SecretStore>,
     pub queue: Arc<dyn Queue>,

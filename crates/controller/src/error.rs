@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use aws::{ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError};
+use aws::{ec2::Ec2Error, ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError};
 use consul::ConsulError;
 use futures::{StreamExt, stream};
 use mesh::{
@@ -38,6 +38,8 @@ pub enum ControllerError {
     Consul(#[from] ConsulError),
     #[error(transparent)]
     Ecs(#[from] EcsError),
+    #[error(transparent)]
+    Ec2(#[from] Ec2Error),
     #[error(transparent)]
     Iam(#[from] IamError),
     #[error(transparent)]
@@ -120,6 +122,8 @@ impl ControllerError {
                 | SecretsError::Unknown { .. },
             )
             | Self::NotRestored { .. }
+            // The hosts that ECS has lost contact with.
+            | Self::Ec2(_)
             | Self::NotDescribedYet(_)
             | Self::NotSetUp(_)
             | Self::OverLimit { .. }
@@ -200,6 +204,7 @@ impl ControllerError {
             Self::Consul(ConsulError::Refused { .. }) => ErrorLabel::ConsulRefused,
             Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
             Self::Ecs(_) => ErrorLabel::Ecs,
+            Self::Ec2(_) => ErrorLabel::Ec2,
             Self::Iam(_) => ErrorLabel::Iam,
             Self::Secrets(_) | Self::NotRestored { .. } => ErrorLabel::Secrets,
             Self::Queue(_) => ErrorLabel::Queue,

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! - `events`, `sweep`, `bootstrap`, `check`, `cleanup`: the operations of [`Controller`].
-//! - `observe` (single tasks), `survey` (whole clusters), `tasks`: reads. Only `tasks` classifies tasks.
+//! - `observe` (single tasks), `survey` (whole clusters), `hosts`, `tasks`: reads. Only `tasks` classifies tasks.
 //! - `repair`: registers what Consul lacks of running tasks, corrects checks, and finds tasks that cannot be repaired.
 //! - `apply`, `tokens`: writes; `announcement`: what is logged, counted and announced of them.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
@@ -23,6 +23,7 @@ mod clock;
 mod edges;
 mod error;
 mod events;
+mod hosts;
 mod message;
 mod observe;
 mod observing;
@@ -103,7 +104,12 @@ impl Controller {
             cached_until: TimestampCache::new(),
         });
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
-        let observer = Arc::new(Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens });
+        let observer = Arc::new(Observer {
+            tasks: tasks.clone(),
+            consul: Arc::clone(&edges.consul),
+            ec2: Arc::clone(&edges.ec2),
+            tokens,
+        });
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
         let sweep = Arc::new(Sweep {
             tasks: tasks.clone(),

@@ -5,12 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
+use aws::ecs::{
+    API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, HOST_DETAIL_TYPE, SOURCE, cluster_of_api_call, cluster_of_task_change,
+    parse_api_call, parse_lost_host, parse_task_change,
+};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    cluster_selection::ClusterSelection,
     definition::MeshService,
+    host::LostHost,
     names::InvalidField,
-    task::TaskChange,
+    task::{TaskChange, TaskPhase},
     tenancy::Tenancy,
     token::TokenHolder,
 };
@@ -18,7 +23,7 @@ use report::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use telemetry::{Counted, EventKind};
-use tracing::{debug, error, info};
+use tracing::{debug, error, info, warn};
 
 use crate::{
     error::{Changes, ControllerError},
@@ -36,13 +41,17 @@ const MAX_BYTES: usize = 1024 * 1024;
 pub(crate) enum Message {
     /// A task changed.
     TaskChange(Box<TaskChange>),
+    /// A host has lost contact with ECS.
+    LostHost(LostHost),
     /// An idle check.
     IdleCheck(IdleCheck),
     /// A second look at tasks that ECS did not know.
     SecondLook(SecondLook),
     /// A call of the ECS API.
     ApiCall(ApiCall),
-    /// A valid event that the controller does not use.
+    /// An event of a cluster that is not configured. Nothing else of it is read.
+    Elsewhere(ClusterArn),
+    /// An event that the controller does not use, and what it is.
     Other(String),
 }
 
@@ -65,8 +74,8 @@ pub(crate) struct SecondLook {
 }
 
 impl Message {
-    /// Parses an `EventBridge` envelope, of ECS or of the controller.
-    pub(crate) fn parse(body: &str) -> Result<Self, InvalidField> {
+    /// Parses an `EventBridge` envelope, of ECS or of the controller, for a deployment with these clusters.
+    pub(crate) fn parse(body: &str, clusters: &ClusterSelection) -> Result<Self, InvalidField> {
         if body.len() > MAX_BYTES {
             return Err(InvalidField::new("body", &format!("{} bytes", body.len()), "at most 1 MiB"));
         }
@@ -76,17 +85,26 @@ impl Message {
             return Err(InvalidField::new("body", body, "an EventBridge event with source and detail-type"));
         };
         let detail = envelope.detail;
+        let other = || Ok(Self::Other(format!("{source}: {detail_type}")));
         match (source.as_str(), detail_type.as_str()) {
             (SOURCE, DETAIL_TYPE) => {
-                Ok(Self::TaskChange(Box::new(parse_task_change(envelope.time.as_deref(), &detail)?)))
+                let cluster = cluster_of_task_change(&detail)?;
+                if !clusters.contains(&cluster) {
+                    return Ok(Self::Elsewhere(cluster));
+                }
+                match parse_task_change(envelope.time.as_deref(), &detail)? {
+                    Some(change) => Ok(Self::TaskChange(Box::new(change))),
+                    None => Ok(Self::Other(format!("{detail_type}: a task without a task definition"))),
+                }
             }
-            (SOURCE, API_CALL_DETAIL_TYPE) => Ok(match parse_api_call(&detail)? {
-                Some(call) => Self::ApiCall(call),
-                None => Self::Other(format!("{source}: {detail_type}")),
-            }),
+            (SOURCE, HOST_DETAIL_TYPE) => parse_lost_host(&detail).map_or_else(other, |host| Ok(Self::LostHost(host))),
+            (SOURCE, API_CALL_DETAIL_TYPE) => match cluster_of_api_call(&detail) {
+                Some(cluster) if !clusters.contains(&cluster) => Ok(Self::Elsewhere(cluster)),
+                _ => parse_api_call(&detail)?.map_or_else(other, |call| Ok(Self::ApiCall(call))),
+            },
             (OWN_SOURCE, IdleCheckOrder::DETAIL_TYPE) => parse_idle_check(&detail).map(Self::IdleCheck),
             (OWN_SOURCE, SecondLookOrder::DETAIL_TYPE) => parse_second_look(&detail).map(Self::SecondLook),
-            _ => Ok(Self::Other(format!("{source}: {detail_type}"))),
+            _ => other(),
         }
     }
 
@@ -181,6 +199,8 @@ pub(super) struct Sorted {
     pub(super) changes: Changes,
     /// The messages with that change. Duplicates fail together, so that none is acknowledged before the work is done.
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
+    /// The hosts that have lost contact with ECS, and the messages that say so.
+    pub(super) hosts: BTreeMap<LostHost, Vec<usize>>,
     /// The holders whose tokens are checked for idleness.
     pub(super) idle_checks: BTreeMap<TokenHolder, RequestedCheck>,
     /// The second looks at tasks that ECS did not know, and the messages that request them.
@@ -194,18 +214,29 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// Sorts the messages. Tasks of clusters that are not configured are ignored.
+    /// Sorts the messages. Ignored are those of clusters that are not configured, of tasks that are not the mesh's, and of statuses that
+    /// ECS did not document when this was written: a sweep sees what the task becomes.
     pub(super) fn sort(deliveries: &[Delivery], scope: &Scope) -> Self {
         let mut sorted = Self::default();
         for (index, delivery) in deliveries.iter().enumerate() {
-            match Message::parse(&delivery.body) {
-                Ok(Message::TaskChange(change)) if !scope.clusters.contains(&change.cluster) => {
-                    debug!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "ignored",
-                        "the cluster is not in ECS_CLUSTER_ARNS");
+            match Message::parse(&delivery.body, &scope.clusters) {
+                Ok(Message::Elsewhere(cluster)) => {
+                    debug!(cluster_arn = %cluster, outcome = "ignored", "the cluster is not in ECS_CLUSTER_ARNS");
+                }
+                Ok(Message::TaskChange(change)) if change.phase == TaskPhase::Unknown => {
+                    warn!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "ignored",
+                        "the status of the task is not known to this version");
                 }
                 Ok(Message::TaskChange(change)) => {
                     sorted.kinds.insert(index, EventKind::TaskChange);
                     sorted.keep_newest(index, *change);
+                }
+                Ok(Message::LostHost(host)) if !scope.clusters.contains(&host.cluster) => {
+                    debug!(cluster_arn = %host.cluster, outcome = "ignored", "the cluster is not in ECS_CLUSTER_ARNS");
+                }
+                Ok(Message::LostHost(host)) => {
+                    sorted.kinds.insert(index, EventKind::HostChange);
+                    sorted.hosts.entry(host).or_default().push(index);
                 }
                 Ok(Message::IdleCheck(IdleCheck { holder, hops })) => {
                     sorted.kinds.insert(index, EventKind::IdleCheck);
@@ -254,6 +285,12 @@ mod tests {
 
     use super::*;
 
+    const PROD: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+    fn parse(body: &str) -> Result<Message, InvalidField> {
+        Message::parse(body, &ClusterSelection::parse(PROD, None).unwrap())
+    }
+
     #[test]
     fn own_messages_round_trip() {
         let enterprise = Tenancy::from_names(Some("p"), Some("n"), ("", "")).unwrap().unwrap();
@@ -262,7 +299,7 @@ mod tests {
             let spelled = TokenHolder::in_secret(service.clone(), "Web".to_owned());
             for holder in [TokenHolder::Service(service), spelled] {
                 let message = Message::idle_check(&holder, 0).unwrap();
-                assert_eq!(Message::parse(&message), Ok(Message::IdleCheck(IdleCheck { holder, hops: 1 })));
+                assert_eq!(parse(&message), Ok(Message::IdleCheck(IdleCheck { holder, hops: 1 })));
             }
         }
     }
@@ -274,7 +311,7 @@ mod tests {
             let body = format!(
                 r#"{{"detail":{{"family":"Web","hops":2,"namespace":{namespace},"partition":{partition},"service":"shop"}},"detail-type":"Service Idle Check","source":"ecs-mesh-controller"}}"#
             );
-            let Ok(Message::IdleCheck(check)) = Message::parse(&body) else { panic!("an idle check: {body}") };
+            let Ok(Message::IdleCheck(check)) = parse(&body) else { panic!("an idle check: {body}") };
             let TokenHolder::Named { service, secret: read } = check.holder else { panic!("a named secret") };
             assert_eq!((service.name.as_str(), read.as_str(), check.hops), ("shop", secret, 2));
         }
@@ -284,13 +321,13 @@ mod tests {
     fn idle_check_is_read_as_version_34de29d_wrote_it() {
         let body = r#"{"source":"ecs-mesh-controller","detail-type":"Service Idle Check","detail":{"service":"shop","family":null,"hops":2,"partition":null,"namespace":null}}"#;
         let holder = TokenHolder::Service(MeshService { tenancy: Tenancy::Community, name: "shop".parse().unwrap() });
-        assert_eq!(Message::parse(body), Ok(Message::IdleCheck(IdleCheck { holder, hops: 2 })));
+        assert_eq!(parse(body), Ok(Message::IdleCheck(IdleCheck { holder, hops: 2 })));
     }
 
     #[test]
     fn order_of_an_earlier_version_to_sync_health_is_not_an_error() {
         let body = r#"{"detail":{"cluster":"arn:aws:ecs:us-east-1:123456789012:cluster/prod","tasks":["0123456789abcdef0123456789abcdef"]},"detail-type":"Health Sync Takeover","source":"ecs-mesh-controller"}"#;
-        assert_eq!(Message::parse(body), Ok(Message::Other("ecs-mesh-controller: Health Sync Takeover".to_owned())));
+        assert_eq!(parse(body), Ok(Message::Other("ecs-mesh-controller: Health Sync Takeover".to_owned())));
     }
 
     #[test]
@@ -299,7 +336,7 @@ mod tests {
         let task = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());
         for force in [false, true] {
             let look = SecondLook { clusters: vec![cluster.clone()], tasks: BTreeSet::from([task.clone()]), force };
-            assert_eq!(Message::parse(&Message::second_look(&look)), Ok(Message::SecondLook(look)));
+            assert_eq!(parse(&Message::second_look(&look)), Ok(Message::SecondLook(look)));
         }
     }
 
@@ -308,7 +345,7 @@ mod tests {
         let holder = TokenHolder::Service(MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() });
         let mut hops = 0;
         while let Some(body) = Message::idle_check(&holder, hops) {
-            let Ok(Message::IdleCheck(next)) = Message::parse(&body) else { panic!("an idle check: {body}") };
+            let Ok(Message::IdleCheck(next)) = parse(&body) else { panic!("an idle check: {body}") };
             assert_eq!(next.hops, hops + 1);
             hops = next.hops;
         }
@@ -318,27 +355,27 @@ mod tests {
     #[test]
     fn unused_event_is_not_an_error() {
         let body = r#"{"source":"aws.ecs","detail-type":"ECS Service Action","detail":{}}"#;
-        assert_eq!(Message::parse(body), Ok(Message::Other("aws.ecs: ECS Service Action".to_owned())));
+        assert_eq!(parse(body), Ok(Message::Other("aws.ecs: ECS Service Action".to_owned())));
     }
 
     #[test]
     fn malformed_event_is_an_error() {
         for body in ["", "{", "null", "[]", "{}", r#"{"source":"aws.ecs"}"#, r#"{"source":1,"detail-type":"x"}"#] {
-            assert_eq!(Message::parse(body).unwrap_err().field(), "body", "{body}");
+            assert_eq!(parse(body).unwrap_err().field(), "body", "{body}");
         }
-        assert_eq!(Message::parse(&"x".repeat(2 * MAX_BYTES)).unwrap_err().field(), "body");
+        assert_eq!(parse(&"x".repeat(2 * MAX_BYTES)).unwrap_err().field(), "body");
     }
 
     #[test]
     fn error_of_an_idle_check_names_the_field() {
         let body = r#"{"source":"ecs-mesh-controller","detail-type":"Service Idle Check","detail":{"service":"We b"}}"#;
-        assert_eq!(Message::parse(body).unwrap_err().field(), "detail.service");
+        assert_eq!(parse(body).unwrap_err().field(), "detail.service");
     }
 
     proptest! {
         #[test]
         fn parsing_never_panics(body in "\\PC*") {
-            let _ = Message::parse(&body);
+            let _ = parse(&body);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use aws::ec2::Ec2;
 use consul::{Catalog, TokenSearch};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
@@ -33,6 +34,7 @@ use crate::{
 pub(crate) struct Observer {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,
+    pub(crate) ec2: Arc<dyn Ec2>,
     pub(crate) tokens: Arc<Tokens>,
 }
 
@@ -273,6 +275,8 @@ pub(crate) async fn client_agents(
 ) -> Result<Vec<ClientAgent>, ControllerError> {
     let reads = members.into_iter().map(|member| async move {
         let node = consul.node(&member.name, tenancy).await?;
+        // Consul finds a node by its name in any case.
+        let node = node.filter(|node| node.name == member.name);
         Ok::<_, ControllerError>(node.map(|node| ClientAgent { member, node, tenancy: tenancy.clone() }))
     });
     let agents: Vec<Option<ClientAgent>> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;

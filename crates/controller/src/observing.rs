@@ -205,6 +205,16 @@ impl Catalog for Observing {
         Ok(())
     }
 
+    async fn deregister_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        observed!(
+            "PUT /v1/txn",
+            cluster_arn = listed(checks.iter().map(|check| check.node.as_str())),
+            service = listed(checks.iter().map(|check| check.service_name.as_str())),
+            check_id = listed(checks.iter().map(|check| check.id.as_str()))
+        );
+        Ok(())
+    }
+
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
         observed!(
             REGISTER,

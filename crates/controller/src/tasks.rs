@@ -33,6 +33,14 @@ pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Ar
 /// The tasks of clusters in ECS.
 pub(crate) type ClusterTasks = BTreeMap<ClusterArn, Vec<Arc<DescribedTask>>>;
 
+/// The existing clusters whose names differ only in case: Consul takes them for one node, so that entries of one would be judged by
+/// the tasks of the other.
+pub(crate) fn namesakes(statuses: &BTreeMap<ClusterArn, ClusterStatus>) -> BTreeSet<ClusterArn> {
+    let existing = || statuses.iter().filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }));
+    let has_namesake = |cluster: &ClusterArn| existing().any(|(other, _)| cluster.is_namesake_of(other));
+    existing().map(|(cluster, _)| cluster).filter(|cluster| has_namesake(cluster)).cloned().collect()
+}
+
 #[derive(Clone)]
 pub(crate) struct TaskReader {
     pub(crate) scope: Arc<Scope>,
@@ -118,7 +126,7 @@ impl TaskReader {
             Ok::<_, ControllerError>((cluster, tasks))
         });
         let clusters: ClusterTasks = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
-        let arns = clusters.values().flatten().map(|task| &task.definition);
+        let arns = clusters.values().flatten().filter_map(|task| task.definition.as_ref());
         let definitions = self.definitions(arns, deadline).await;
         Ok(Some(TaskListing { listed_at, tasks: self.listed_tasks(&clusters, &definitions)? }))
     }
@@ -190,7 +198,7 @@ impl TaskReader {
         let tasks = clusters.iter().flat_map(|(cluster, tasks)| tasks.iter().map(move |task| (cluster, task)));
         let listed = tasks.map(|(cluster, task)| {
             let tenancy = self.scope.tenancy_of(cluster);
-            let identity = |tags: &Tags| match definitions.classify(&task.definition, Some(tags), tenancy) {
+            let identity = |tags: &Tags| match definitions.classify_task(task, tags, tenancy) {
                 Ok(Classification::Member(identity)) => Ok(Some(identity)),
                 // A task with invalid tags never had a token.
                 Ok(_) => Ok(None),
@@ -213,7 +221,7 @@ impl TaskReader {
         definitions: &Definitions,
     ) -> MeshTask {
         let tenancy = identity.as_ref().map_or(self.scope.tenancy_of(cluster), |it| &it.service.tenancy).clone();
-        let definition = definitions.get(&task.definition);
+        let definition = definitions.of_task(task);
         MeshTask {
             stopped_at: task.end.stopped_at,
             identity,
@@ -284,6 +292,27 @@ impl Definitions {
     /// The definition, if it could be read.
     pub(crate) fn get(&self, arn: &TaskDefinitionArn) -> Option<&Arc<TaskDefinition>> {
         self.read.get(arn)?.as_ref().ok()
+    }
+
+    /// The definition of a task, if it has one and it could be read.
+    pub(crate) fn of_task(&self, task: &DescribedTask) -> Option<&Arc<TaskDefinition>> {
+        self.get(task.definition.as_ref()?)
+    }
+
+    /// The classification of a described task, if these were its tags. A task without a task definition is outside the mesh.
+    ///
+    /// # Errors
+    /// The definition could not be read, or ECS has deleted it.
+    pub(crate) fn classify_task(
+        &self,
+        task: &DescribedTask,
+        tags: &Tags,
+        default_tenancy: &Tenancy,
+    ) -> Result<Classification, Arc<ControllerError>> {
+        match &task.definition {
+            Some(arn) => self.classify(arn, Some(tags), default_tenancy),
+            None => Ok(Classification::Outside),
+        }
     }
 
     /// The classification of a task of the definition with `tags`; `None`: ECS does not describe the task. Without

@@ -104,7 +104,7 @@ pub(crate) fn container(name: &str, health: ContainerHealth) -> TaskContainer {
 pub(crate) fn task(number: u8) -> MemberTask {
     let task = DescribedTask {
         arn: TaskArn::in_cluster(&cluster(), &id(number)),
-        definition: definition().arn.clone(),
+        definition: Some(definition().arn.clone()),
         phase: TaskPhase::Active,
         last_status: "RUNNING".to_owned(),
         tags: Tags::default(),

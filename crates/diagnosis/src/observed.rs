@@ -168,11 +168,16 @@ impl ObservedCluster {
     ) {
         self.controllers = controllers(&tasks, &services, &self.definitions);
         for task in tasks {
-            let definition = self.definitions.get(&task.definition).cloned();
+            let Some(arn) = task.definition.clone() else {
+                self.others.insert(task.arn.id().clone());
+                self.outside.tasks.push(Arc::new(task));
+                continue;
+            };
+            let definition = self.definitions.get(&arn).cloned();
             match definition.as_ref().map(|it| it.classify(Some(&task.tags), default_tenancy, self.token_settings())) {
                 Some(Classification::Member(identity)) => self.tasks.extend(definition.map(|definition| MemberTask {
                     cluster: self.arn.clone(),
-                    task: Arc::new(task),
+                    task: Arc::new(task).with_containers_of(&definition),
                     definition,
                     identity,
                     is_enterprise: default_tenancy.partition().is_some(),
@@ -183,7 +188,7 @@ impl ObservedCluster {
                         self.unsorted.insert(id.clone());
                     }
                     if let Some(Classification::Invalid(invalid)) = classification {
-                        add_invalid(&task.definition, &invalid, problems);
+                        add_invalid(&arn, &invalid, problems);
                     }
                     self.others.insert(id);
                     self.outside.tasks.push(Arc::new(task));
@@ -255,7 +260,7 @@ fn controllers(
             Some(service) => RunsAs::Service(service.clone()),
             None => RunsAs::Task(task.arn.id().clone()),
         };
-        Some(OtherController { runs_as, image: image(&task.definition)? })
+        Some(OtherController { runs_as, image: image(task.definition.as_ref()?)? })
     });
     // A service may run several tasks, of several images during a deployment.
     let mut found: Vec<OtherController> = wanted.chain(running).collect();

@@ -165,12 +165,15 @@ impl<'a> Reader<'a> {
         let mut reading = CatalogReading::default();
         for tenancy in tenancies {
             let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
-            let Some(CatalogNode { instances, others, .. }) = self.consul.node(cluster.as_str(), &tenancy).await?
-            else {
+            // Consul finds a node by its name in any case.
+            let node = self.consul.node(cluster.as_str(), &tenancy).await?;
+            let Some(mut node) = node.filter(|node| node.name == cluster.as_str()) else {
                 reading.nodes.push(NodeReading::missing(cluster, tenancy));
                 continue;
             };
             reading.checks.extend(self.consul.node_checks(cluster.as_str(), &tenancy).await?);
+            node.set_namesakes_aside(&cluster);
+            let CatalogNode { instances, others, .. } = node;
             reading.instances.extend(instances);
             reading.nodes.push(NodeReading { cluster, tenancy, exists: true, others });
         }
@@ -220,7 +223,7 @@ impl<'a> Reader<'a> {
         let all: BTreeSet<TaskArn> = listed.running.into_iter().chain(listed.stopped).collect();
         let tasks = self.ecs.describe_tasks(arn, &Vec::from_iter(all.clone())).await?;
         let services = self.ecs.service_states(arn).await?;
-        let used = tasks.iter().map(|task| &task.definition);
+        let used = tasks.iter().filter_map(|task| task.definition.as_ref());
         let wanted = services.iter().filter_map(|service| service.definition.as_ref());
         let definitions = self.definitions(used.chain(wanted).cloned().collect(), problems).await;
         let malformed = |source| EcsError::Malformed { subject: format!("cluster {arn}"), source };

@@ -42,7 +42,15 @@ impl Parts<'_> {
     }
 }
 
+/// The parts of an ARN of this kind of resource. The resource is then without its kind.
 fn split<'a>(arn: &'a str, kind: &str) -> Option<Parts<'a>> {
+    let parts = split_any(arn)?;
+    let resource = parts.resource.strip_prefix(kind)?.strip_prefix('/')?;
+    Some(Parts { resource, ..parts })
+}
+
+/// The parts of an ARN of any kind of resource.
+fn split_any(arn: &str) -> Option<Parts<'_>> {
     let mut fields = arn.splitn(6, ':');
     let (prefix, partition, service) = (fields.next()?, fields.next()?, fields.next()?);
     let (region, account, resource) = (fields.next()?, fields.next()?, fields.next()?);
@@ -51,8 +59,13 @@ fn split<'a>(arn: &'a str, kind: &str) -> Option<Parts<'a>> {
     if !known || !is_label(partition) || !is_label(region) || !account_is_number {
         return None;
     }
-    let resource = resource.strip_prefix(kind)?.strip_prefix('/')?;
     Some(Parts { aws_partition: partition, region, account, resource })
+}
+
+/// The ARN of a resource of this kind; `None` for another kind of resource, which AWS may add at any time.
+fn of_kind<T: FromStr<Err = InvalidField>>(arn: &str, kind: &str) -> Result<Option<T>, InvalidField> {
+    let is_other = |parts: Parts<'_>| parts.resource.split_once('/').is_some_and(|(found, _)| found != kind);
+    if split_any(arn).is_some_and(is_other) { Ok(None) } else { arn.parse().map(Some) }
 }
 
 fn is_label(text: &str) -> bool {
@@ -110,6 +123,11 @@ impl ClusterArn {
         format!("{stem}:cluster/{name}").parse().ok()
     }
 
+    /// Whether the ARNs of two clusters differ, but only in case: Consul takes them for one node.
+    pub fn is_namesake_of(&self, other: &Self) -> bool {
+        self != other && self.arn.eq_ignore_ascii_case(&other.arn)
+    }
+
     /// Whether `mark` is the ARN or the name of this cluster. The task metadata endpoint prints either, and consul-ecs
     /// copied it into descriptions of tokens.
     pub fn is_named_by(&self, mark: &str) -> bool {
@@ -158,6 +176,14 @@ pub struct TaskArn {
 impl TaskArn {
     const EXPECTED: &'static str =
         "a task ARN such as arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef";
+
+    /// A listed task; `None` for another kind of resource.
+    ///
+    /// # Errors
+    /// The ARN is invalid.
+    pub fn of_listed(arn: &str) -> Result<Option<Self>, InvalidField> {
+        of_kind(arn, "task")
+    }
 
     pub fn id(&self) -> &TaskId {
         &self.id
@@ -219,6 +245,15 @@ pub struct TaskDefinitionArn {
 impl TaskDefinitionArn {
     const EXPECTED: &'static str =
         "a task definition ARN such as arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
+
+    /// The definition of a task; `None` if another kind of resource defines it, such as
+    /// `arn:aws:ecs:us-east-1:123456789012:daemon-task-definition/agent:1` of ECS Managed Daemons.
+    ///
+    /// # Errors
+    /// The ARN is invalid.
+    pub fn of_task(arn: &str) -> Result<Option<Self>, InvalidField> {
+        of_kind(arn, "task-definition")
+    }
 
     /// Whether the definition is in the account and region of `cluster`.
     pub fn is_beside(&self, cluster: &ClusterArn) -> bool {

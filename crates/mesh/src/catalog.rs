@@ -30,6 +30,8 @@ pub struct ServiceInstance {
 /// The services on one catalog node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CatalogNode {
+    /// Its name, as Consul returns it: Consul finds a node by its name in any case.
+    pub name: String,
     /// Whether `NodeMeta` says that it is a synthetic node.
     pub is_synthetic: bool,
     /// The services with a task's mark.
@@ -49,13 +51,27 @@ pub struct OtherService {
 }
 
 impl CatalogNode {
+    /// Moves the instances of tasks of a cluster whose name differs only in case to the other services: its tasks register on
+    /// the same node.
+    pub fn set_namesakes_aside(&mut self, cluster: &ClusterArn) {
+        let is_namesake = |task: &TaskArn| task.cluster().is_some_and(|of| of.is_namesake_of(cluster));
+        let is_of_namesake = |it: &mut ServiceInstance| it.task_arn.as_ref().is_some_and(is_namesake);
+        let others = self.instances.extract_if(.., is_of_namesake);
+        self.others.extend(others.map(|ServiceInstance { id, name, kind, tenancy, .. }| OtherService {
+            id,
+            name,
+            kind,
+            tenancy,
+        }));
+    }
+
     /// Whether every service of `later` is also in this node. Services that were removed, or registered again by the
     /// same task, do not count.
     pub fn is_superset_of(&self, later: &Self) -> bool {
         let is_same = |seen: &ServiceInstance, now: &ServiceInstance| {
             (&seen.id, &seen.task, &seen.task_arn, &seen.tenancy) == (&now.id, &now.task, &now.task_arn, &now.tenancy)
         };
-        self.is_synthetic == later.is_synthetic
+        (&self.name, self.is_synthetic) == (&later.name, later.is_synthetic)
             && later.others.iter().all(|other| self.others.contains(other))
             && later.instances.iter().all(|now| self.instances.iter().any(|seen| is_same(seen, now)))
     }
@@ -139,14 +155,19 @@ pub enum DrainReason {
     Stopping,
     /// Its proxy has stopped: connections to it fail.
     ProxyStopped,
+    /// EC2 says that the host of its task is gone, and ECS has lost contact with the agent on it.
+    HostGone,
 }
 
 impl DrainReason {
+    pub const ALL: [Self; 3] = [Self::Stopping, Self::ProxyStopped, Self::HostGone];
+
     /// The reason, as the output of the check says it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stopping => "ECS told the task to stop",
             Self::ProxyStopped => "the container consul-dataplane has stopped in the running task",
+            Self::HostGone => "EC2 says that the host of the task is gone",
         }
     }
 }
@@ -168,6 +189,18 @@ impl HealthCheck {
             modify_index: 0,
             tenancy: instance.tenancy.clone(),
         }
+    }
+
+    /// Why the controller drains an instance with it; `None` for other checks, such as those with which people do.
+    pub fn drain(&self) -> Option<DrainReason> {
+        let is_in = |text: &str, reason: DrainReason| text.lines().any(|line| line.trim() == reason.as_str());
+        let said = |reason: &DrainReason| is_in(&self.notes, *reason) || is_in(&self.output, *reason);
+        self.id.strip_prefix(MAINTENANCE).and_then(|_| DrainReason::ALL.into_iter().find(said))
+    }
+
+    /// Whether it drains an instance because the host of its task was gone.
+    pub fn drains_for_gone_host(&self) -> bool {
+        self.drain() == Some(DrainReason::HostGone)
     }
 
     /// The container that a check of consul-ecs is about.

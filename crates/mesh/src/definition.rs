@@ -83,6 +83,11 @@ pub struct TaskDefinition {
     pub registered_at: Option<Timestamp>,
 }
 
+/// About how many bytes a structure takes beside its texts.
+const OVERHEAD: usize = 128;
+/// The most bytes of a reference to a secret, whose name has up to 512 characters.
+const SECRET: usize = 1024;
+
 /// A container of a task definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerDefinition {
@@ -140,20 +145,43 @@ impl TaskDefinition {
         self.tags.get(MESH_TAG).is_none() && self.config_json.is_some() && !reads_token()
     }
 
+    /// Whether it runs a program of consul-ecs or has its configuration: its tasks are meant for a mesh.
+    pub fn runs_consul_ecs(&self) -> bool {
+        let Programs { registrar, health_sync, controller, .. } = &self.programs;
+        let has_program = registrar.is_some() || health_sync.is_some() || controller.is_some();
+        has_program || self.config_json.is_some() || self.runs_client_agent()
+    }
+
+    /// About how many bytes it takes: those of its texts, and some for each of them.
+    pub fn approximate_size(&self) -> usize {
+        let registrar = self.programs.registrar.as_ref().and_then(|registrar| registrar.config_json.as_ref());
+        let configurations = self.config_json.iter().chain(registrar).map(String::len);
+        let tags = self.tags.0.iter().map(|(key, value)| key.len() + value.len() + OVERHEAD);
+        let containers = self.containers.iter().map(|container| {
+            let image = container.image.as_ref().map_or(0, String::len);
+            let log = container
+                .log
+                .as_ref()
+                .map_or(0, |log| log.group.len() + log.stream_prefix.as_ref().map_or(0, String::len) + OVERHEAD);
+            container.name.len() + image + log + OVERHEAD
+        });
+        OVERHEAD + self.secrets.len() * SECRET + configurations.chain(tags).chain(containers).sum::<usize>()
+    }
+
     /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
     pub fn runs_client_agent(&self) -> bool {
         self.container(names::CLIENT).is_some()
     }
 
     /// What a task has lost, if these of its containers have stopped: nothing beside a client agent, which deregisters its
-    /// services by itself.
+    /// services by itself. The proxy of another program, which AWS has added to the task, is none.
     pub fn losses(&self, stopped: &[String]) -> Losses {
         if self.runs_client_agent() {
             return Losses::default();
         }
         let has_stopped = |name: &str| stopped.iter().any(|stopped| stopped == name);
         Losses {
-            proxy: has_stopped(names::DATAPLANE),
+            proxy: self.container(names::DATAPLANE).is_some() && has_stopped(names::DATAPLANE),
             health_sync: self.programs.health_reporter().is_some_and(has_stopped),
         }
     }
@@ -270,8 +298,11 @@ mod tests {
     fn proxy_is_lost_with_its_container_except_beside_a_client_agent() {
         let mut definition = definition(&[], None);
         let stopped = ["consul-dataplane".to_owned()];
+        assert!(!definition.losses(&stopped).proxy, "another program's container, which AWS has added");
+        let proxy = ContainerDefinition { name: names::DATAPLANE.to_owned(), ..ContainerDefinition::default() };
+        definition.containers = vec![proxy.clone()];
         assert!(definition.losses(&stopped).proxy && !definition.losses(&["app".to_owned()]).proxy);
-        definition.containers = vec![client_agent()];
+        definition.containers = vec![proxy, client_agent()];
         assert!(!definition.losses(&stopped).proxy);
     }
 

@@ -6,8 +6,8 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     cluster_selection::ClusterSelection,
-    consul_ecs::{Programs, Registrar, RegistrarContainer},
-    definition::{MeshIdentity, MeshService, Tags, TaskDefinition},
+    consul_ecs::{Programs, Registrar, RegistrarContainer, names::DATAPLANE},
+    definition::{ContainerDefinition, MeshIdentity, MeshService, Tags, TaskDefinition},
     mark::LoginMark,
     task::{DescribedTask, MemberTask, Placement, TaskContainer, TaskEnd, TaskPhase},
     tenancy::Tenancy,
@@ -44,7 +44,7 @@ pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> Task
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
         tags: Tags::default(),
         config_json: Some(config.to_owned()),
-        containers: Vec::new(),
+        containers: vec![ContainerDefinition { name: DATAPLANE.to_owned(), ..ContainerDefinition::default() }],
         secrets: Arc::default(),
         programs: Programs { registrar: Some(registrar), ..Programs::default() },
         task_role: None,
@@ -57,7 +57,7 @@ pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> Task
 pub(crate) fn running_task(containers: Vec<TaskContainer>) -> DescribedTask {
     DescribedTask {
         arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
-        definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
+        definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().ok(),
         phase: TaskPhase::Active,
         last_status: "RUNNING".to_owned(),
         tags: Tags::default(),

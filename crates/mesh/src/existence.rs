@@ -23,6 +23,8 @@ pub enum Existence<'a> {
     Running(&'a Arc<DescribedTask>),
     /// Its desired or its last status is `STOPPED`, or ECS has deleted its cluster. Unless it `is_stopped`, its containers may still run.
     Ended { is_stopped: bool },
+    /// ECS describes it in a status that this version does not know: it lives, and is judged by nobody.
+    Living,
     /// ECS does not describe it, or could not be read.
     NotKnown,
 }
@@ -51,6 +53,7 @@ impl Answers {
                 TaskPhase::Active => Existence::Running(described),
                 TaskPhase::Stopping => Existence::Ended { is_stopped: false },
                 TaskPhase::Stopped => Existence::Ended { is_stopped: true },
+                TaskPhase::Unknown => Existence::Living,
             },
             None if self.deleted.iter().any(|cluster| task.is_in(cluster)) => Existence::Ended { is_stopped: true },
             None => Existence::NotKnown,
@@ -61,7 +64,7 @@ impl Answers {
     pub fn running(&self, task: &TaskArn) -> Option<&Arc<DescribedTask>> {
         match self.existence(task) {
             Existence::Running(described) => Some(described),
-            Existence::Ended { .. } | Existence::NotKnown => None,
+            Existence::Ended { .. } | Existence::Living | Existence::NotKnown => None,
         }
     }
 }

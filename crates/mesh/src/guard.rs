@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use self::share::{Shares, instances_of, service_of};
+use self::{
+    corrections::{Corrections, HeldBack},
+    share::{Shares, instances_of, service_of},
+};
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
@@ -21,6 +24,7 @@ use crate::{
 };
 
 pub mod corrections;
+pub mod drains;
 mod share;
 
 /// What decides about the removals of a sweep.
@@ -46,6 +50,8 @@ pub struct Divided {
     pub waiting: Vec<(Planned, Wait)>,
     /// Removals that need a person.
     pub held_back: Vec<Planned>,
+    /// Drains that are held back, and why.
+    pub drains: Vec<(Planned, HeldBack)>,
     /// Why, by cluster.
     pub alarms: Vec<(ClusterArn, Alarm)>,
 }
@@ -64,7 +70,12 @@ impl Guard<'_> {
         let forced = self.waited.filter(|_| self.is_forced);
         let shares = Shares::new(self.limit, observed, &due, forced);
         let (held_back, allowed) = due.into_iter().partition(|planned| shares.hold(planned));
-        Divided { allowed, waiting, held_back, alarms: shares.alarms() }
+        let mut corrections = Corrections::new((self.limit != MaxDeletePercent::NO_LIMIT).then_some(self.limit));
+        let (allowed, drains) = drains::hold_back(allowed, &observed.checks, &mut corrections);
+        let too_many = drains.iter().filter_map(|(planned, why)| drains::alarm(planned, why, observed));
+        let mut alarms = shares.alarms();
+        alarms.extend(too_many.collect::<BTreeMap<_, _>>());
+        Divided { allowed, waiting, held_back, drains, alarms }
     }
 }
 
@@ -94,6 +105,7 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
         Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) => true,
         Action::Provision(_)
         | Action::MarkCritical(..)
+        | Action::EndDrain(_)
         | Action::AwaitAgent(_)
         | Action::CheckIdleness(_)
         | Action::ShowOrphan(..) => false,
@@ -156,6 +168,9 @@ pub enum Alarm {
         owned: usize,
         percent: u8,
     },
+    /// Too large a share of a service's instances would be drained.
+    #[error(transparent)]
+    Drains(HeldBack),
     /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
     #[error(
         "ECS does not know {unknown} of {owned} {what}, more than MaxDeletePercent ({percent} %), and its list may be \

@@ -13,6 +13,7 @@
 //! - `consul_ecs`: what HashiCorp's consul-ecs is: its releases, containers, configuration and registrations.
 //! - `arn`, `cluster_selection`, `names`, `release`, `secret_name`, `secret_reference`, `tenancy`: parsed once and then
 //!   trusted.
+//! - `host`: whether the host of a task is gone.
 //! - `mark`: which cluster and service, or which task, a token belongs to, by its description.
 //! - `spelling`: which spellings of a service's secret get a token.
 //! - `admission`: whether Consul has let a task log in as a service, or would.
@@ -33,6 +34,7 @@ mod examples;
 pub mod existence;
 pub mod guard;
 pub mod health;
+pub mod host;
 pub mod idleness;
 pub mod lifecycle;
 pub mod mark;

@@ -10,6 +10,7 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CheckStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, ServiceInstance},
     guard::TaskCounts,
+    host::Host,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::Idle,
     mark::{LoginMark, is_token_of},
@@ -35,13 +36,14 @@ pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
     let mut idle_candidates: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
         planned.extend(plan_drain(task, &by_task));
+        planned.extend(plan_end_of_drain(task, &by_task));
         match task.phase {
             TaskPhase::Active => {
                 for holder in task.identity.iter().flat_map(|identity| settings.tokens().required(identity)) {
                     required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
-            TaskPhase::Stopping => {}
+            TaskPhase::Stopping | TaskPhase::Unknown => {}
             TaskPhase::Stopped => {
                 planned.extend(plan_stopped(task, &by_task));
                 // In a sweep, the listing of every task decides whether a service is idle.
@@ -81,9 +83,23 @@ pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
 fn plan_drain(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
     let Some(reason) = task.drain_reason() else { return Vec::new() };
     // The containers' checks are not changed: a concurrent health sync would overwrite them.
-    let is_drained = |instance: &&ServiceInstance| by_task.is_critical(&HealthCheck::maintenance(instance, reason));
+    let is_drained = |instance: &&ServiceInstance| by_task.is_drained(instance, reason);
     let instances = by_task.instances(task).filter(|instance| !is_drained(instance));
     instances.map(|instance| for_task(task, Action::MarkCritical(instance.clone(), reason))).collect()
+}
+
+/// Ends the drain of a task whose host was gone and runs again, with the task: a hibernated instance was started. No other drain
+/// ends before its task.
+fn plan_end_of_drain(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
+    if task.phase != TaskPhase::Active || task.host != Host::Running || task.drain_reason().is_some() {
+        return Vec::new();
+    }
+    let checks = by_task.instances(task).flat_map(|instance| {
+        let is_its = |check: &&&HealthCheck| check.node == instance.node && check.tenancy == instance.tenancy;
+        by_task.critical.get(instance.id.as_str()).into_iter().flatten().filter(is_its)
+    });
+    let ended = checks.filter(|check| check.drains_for_gone_host());
+    ended.map(|check| for_task(task, Action::EndDrain((*check).clone()))).collect()
 }
 
 fn plan_stopped(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
@@ -157,6 +173,8 @@ pub enum Action {
     Provision(TokenHolder),
     /// Register a critical check for an instance, so that it receives no new traffic.
     MarkCritical(ServiceInstance, DrainReason),
+    /// Deregister the check that drains an instance of a running task.
+    EndDrain(HealthCheck),
     /// Register what Consul lacks of a running task.
     Repair(Difference),
     /// Correct checks of a running task that contradict ECS.
@@ -201,6 +219,7 @@ impl Action {
             | Self::DeleteOrphan(holder, ..)
             | Self::ShowOrphan(holder, _) => Some(holder),
             Self::MarkCritical(..)
+            | Self::EndDrain(_)
             | Self::Repair(_)
             | Self::CorrectHealth(_)
             | Self::DeleteLoginToken(_)
@@ -223,6 +242,7 @@ impl Action {
             | Self::DeleteOrphan(..) => true,
             Self::Provision(_)
             | Self::MarkCritical(..)
+            | Self::EndDrain(_)
             | Self::Repair(_)
             | Self::CorrectHealth(_)
             | Self::AwaitAgent(_)
@@ -329,9 +349,14 @@ impl<'a> ByTask<'a> {
         self.stopped.get(id).into_iter().flatten().copied()
     }
 
-    /// Whether this check is registered, and critical.
-    fn is_critical(&self, check: &HealthCheck) -> bool {
-        self.critical.get(check.service_id.as_str()).is_some_and(|seen| seen.iter().any(|seen| seen.is_same_as(check)))
+    /// Whether an instance is drained, and stays so for as long as the reason wants. A drain because its host was gone ends with
+    /// that, so that other reasons replace it.
+    fn is_drained(&self, instance: &ServiceInstance, reason: DrainReason) -> bool {
+        let check = HealthCheck::maintenance(instance, reason);
+        let drains = |seen: &&HealthCheck| {
+            seen.is_same_as(&check) && (reason == DrainReason::HostGone || !seen.drains_for_gone_host())
+        };
+        self.critical.get(instance.id.as_str()).is_some_and(|seen| seen.iter().any(drains))
     }
 }
 

@@ -14,7 +14,8 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::DrainReason,
     definition::{Losses, MeshIdentity, Tags, TaskDefinition},
-    names::{InvalidField, words},
+    host::{ContainerInstanceArn, Host},
+    names::words,
     secret_reference::SecretReference,
     tenancy::Tenancy,
     time::elapsed,
@@ -29,35 +30,29 @@ pub enum TaskPhase {
     Stopping,
     /// Stopped. A stopped task never starts again.
     Stopped,
+    /// A status that ECS did not document when this was written. The task lives, so it keeps its tokens, and nothing is done
+    /// for it: it is not drained, registered or removed.
+    Unknown,
 }
 
 impl TaskPhase {
     /// The phase for the two statuses.
-    ///
-    /// # Errors
-    /// A status that ECS does not document.
-    pub fn from_statuses(last_status: &str, desired_status: &str) -> Result<Self, InvalidField> {
+    pub fn from_statuses(last_status: &str, desired_status: &str) -> Self {
         let is_stopping = match desired_status {
             "PENDING" | "RUNNING" => false,
             "STOPPED" => true,
-            other => {
-                return Err(InvalidField::new("desiredStatus", other, "PENDING, RUNNING or STOPPED"));
-            }
+            _ => return Self::Unknown,
         };
         match last_status {
-            "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" if is_stopping => Ok(Self::Stopping),
-            "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" => Ok(Self::Active),
-            "DEACTIVATING" | "STOPPING" | "DEPROVISIONING" => Ok(Self::Stopping),
-            "STOPPED" | "DELETED" => Ok(Self::Stopped),
-            other => Err(InvalidField::new(
-                "lastStatus",
-                other,
-                "PROVISIONING, PENDING, ACTIVATING, RUNNING, DEACTIVATING, STOPPING, DEPROVISIONING, STOPPED or DELETED",
-            )),
+            "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" if is_stopping => Self::Stopping,
+            "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" => Self::Active,
+            "DEACTIVATING" | "STOPPING" | "DEPROVISIONING" => Self::Stopping,
+            "STOPPED" | "DELETED" => Self::Stopped,
+            _ => Self::Unknown,
         }
     }
 
-    /// Whether the task is not stopped: active or stopping.
+    /// Whether the task is not known to have stopped.
     pub fn is_living(self) -> bool {
         self != Self::Stopped
     }
@@ -87,7 +82,8 @@ pub struct TaskChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedTask {
     pub arn: TaskArn,
-    pub definition: TaskDefinitionArn,
+    /// `None` for a task of another kind of definition, or of none: it is outside the mesh.
+    pub definition: Option<TaskDefinitionArn>,
     pub phase: TaskPhase,
     /// Its `lastStatus`, for example `RUNNING`.
     pub last_status: String,
@@ -125,6 +121,21 @@ impl DescribedTask {
         self.containers.iter().find(|container| container.name == name)
     }
 
+    /// The task without the containers that its definition does not name. AWS adds some to tasks, for example `GuardDuty`'s agent and
+    /// Service Connect's proxy. They are never the app, the proxy or health-sync: consul-ecs ignores each container whose type is not
+    /// `NORMAL` (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-response.html>).
+    #[must_use]
+    pub fn with_containers_of(self: Arc<Self>, definition: &TaskDefinition) -> Arc<Self> {
+        let is_named = |name: &str| definition.container(name).is_some();
+        if self.containers.iter().all(|container| is_named(&container.name)) {
+            return self;
+        }
+        let mut task = Arc::unwrap_or_clone(self);
+        task.containers.retain(|container| is_named(&container.name));
+        task.end.containers.retain(|container| is_named(&container.name));
+        Arc::new(task)
+    }
+
     /// What it has lost, with this definition.
     pub fn losses(&self, definition: &TaskDefinition) -> Losses {
         let stopped = self.containers.iter().filter(|container| container.is_stopped);
@@ -139,6 +150,10 @@ impl DescribedTask {
 pub struct Placement {
     /// Whether ECS has lost contact with the agent of its container instance: what it reports of the task is old.
     pub is_disconnected: bool,
+    /// When its agent has lost or regained contact with ECS.
+    pub connectivity_at: Option<Timestamp>,
+    /// The container instance that it runs on; `None` on Fargate.
+    pub container_instance: Option<ContainerInstanceArn>,
     /// The IPv4 address of its network interface; `None` without one (other network modes than `awsvpc`, IPv6 only).
     pub address: Option<Ipv4Addr>,
     pub zone: Option<String>,
@@ -154,6 +169,15 @@ pub struct Placement {
     pub overrides: BTreeMap<String, BTreeMap<String, String>>,
     /// The containers whose command or environment files it replaces.
     pub rewritten: BTreeSet<String>,
+}
+
+impl Placement {
+    /// Which agent ECS has lost contact with, and since when.
+    pub fn lost_contact(&self) -> String {
+        let host = self.container_instance.as_ref().map(|arn| format!(" on {arn}")).unwrap_or_default();
+        let since = self.connectivity_at.map(|at| format!(" since {at}")).unwrap_or_default();
+        format!("ECS has had no contact with the agent{host}{since}")
+    }
 }
 
 /// A container of a task as ECS describes it now.
@@ -182,11 +206,20 @@ words! {
 #[derive(Debug, Clone)]
 pub struct MemberTask {
     pub cluster: ClusterArn,
+    /// With the containers that the definition names.
     pub task: Arc<DescribedTask>,
     pub definition: Arc<TaskDefinition>,
     pub identity: MeshIdentity,
     /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
     pub is_enterprise: bool,
+}
+
+impl MemberTask {
+    /// The same task as ECS describes it now.
+    #[must_use]
+    pub fn described(self, now: Arc<DescribedTask>) -> Self {
+        Self { task: now.with_containers_of(&self.definition), ..self }
+    }
 }
 
 /// Who a task is in the mesh: as a plan sees it.
@@ -208,6 +241,7 @@ pub struct MeshTask {
     pub secrets: Arc<[SecretReference]>,
     pub runs_client_agent: bool,
     pub losses: Losses,
+    pub host: Host,
 }
 
 impl MeshTask {
@@ -224,6 +258,7 @@ impl MeshTask {
             secrets: Arc::default(),
             runs_client_agent: false,
             losses: Losses::default(),
+            host: Host::Unknown,
         }
     }
 
@@ -235,9 +270,10 @@ impl MeshTask {
     /// Why its instances are to be drained, if they are.
     pub fn drain_reason(&self) -> Option<DrainReason> {
         match self.phase {
-            TaskPhase::Active => self.losses.proxy.then_some(DrainReason::ProxyStopped),
+            TaskPhase::Active if self.losses.proxy => Some(DrainReason::ProxyStopped),
+            TaskPhase::Active => (self.host == Host::Gone).then_some(DrainReason::HostGone),
             TaskPhase::Stopping => Some(DrainReason::Stopping),
-            TaskPhase::Stopped => None,
+            TaskPhase::Stopped | TaskPhase::Unknown => None,
         }
     }
 }
@@ -340,10 +376,11 @@ impl ContainerEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{consul_ecs::Registrar, definition::ContainerDefinition};
 
     #[test]
     fn statuses_map_to_phases() {
-        let phase = |last, desired| TaskPhase::from_statuses(last, desired).unwrap();
+        let phase = TaskPhase::from_statuses;
         assert_eq!(phase("PROVISIONING", "RUNNING"), TaskPhase::Active);
         assert_eq!(phase("RUNNING", "RUNNING"), TaskPhase::Active);
         assert_eq!(phase("RUNNING", "STOPPED"), TaskPhase::Stopping);
@@ -352,9 +389,40 @@ mod tests {
     }
 
     #[test]
-    fn unknown_status_is_an_error() {
-        assert_eq!(TaskPhase::from_statuses("DANCING", "RUNNING").unwrap_err().field(), "lastStatus");
-        assert_eq!(TaskPhase::from_statuses("RUNNING", "").unwrap_err().field(), "desiredStatus");
+    fn container_that_the_definition_does_not_name_is_not_one_of_the_task() {
+        let container = |name: &str| TaskContainer {
+            name: name.to_owned(),
+            health: ContainerHealth::Unhealthy,
+            is_stopped: true,
+            exit_code: Some(1),
+        };
+        let end = |name: &str| ContainerEnd { name: name.to_owned(), exit_code: Some(1), reason: None };
+        let added = ["aws-guardduty-agent-a1b2", "ecs-service-connect-c3d4", "consul-dataplane"];
+        let all = || ["app"].into_iter().chain(added);
+        let mut task = crate::examples::running_task(all().map(container).collect());
+        task.end.containers = all().map(end).collect();
+        let mut definition = crate::examples::definition("init", Registrar::MeshInit, "{}");
+        let app = ContainerDefinition { name: "app".to_owned(), ..ContainerDefinition::default() };
+        definition.containers = vec![app];
+        let task = Arc::new(task).with_containers_of(&definition);
+        assert_eq!(
+            (task.containers.as_slice(), task.end.containers.as_slice()),
+            (&[container("app")][..], &[end("app")][..])
+        );
+        assert_eq!(task.losses(&definition), Losses::default());
+    }
+
+    #[test]
+    fn task_with_an_unknown_status_lives_and_is_judged_by_nobody() {
+        for (last, desired) in [("DANCING", "RUNNING"), ("DANCING", "STOPPED"), ("RUNNING", ""), ("STOPPED", "MAYBE")] {
+            let phase = TaskPhase::from_statuses(last, desired);
+            assert_eq!((phase, phase.is_living()), (TaskPhase::Unknown, true), "{last} {desired}");
+        }
+        let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+        let arn = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());
+        let losses = Losses { proxy: true, health_sync: true };
+        let task = MeshTask::unidentified(arn, cluster, TaskPhase::Unknown, Tenancy::Community);
+        assert_eq!(MeshTask { losses, ..task }.drain_reason(), None);
     }
 
     fn container(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> ContainerEnd {

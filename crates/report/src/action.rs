@@ -25,6 +25,10 @@ pub enum PlannedAction {
         service_id: String,
         reason: String,
     },
+    /// End the drain of an instance whose host runs again.
+    EndDrain {
+        service_id: String,
+    },
     DeleteLoginToken {
         accessor_id: String,
         task_id: Option<String>,

@@ -62,6 +62,8 @@ names! {
         Repair = "repair",
         CorrectHealth = "correct_health",
         Drain = "drain",
+        /// The host of a drained task runs again.
+        EndDrain = "end_drain",
         ReportBrokenTask = "report_broken_task",
         AskForIdleCheck = "ask_for_idle_check",
         Sweep = "sweep",
@@ -101,6 +103,7 @@ names! {
         ConsulRefused = "consul_refused",
         ConsulMalformed = "consul_malformed",
         Ecs = "ecs",
+        Ec2 = "ec2",
         Iam = "iam",
         Secrets = "secrets",
         Queue = "queue",

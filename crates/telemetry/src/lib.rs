@@ -142,6 +142,8 @@ named! {
     EventKind {
         /// A state change of a task.
         TaskChange,
+        /// A host that has lost contact with ECS.
+        HostChange,
         /// A registered task definition or a changed service.
         TaskDefinition,
         /// A check whether a token is idle.

@@ -92,7 +92,7 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
         let mut lines: Vec<String> = described
             .iter()
             .map(|task| {
-                let of_definition = task.definition == *definition;
+                let of_definition = task.definition.as_ref() == Some(definition);
                 let place = place(std::slice::from_ref(&task.arn));
                 format!("{place:?} {:?} {of_definition} {:?} {}", task.phase, task.tags, task.end.stopped_at.is_some())
             })

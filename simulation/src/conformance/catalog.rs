@@ -82,6 +82,19 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     let mut drains: Vec<HealthCheck> = found.iter().map(drain).collect();
     all.note("drain", consul.set_checks(&drains).await);
     all.note("drain again", consul.set_checks(&drains).await);
+    // A drain because of a gone host replaces it, and ends
+    let of_host = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::HostGone);
+    let of_hosts: Vec<HealthCheck> = found.iter().map(of_host).collect();
+    all.note("drain because of the host", consul.set_checks(&of_hosts).await);
+    let known = consul.node_checks(name, &HOME).await.unwrap();
+    let known: Vec<HealthCheck> = known.into_iter().filter(HealthCheck::drains_for_gone_host).collect();
+    let stale = HealthCheck { modify_index: known[0].modify_index + 1_000, ..known[0].clone() };
+    all.note("one of two drains has changed", consul.deregister_checks(&[known[1].clone(), stale]).await);
+    all.note("no drain has ended", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
+    all.note("end the drains", consul.deregister_checks(&known).await);
+    all.note("ended drains", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
+    all.note("end them again", consul.deregister_checks(&known).await);
+    all.note("drain once more", consul.set_checks(&drains).await);
     all.note("recover", consul.set_checks(&checks).await);
     all.note("checks of the drained", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
     let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..critical[0].clone() };

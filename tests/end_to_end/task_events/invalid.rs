@@ -22,13 +22,13 @@ async fn poison_messages_fail_alone() {
     ]);
     let bad_name = world.run(&world.definition(&format!("{}-bad-name", world.name), &bad_name, None).await).await;
     let lonely = world.run(&world.definition(&format!("{}-lonely-tag", world.name), &lonely, None).await).await;
-    let mut unknown_status = good.clone();
-    unknown_status["detail"]["lastStatus"] = json!("DANCING");
+    let mut no_status = good.clone();
+    no_status["detail"]["lastStatus"] = json!(null);
     let mut no_arn = good.clone();
     no_arn["detail"].as_object_mut().unwrap().remove("taskArn");
     let bodies = [
         format!("{{\"this is not\": JSON, {}", world.name),
-        unknown_status.to_string(),
+        no_status.to_string(),
         no_arn.to_string(),
         world.event(&bad_name).await.to_string(),
         world.event(&lonely).await.to_string(),

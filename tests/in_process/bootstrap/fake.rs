@@ -79,7 +79,7 @@ impl Fake {
             }
             ("GET", "catalog/nodes") => self.list("node", |node| {
                 let name = node["Node"].as_str().unwrap().rsplit('/').next().unwrap();
-                seen.uri.contains(&format!("cluster%2F{name}%22"))
+                seen.uri.contains(&format!("cluster%2F{name}%24%22"))
             }),
             ("GET", "namespaces") => self.list("namespace", |_| true),
             ("GET", path) => match self.get(&path.replace("/name/", "/")) {

@@ -93,7 +93,7 @@ async fn asked<T>(server: &Recorder, call: impl Future<Output = Result<T, Consul
         ("filter=ServiceMeta%5B%22task-id%22%5D+%3D%3D+%22{task}%22", "{on_any_node}"),
         ("filter=Meta%5B%22synthetic-node%22%5D+%3D%3D+%22true%22", "{synthetic}"),
         ("filter=%22{task}%22+in+ServiceID", "{of_instance}"),
-        ("filter=Node+%3D%3D+%22{node}%22", "{of_node}"),
+        ("filter=Node+matches+%22%28%3Fi%29%5E{node}%24%22", "{of_node}"),
     ] {
         lines = lines.replace(text, name);
     }
@@ -114,15 +114,24 @@ async fn requests_name_their_tenancy() {
         (asked(server, consul.create_token(&of_service)).await, "PUT /acl/token?T"),
         (asked(server, consul.update_token(&of_policy)).await, "PUT /acl/token/{accessor}?T"),
         (asked(server, consul.delete_token(team, accessor())).await, "DELETE /acl/token/{accessor}?T"),
-        (asked(server, consul.tokens(team, &|_| true)).await, "GET /acl/tokens?P&ns=*"),
+        (asked(server, consul.tokens(team, &|_| true)).await, "GET /acl/tokens?P&ns=*&consistent="),
         (asked(server, consul.create_policy(&policy)).await, "PUT /acl/policy?T"),
         (asked(server, consul.delete_policy(&policy)).await, "GET /acl/policy/name/p?T, DELETE /acl/policy/p-1?T"),
-        (asked(server, consul.instances(&prod, team, &tasks)).await, "GET /catalog/node-services/{node}?{of_task}&T"),
-        (asked(server, consul.instances_of(&web, team, &tasks)).await, "GET /catalog/service/web?{on_any_node}&T"),
+        (
+            asked(server, consul.instances(&prod, team, &tasks)).await,
+            "GET /catalog/node-services/{node}?{of_task}&T&consistent=",
+        ),
+        (
+            asked(server, consul.instances_of(&web, team, &tasks)).await,
+            "GET /catalog/service/web?{on_any_node}&T&consistent=",
+        ),
         (asked(server, consul.node(CLUSTER, team)).await, "GET /catalog/node-services/{node}?P&ns=*&consistent="),
         (asked(server, consul.synthetic_nodes(team)).await, "GET /catalog/nodes?{synthetic}&P"),
         (asked(server, consul.node_checks(CLUSTER, team)).await, "GET /health/node/{node}?P&ns=*&consistent="),
-        (asked(server, consul.checks(&prod, team, &tasks)).await, "GET /health/node/{node}?{of_instance}&T"),
+        (
+            asked(server, consul.checks(&prod, team, &tasks)).await,
+            "GET /health/node/{node}?{of_instance}&T&consistent=",
+        ),
         (asked(server, consul.deregister_service(CLUSTER, "web-1", team)).await, "PUT /catalog/deregister?T"),
         (asked(server, consul.deregister_node(CLUSTER, team)).await, "PUT /catalog/deregister?P"),
         (asked(server, consul.members(team)).await, "GET /agent/members?P"),
@@ -198,7 +207,7 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
         ),
         (
             named(Kind::SyntheticNode, CLUSTER, home()),
-            "GET /catalog/nodes?{of_node}&P",
+            "GET /catalog/nodes?{of_node}&consistent=&P",
             "PUT /catalog/register?P",
             None,
         ),

@@ -122,7 +122,7 @@ async fn instances_are_found_on_any_node() {
     let found = consul.instances_of(&service, &Tenancy::Community, &[TASK.parse().unwrap()]).await.unwrap();
     assert_eq!((found[0].node.as_str(), found[0].task_arn.as_ref()), ("ip-10-0-1-12", None));
     let filter = format!("filter=ServiceMeta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
-    assert_eq!(server.lines(), [format!("GET /v1/catalog/service/web?{filter}")]);
+    assert_eq!(server.lines(), [format!("GET /v1/catalog/service/web?{filter}&consistent=")]);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod admission;
 mod flood;
 mod guarded;
 mod half_dead;
+mod hosts;
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -7,7 +7,7 @@ use crate::{
     environment::Environment,
     time::{LONG, later_when},
 };
-use local_stack::world::{World, cluster_arn, task_id};
+use local_stack::world::{World, task_id};
 use test_harness::recorder::{Answer, RecordedRequest};
 
 const LOGINS: (&str, &str) = ("TOKEN_MODE", "auth-method");
@@ -143,11 +143,14 @@ async fn a_changed_entry_of_one_task_delays_no_drain_of_another() {
 #[tokio::test]
 async fn a_flood_of_invalid_messages_fails_alone() {
     let quiet = World::without_deployment("fair-flooded").await;
-    let noisy = cluster_arn("fair-flood");
+    let (cluster, definition) =
+        (quiet.cluster(), quiet.cluster().replace(":cluster/fair-flooded", ":task-definition/web:7"));
     let nonsense = |number: u32| {
         json!({
             "source": "aws.ecs", "detail-type": "ECS Task State Change", "time": "2026-11-20T10:00:00Z",
-            "detail": { "clusterArn": noisy, "taskArn": number, "lastStatus": "RUNNING" },
+            "detail": {
+                "clusterArn": cluster, "taskArn": number, "lastStatus": "RUNNING", "taskDefinitionArn": definition,
+            },
         })
     };
     let mut events: Vec<Value> = (0..200).map(nonsense).collect();

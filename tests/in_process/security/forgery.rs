@@ -74,7 +74,7 @@ async fn invalid_messages_make_no_calls() {
         with("taskArn", json!(text("taskArn").replace("arn:aws:", "arn:aws-cn:"))),
         with("taskDefinitionArn", json!(text("taskDefinitionArn").replace("000000000000", "999999999999"))),
         // Invalid fields
-        with("lastStatus", json!("STOPPED\" or \"\" == \"")),
+        with("lastStatus", json!(["STOPPED"])),
         with("version", json!("9")),
         with("clusterArn", json!(["a"])),
         // Messages of other services
@@ -88,6 +88,10 @@ async fn invalid_messages_make_no_calls() {
         assert_eq!(report.failures.len(), 1, "{event}");
         assert!(report.failures[0].error.is_permanent(), "{event}: {report:?}");
     }
+    // An unknown status is one of next year
+    let event = with("lastStatus", json!("STOPPED\" or \"\" == \""));
+    let report = handled_without_calls(&environment, &event).await;
+    assert!(report.failures.is_empty(), "{report:?}");
 }
 
 #[tokio::test]

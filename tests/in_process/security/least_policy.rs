@@ -84,6 +84,13 @@ impl<'a> Objects<'a> {
         let drain: Vec<HealthCheck> =
             instances.iter().map(|instance| HealthCheck::maintenance(instance, DrainReason::Stopping)).collect();
         let is_drained = client.set_checks(&drain).await.is_ok() && self.statuses().await == ["critical"; 2];
+        let gone: Vec<HealthCheck> =
+            instances.iter().map(|instance| HealthCheck::maintenance(instance, DrainReason::HostGone)).collect();
+        let is_written = client.set_checks(&gone).await.is_ok();
+        let drains = client.node_checks(self.cluster.as_str(), &HOME).await.unwrap_or_default();
+        let drains: Vec<HealthCheck> = drains.into_iter().filter(HealthCheck::drains_for_gone_host).collect();
+        let is_ended = is_written && client.deregister_checks(&drains).await.is_ok();
+        let is_ended = is_ended && drains.len() == 1 && self.statuses().await == ["critical"];
         vec![
             ("finds login tokens", tokens.iter().any(|token| token.accessor == self.leftover)),
             ("finds agents", !members.is_empty()),
@@ -96,6 +103,7 @@ impl<'a> Objects<'a> {
             ("finds a service's checks", checks.len() == 1),
             ("corrects a status", is_synced),
             ("drains", is_drained),
+            ("ends a drain", is_ended),
             ("takes a service out", client.deregister(&instances).await.is_ok() && self.services_left().await == 0),
             ("deletes a login token", client.delete_token(&HOME, self.leftover).await.is_ok()),
             ("force-leaves an agent", client.force_leave(&format!("unknown-{}", self.name), &HOME).await.is_ok()),

@@ -5,11 +5,13 @@ mod cleanup;
 mod counted;
 mod hostile;
 mod lists;
+mod namesakes;
 mod pages;
 mod patterns;
 mod planned;
 mod pre_provisioned;
 mod rotation;
+mod unknown_kinds;
 
 use std::sync::{
     Arc,

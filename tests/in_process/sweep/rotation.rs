@@ -81,7 +81,7 @@ async fn consecutive_sweeps_begin_with_different_work() {
     let list = json!(tokens).to_string();
     // Consul answers no deletion
     let consul = move |seen: &RecordedRequest, _| match seen.line().as_str() {
-        "GET /v1/acl/tokens" => Answer::ok(list.clone()),
+        "GET /v1/acl/tokens?consistent=" => Answer::ok(list.clone()),
         line if line.starts_with("DELETE") => Answer::Hang,
         _ => Answer::Forward,
     };

@@ -14,7 +14,7 @@ use aws_sdk_ecs::{
         TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
     },
 };
-use lru::LruCache;
+use jiff::Timestamp;
 use mesh::{
     arn::TaskDefinitionArn,
     consul_ecs::{
@@ -25,7 +25,7 @@ use mesh::{
     secret_reference::SecretReference,
 };
 
-use super::{AwsEcs, EcsError, tags, timestamp};
+use super::{AwsEcs, EcsError, definition_cache::DefinitionCache, tags, timestamp};
 
 /// The variable with a Consul token of the task's own.
 const TOKEN_VARIABLE: &str = "CONSUL_HTTP_TOKEN";
@@ -33,7 +33,7 @@ const TOKEN_VARIABLE: &str = "CONSUL_HTTP_TOKEN";
 /// Reads task definitions.
 #[async_trait]
 pub trait TaskDefinitions: Send + Sync {
-    /// A revision and its tags, cached for the life of the environment, because the content of a revision is immutable.
+    /// A revision and its tags, cached for as long as a change of its tags may wait: see [`super::definition_cache`].
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
 
     /// Removes a revision from the cache: its tags are invalid and may be corrected.
@@ -43,22 +43,23 @@ pub trait TaskDefinitions: Send + Sync {
 #[async_trait]
 impl TaskDefinitions for AwsEcs {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        let cached = self.cache().get(arn).cloned();
+        let cached = self.cache().get(arn, Timestamp::now());
         if let Some(definition) = cached {
             return Ok(definition);
         }
+        let read_at = Timestamp::now();
         let definition = Arc::new(read_definition(arn, &self.fetch_definition(arn).await?));
-        self.cache().put(arn.clone(), Arc::clone(&definition));
+        self.cache().put(&definition, read_at);
         Ok(definition)
     }
 
     fn forget(&self, arn: &TaskDefinitionArn) {
-        self.cache().pop(arn);
+        self.cache().remove(arn);
     }
 }
 
 impl AwsEcs {
-    fn cache(&self) -> MutexGuard<'_, LruCache<TaskDefinitionArn, Arc<TaskDefinition>>> {
+    fn cache(&self) -> MutexGuard<'_, DefinitionCache> {
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -23,23 +23,28 @@ pub const DETAIL_TYPE: &str = "ECS Task State Change";
 /// The `detail-type` of API calls. `EventBridge` gets them only with a trail of `CloudTrail` in the region.
 pub const API_CALL_DETAIL_TYPE: &str = "AWS API Call via CloudTrail";
 
-/// Parses the event's `time` and `detail`.
+/// The cluster of a task state change event. It is read before anything else: what other clusters' events hold is of no concern.
+///
+/// # Errors
+/// The field is missing, or is no ARN of a cluster.
+pub fn cluster_of_task_change(detail: &Value) -> Result<ClusterArn, InvalidField> {
+    parsed(detail, "/clusterArn")
+}
+
+/// Parses the event's `time` and `detail`. `None`: the task has another kind of definition than the mesh's tasks, or none.
 ///
 /// # Errors
 /// A field is missing, has another type, or is invalid; the error names it.
-pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChange, InvalidField> {
+pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<Option<TaskChange>, InvalidField> {
+    let cluster = cluster_of_task_change(detail)?;
+    let Some(definition) = definition_at(detail, "/taskDefinitionArn")? else { return Ok(None) };
     let arn: TaskArn = parsed(detail, "/taskArn")?;
-    let cluster: ClusterArn = parsed(detail, "/clusterArn")?;
     if !arn.is_in(&cluster) {
         return Err(InvalidField::new("detail.taskArn", arn.as_str(), "a task of the cluster in detail.clusterArn"));
     }
     let status = |path: &str| field(detail, path, Value::as_str, "a string");
-    let phase = TaskPhase::from_statuses(status("/lastStatus")?, status("/desiredStatus")?).map_err(|e| {
-        let field = format!("detail.{}", e.field());
-        e.in_field(field)
-    })?;
+    let phase = TaskPhase::from_statuses(status("/lastStatus")?, status("/desiredStatus")?);
     let version = field(detail, "/version", Value::as_u64, "the task's version number")?;
-    let definition: TaskDefinitionArn = parsed(detail, "/taskDefinitionArn")?;
     if !definition.is_beside(&cluster) {
         let expected = "a definition in the account and region of detail.clusterArn";
         return Err(InvalidField::new("detail.taskDefinitionArn", definition.as_str(), expected));
@@ -50,7 +55,7 @@ pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChang
     let is_stopped = |container: &&Value| container.get("lastStatus").and_then(Value::as_str) == Some("STOPPED");
     let stopped_containers = containers(detail).filter(is_stopped).filter_map(|it| optional_text(it, "name")).collect();
     let end = (phase == TaskPhase::Stopped).then(|| end(detail));
-    Ok(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected, end })
+    Ok(Some(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected, end }))
 }
 
 /// What the event says about how the task stopped. It decides nothing.
@@ -101,6 +106,13 @@ pub fn parse_api_call_event(payload: &Value) -> Option<Result<Option<ApiCall>, I
     is_call.then(|| if is_of_ecs { parse_api_call(&event.detail) } else { Ok(None) })
 }
 
+/// The cluster that a call is about, if it is about one.
+pub fn cluster_of_api_call(detail: &Value) -> Option<ClusterArn> {
+    let response = detail.get("responseElements")?;
+    let clusters = ["/service/clusterArn", "/cluster/clusterArn"].map(|path| response.pointer(path));
+    clusters.into_iter().flatten().find_map(Value::as_str)?.parse().ok()
+}
+
 /// Parses the event's `detail`. `None`: the call failed, or does not affect the mesh. `CloudTrail` redacts environment values,
 /// so that only ARNs are read.
 ///
@@ -118,10 +130,14 @@ pub fn parse_api_call(detail: &Value) -> Result<Option<ApiCall>, InvalidField> {
             Some(ApiCall::DefinitionInUse { definition, cluster: None })
         }
         // A service with an external deployment controller has no task definition.
-        Some("CreateService" | "UpdateService") if text("/responseElements/service/taskDefinition").is_some() => {
-            let definition = parsed(detail, "/responseElements/service/taskDefinition")?;
-            let cluster = Some(parsed(detail, "/responseElements/service/clusterArn")?);
-            Some(ApiCall::DefinitionInUse { definition, cluster })
+        Some("CreateService" | "UpdateService") => {
+            match definition_at(detail, "/responseElements/service/taskDefinition")? {
+                Some(definition) => {
+                    let cluster = Some(parsed(detail, "/responseElements/service/clusterArn")?);
+                    Some(ApiCall::DefinitionInUse { definition, cluster })
+                }
+                None => None,
+            }
         }
         Some("DeleteCluster") => Some(ApiCall::ClusterDeleted(parsed(detail, "/responseElements/cluster/clusterArn")?)),
         _ => None,
@@ -140,6 +156,15 @@ fn field<'a, T>(
         let shown = value.map(Value::to_string).unwrap_or_default();
         InvalidField::new(name(path), &shown, expected)
     })
+}
+
+/// A task definition; `None` if there is none, or one of another kind.
+fn definition_at(detail: &Value, path: &str) -> Result<Option<TaskDefinitionArn>, InvalidField> {
+    if detail.pointer(path).is_none_or(Value::is_null) {
+        return Ok(None);
+    }
+    let arn = field(detail, path, Value::as_str, "an ARN")?;
+    TaskDefinitionArn::of_task(arn).map_err(|e| e.in_field(name(path)))
 }
 
 fn parsed<T: FromStr<Err = InvalidField>>(detail: &Value, path: &str) -> Result<T, InvalidField> {
@@ -173,9 +198,13 @@ mod tests {
 
     const TIME: Option<&str> = Some("2026-11-20T10:00:00Z");
 
+    fn parsed_change(detail: &Value) -> TaskChange {
+        parse_task_change(TIME, detail).unwrap().expect("a task of a task definition")
+    }
+
     #[test]
     fn event_is_parsed() {
-        let change = parse_task_change(TIME, &detail()).unwrap();
+        let change = parsed_change(&detail());
         assert_eq!((change.phase, change.version), (TaskPhase::Stopping, 5));
         assert_eq!(change.cluster.name(), "prod");
         assert_eq!(change.definition.family().as_str(), "web");
@@ -183,16 +212,16 @@ mod tests {
         let mut lost = detail();
         lost["connectivity"] = json!("DISCONNECTED");
         lost["containers"] = json!("none");
-        let change = parse_task_change(TIME, &lost).unwrap();
+        let change = parsed_change(&lost);
         assert_eq!((change.stopped_containers, change.is_disconnected), (Vec::new(), true));
     }
 
     #[test]
     fn end_of_a_stopped_task_is_told() {
-        assert_eq!(parse_task_change(TIME, &detail()).unwrap().end, None);
+        assert_eq!(parsed_change(&detail()).end, None);
         let text = include_str!("../../../../events/task-stopped-essential-container-exited.json");
         let event: Value = serde_json::from_str(text).unwrap();
-        let end = parse_task_change(TIME, &event["detail"]).unwrap().end.unwrap();
+        let end = parsed_change(&event["detail"]).end.unwrap();
         assert_eq!(end.code.as_deref(), Some("EssentialContainerExited"));
         assert_eq!(end.reason.as_deref(), Some("Essential container in task exited"));
         assert_eq!(end.containers[3].to_string(), "web exited with 1");
@@ -203,7 +232,7 @@ mod tests {
         });
         let mut detail = detail();
         detail.as_object_mut().unwrap().extend(killed.as_object().unwrap().clone());
-        let end = parse_task_change(TIME, &detail).unwrap().end.unwrap();
+        let end = parsed_change(&detail).end.unwrap();
         let containers: Vec<String> = end.containers.iter().map(ToString::to_string).collect();
         assert_eq!(containers, ["web exited with 137 (OutOfMemoryError)", "app did not run"]);
         assert_eq!((end.code, end.stopped_at), (None, None));
@@ -211,7 +240,7 @@ mod tests {
 
     #[test]
     fn missing_field_is_named() {
-        for field in ["taskArn", "taskDefinitionArn", "clusterArn", "lastStatus", "desiredStatus", "version"] {
+        for field in ["taskArn", "clusterArn", "lastStatus", "desiredStatus", "version"] {
             let mut detail = detail();
             detail.as_object_mut().unwrap().remove(field);
             assert_eq!(parse_task_change(TIME, &detail).unwrap_err().field(), format!("detail.{field}"));
@@ -234,14 +263,36 @@ mod tests {
             ("taskArn", "nonsense"),
             ("taskArn", "arn:aws:ecs:us-east-1:123456789012:task/other/0123456789abcdef0123456789abcdef"),
             ("taskDefinitionArn", "arn:aws:ecs:us-east-1:999999999999:task-definition/web:7"),
-            ("lastStatus", "DANCING"),
-            ("desiredStatus", "MAYBE"),
+            ("taskDefinitionArn", "arn:aws:ecs:us-east-1:123456789012:task-definition/web"),
+            ("taskDefinitionArn", "nonsense"),
         ] {
             let mut detail = detail();
             detail[field] = json!(value);
             let error = parse_task_change(TIME, &detail).unwrap_err();
             assert_eq!(error.field(), format!("detail.{field}"));
             assert!(error.to_string().contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn task_of_another_kind_of_definition_or_of_none_is_no_change_whatever_else_its_event_holds() {
+        let daemon = json!("arn:aws:ecs:us-east-1:123456789012:daemon-task-definition/agent:3");
+        for definition in [daemon, Value::Null] {
+            let detail = json!({ "clusterArn": CLUSTER, "taskDefinitionArn": definition, "lastStatus": 7 });
+            assert_eq!(parse_task_change(None, &detail), Ok(None));
+        }
+        let mut without = detail();
+        without.as_object_mut().unwrap().remove("taskDefinitionArn");
+        assert_eq!(parse_task_change(TIME, &without), Ok(None));
+    }
+
+    #[test]
+    fn unknown_status_is_a_phase() {
+        for field in ["lastStatus", "desiredStatus"] {
+            let mut detail = detail();
+            detail[field] = json!("HIBERNATING");
+            let change = parsed_change(&detail);
+            assert_eq!((change.phase, change.end), (TaskPhase::Unknown, None));
         }
     }
 
@@ -281,6 +332,18 @@ mod tests {
         }
         let external = json!({ "service": { "clusterArn": CLUSTER } });
         assert_eq!(parse_api_call(&call("CreateService", &external)), Ok(None));
+        let daemon = DEFINITION.replace(":task-definition/", ":daemon-task-definition/");
+        let of_another_kind = json!({ "service": { "taskDefinition": daemon, "clusterArn": CLUSTER } });
+        assert_eq!(parse_api_call(&call("CreateService", &of_another_kind)), Ok(None));
+    }
+
+    #[test]
+    fn cluster_of_a_call_is_read_by_itself() {
+        let of = |response: Value| cluster_of_api_call(&call("UpdateService", &response));
+        let broken = json!({ "service": { "taskDefinition": 7, "clusterArn": CLUSTER } });
+        assert_eq!(of(broken), CLUSTER.parse().ok());
+        assert_eq!(of(json!({ "cluster": { "clusterArn": CLUSTER } })), CLUSTER.parse().ok());
+        assert_eq!(of(json!({ "service": { "clusterArn": 7 } })), None);
     }
 
     #[test]

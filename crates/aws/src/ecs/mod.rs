@@ -1,18 +1,15 @@
 //! Amazon ECS: its events and its API. [`AwsEcs`] implements one trait for each part of the API that others stand in for.
 
+mod definition_cache;
 mod definitions;
 mod events;
+mod hosts;
 mod inventory;
 mod pace;
 mod services;
 mod tasks;
 
-use std::{
-    error::Error,
-    fmt::Debug,
-    num::NonZeroUsize,
-    sync::{Arc, Mutex},
-};
+use std::{error::Error, fmt::Debug, sync::Mutex};
 
 use aws_sdk_ecs::{
     Client,
@@ -22,27 +19,26 @@ use aws_sdk_ecs::{
 use aws_smithy_types::DateTime;
 use aws_types::SdkConfig;
 use jiff::Timestamp;
-use lru::LruCache;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Tags, TaskDefinition},
+    definition::Tags,
     names::InvalidField,
 };
 
-use self::pace::Pace;
+use self::{definition_cache::DefinitionCache, pace::Pace};
 pub use self::{
     definitions::TaskDefinitions,
     events::{
-        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_api_call_event, parse_task_change,
+        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, cluster_of_api_call, cluster_of_task_change,
+        parse_api_call, parse_api_call_event, parse_task_change,
     },
+    hosts::{ContainerInstances, HOST_DETAIL_TYPE, parse_lost_host},
     inventory::{Inventory, RunningService},
     services::{ClusterStatus, Clusters, EcsService, EcsServices, ServiceDeployment, ServiceMessage, ServiceState},
     tasks::{TaskList, Tasks},
 };
 use crate::sdk::describe;
 
-/// How many task definitions an execution environment caches.
-const CACHED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
 /// The most tasks in one `DescribeTasks`, and clusters in one `DescribeClusters`.
 pub const DESCRIBE_LIMIT: usize = 100;
 /// The most services in one `DescribeServices`.
@@ -57,7 +53,7 @@ pub struct AwsEcs {
     client: Client,
     reads_of_tasks: Pace,
     reads_of_definitions: Pace,
-    definitions: Mutex<LruCache<TaskDefinitionArn, Arc<TaskDefinition>>>,
+    definitions: Mutex<DefinitionCache>,
 }
 
 impl AwsEcs {
@@ -67,7 +63,7 @@ impl AwsEcs {
             client: Client::new(config),
             reads_of_tasks: Pace::of_bursts(TASK_BURST),
             reads_of_definitions: Pace::of_bursts(DEFINITION_BURST),
-            definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)),
+            definitions: Mutex::new(DefinitionCache::new()),
         }
     }
 }

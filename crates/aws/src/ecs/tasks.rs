@@ -16,7 +16,7 @@ use aws_sdk_ecs::{
 };
 use aws_smithy_async::future::pagination_stream::PaginationStream;
 use mesh::{
-    arn::{ClusterArn, TaskArn},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     consul_ecs::{CONFIG_VARIABLE, REGION_VARIABLE},
     names::InvalidField,
     task::{ContainerEnd, ContainerHealth, DescribedTask, Placement, TaskContainer, TaskEnd, TaskPhase},
@@ -69,11 +69,10 @@ impl Tasks for AwsEcs {
             self.reads_of_tasks.turn().await;
             let answer = call.set_tasks(Some(arns)).send().await;
             let answer = answer.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-            check_coverage(chunk, answer.tasks(), answer.failures())
+            let tasks: Vec<DescribedTask> = answer.tasks().iter().filter_map(read_task).collect();
+            check_coverage(chunk, &tasks, answer.failures())
                 .map_err(|reason| EcsError::Failed { subject: subject.clone(), reason })?;
-            for task in answer.tasks() {
-                described.push(read_task(task).map_err(EcsError::malformed(&subject))?);
-            }
+            described.extend(tasks);
         }
         Ok(described)
     }
@@ -81,11 +80,11 @@ impl Tasks for AwsEcs {
 
 impl AwsEcs {
     /// The private addresses of the running tasks of a family or, if none of them has one, of a service: for each task
-    /// one address, IPv6 only if it has no IPv4 address. Tasks without an address are left out if another one has one.
+    /// one address, IPv6 only if it has no IPv4 address. Tasks without a usable address are left out if another one has one.
     ///
     /// # Errors
-    /// The cluster does not exist, or the call failed. [`EcsError::NoAddress`] if tasks are running without
-    /// an address. An unknown family or service has no tasks.
+    /// The cluster does not exist, or the call failed. [`EcsError::NoAddress`] or [`EcsError::Malformed`] if no running task has
+    /// a usable address. An unknown family or service has no tasks.
     pub async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
         let subject = format!("addresses of family or service {family_or_service:?} in cluster {cluster:?}");
         let listing = || self.client.list_tasks().cluster(cluster);
@@ -100,7 +99,7 @@ impl AwsEcs {
         }
     }
 
-    /// The addresses of listed tasks, and the error for the first one that has none.
+    /// The addresses of listed tasks, and the error for the first one without a usable address.
     async fn find(
         &self,
         cluster: &str,
@@ -120,15 +119,10 @@ impl AwsEcs {
             let answer = call.send().await.map_err(|e| EcsError::failed(subject, &e))?;
             // A task that ECS dropped since it was listed is not in the answer.
             for task in answer.tasks().iter().filter(|task| task.last_status() == Some("RUNNING")) {
-                let Some((field, text)) = address_text(task) else {
-                    without_address.get_or_insert_with(|| EcsError::NoAddress {
-                        task: task.task_arn().unwrap_or_default().to_owned(),
-                        launch_type: task.launch_type().map_or("unknown", LaunchType::as_str).to_owned(),
-                    });
-                    continue;
-                };
-                let malformed = |_| EcsError::malformed(subject)(InvalidField::new(field, text, "an IP address"));
-                addresses.push(text.parse().map_err(malformed)?);
+                match address_of(task, subject) {
+                    Ok(address) => addresses.push(address),
+                    Err(error) => drop(without_address.get_or_insert(error)),
+                }
             }
         }
         Ok((addresses, without_address))
@@ -141,7 +135,9 @@ impl AwsEcs {
             .task_arns(call.into_paginator().send())
             .await
             .map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(&subject))).collect()
+        // What is listed beside tasks is none. A task whose ARN cannot be read may be of the mesh.
+        let listed = arns.iter().filter_map(|arn| TaskArn::of_listed(arn).transpose());
+        listed.map(|arn| arn.map_err(EcsError::malformed(&subject))).collect()
     }
 
     /// All pages of a list of tasks, at the pace that ECS allows.
@@ -165,26 +161,28 @@ impl AwsEcs {
 ///
 /// # Errors
 /// Why the answer is incomplete.
-fn check_coverage(requested: &[TaskArn], described: &[Task], failures: &[Failure]) -> Result<(), String> {
+fn check_coverage(requested: &[TaskArn], described: &[DescribedTask], failures: &[Failure]) -> Result<(), String> {
     only_missing(failures)?;
-    let described = described.iter().filter_map(Task::task_arn);
-    let missing = failures.iter().filter_map(Failure::arn);
     // By ID, because accounts with short ARNs get those in the answer.
-    let covered: BTreeSet<&str> = described.chain(missing).filter_map(|arn| arn.rsplit('/').next()).collect();
+    let missing = failures.iter().filter_map(Failure::arn).filter_map(|arn| arn.rsplit('/').next());
+    let described = described.iter().map(|task| task.arn.id().as_str());
+    let covered: BTreeSet<&str> = described.chain(missing).collect();
     match requested.iter().find(|task| !covered.contains(task.id().as_str())) {
         Some(task) => Err(format!("the answer does not mention task {}", task.id())),
         None => Ok(()),
     }
 }
 
-fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
-    Ok(DescribedTask {
-        arn: task.task_arn().unwrap_or_default().parse()?,
-        definition: task.task_definition_arn().unwrap_or_default().parse()?,
+/// A task in an answer; `None` if the answer does not say which. Whatever else ECS says of it concerns this task alone: without a readable
+/// definition it is outside the mesh, and with an unknown status it is judged by nobody.
+fn read_task(task: &Task) -> Option<DescribedTask> {
+    Some(DescribedTask {
+        arn: task.task_arn()?.parse().ok()?,
+        definition: task.task_definition_arn().and_then(|arn| TaskDefinitionArn::of_task(arn).ok()?),
         phase: TaskPhase::from_statuses(
             task.last_status().unwrap_or_default(),
             task.desired_status().unwrap_or_default(),
-        )?,
+        ),
         last_status: task.last_status().unwrap_or_default().to_owned(),
         tags: tags(task.tags()),
         containers: task.containers().iter().filter_map(read_container).collect(),
@@ -220,6 +218,8 @@ fn read_placement(task: &Task) -> Placement {
     let rewritten = overrides.iter().filter(is_rewritten).filter_map(|container| container.name().map(str::to_owned));
     Placement {
         is_disconnected: task.connectivity() == Some(&Connectivity::Disconnected),
+        connectivity_at: task.connectivity_at().and_then(timestamp),
+        container_instance: task.container_instance_arn().and_then(|arn| arn.parse().ok()),
         address: ipv4_of(task),
         zone: task.availability_zone().map(str::to_owned),
         is_on_fargate: task.launch_type() == Some(&LaunchType::Fargate),
@@ -236,6 +236,15 @@ fn variables(container: &ContainerOverride) -> BTreeMap<String, String> {
     let all = container.environment().iter().filter_map(|pair| Some((pair.name()?, pair.value()?)));
     let wanted = all.filter(|(name, _)| [CONFIG_VARIABLE, REGION_VARIABLE].contains(name));
     wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The address of a running task.
+fn address_of(task: &Task, subject: &str) -> Result<IpAddr, EcsError> {
+    let (field, text) = address_text(task).ok_or_else(|| EcsError::NoAddress {
+        task: task.task_arn().unwrap_or_default().to_owned(),
+        launch_type: task.launch_type().map_or("unknown", LaunchType::as_str).to_owned(),
+    })?;
+    text.parse().map_err(|_| EcsError::malformed(subject)(InvalidField::new(field, text, "an IP address")))
 }
 
 fn ipv4_of(task: &Task) -> Option<Ipv4Addr> {
@@ -271,8 +280,8 @@ mod tests {
         numbers.iter().map(|number| arn(*number).parse().unwrap()).collect()
     }
 
-    fn task(number: u8) -> Task {
-        Task::builder().task_arn(arn(number)).build()
+    fn task(number: u8) -> DescribedTask {
+        read_task(&Task::builder().task_arn(arn(number)).build()).unwrap()
     }
 
     fn failed(number: u8, reason: &str) -> Failure {

@@ -33,6 +33,8 @@ pub(super) struct NodeName {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct NodeAnswer {
+    /// Its name, in the case in which it was registered.
+    pub(super) node: String,
     pub(super) meta: Option<BTreeMap<String, String>>,
 }
 

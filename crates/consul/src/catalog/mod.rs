@@ -18,7 +18,7 @@ use self::{
         CheckAnswer, InstanceHealth, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, check,
         instance, instance_with_checks,
     },
-    writes::{check_body, deletion, registration_body},
+    writes::{check_body, check_deletion, deletion, registration_body},
 };
 use crate::{array::ArrayReader, error::ConsulError, http::HttpConsul, request::Request};
 
@@ -33,7 +33,8 @@ pub trait Catalog: Send + Sync {
     /// The admin partitions (Enterprise), except those in deletion, whose content Consul deletes too.
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError>;
 
-    /// The service instances on the cluster's synthetic node whose metadata names one of `tasks`.
+    /// The service instances on the cluster's synthetic node whose metadata names one of `tasks`, with the name of the node that
+    /// Consul returns, which may differ in case. The answer includes every earlier write.
     async fn instances(
         &self,
         cluster: &ClusterArn,
@@ -41,7 +42,7 @@ pub trait Catalog: Send + Sync {
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError>;
 
-    /// The instances of a service, on any node, whose metadata names one of `tasks`.
+    /// The instances of a service, on any node, whose metadata names one of `tasks`. The answer includes every earlier write.
     async fn instances_of(
         &self,
         service: &ServiceName,
@@ -52,8 +53,8 @@ pub trait Catalog: Send + Sync {
     /// The names of the nodes without an agent, which the controllers of ECS clusters create.
     async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<String>, ConsulError>;
 
-    /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist. The answer
-    /// includes every earlier write (<https://developer.hashicorp.com/consul/api-docs/features/consistency>).
+    /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist. Consul ignores the
+    /// case of the name: the node that it returns may be another's. The answer includes every earlier write (<https://developer.hashicorp.com/consul/api-docs/features/consistency>).
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
 
     /// The health checks of a node, in every namespace of the tenancy's partition, except those with a definition, which
@@ -61,7 +62,7 @@ pub trait Catalog: Send + Sync {
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
 
     /// The health checks of a cluster's instances whose IDs contain the ID of one of `tasks`, as consul-ecs registers
-    /// them.
+    /// them. The answer includes every earlier write.
     async fn checks(
         &self,
         cluster: &ClusterArn,
@@ -81,6 +82,12 @@ pub trait Catalog: Send + Sync {
     /// # Errors
     /// [`ConsulError::Conflict`] if an instance is no longer registered.
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
+
+    /// Deregisters up to [`MAX_TRANSACTION_OPERATIONS`] checks of one partition in one atomic transaction.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] if a check has changed since it was read.
+    async fn deregister_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
 
     /// Deregisters one service instance with its checks, whether or not it has changed.
     async fn deregister_service(&self, node: &str, id: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
@@ -107,9 +114,9 @@ impl Catalog for HttpConsul {
             let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node])
                 .query("filter", filter);
             // A node that is not registered returns null.
-            let answer: Option<NodeServices> = self.json(&request.within(tenancy)).await?;
-            let services = answer.and_then(|answer| answer.services).unwrap_or_default();
-            instances.extend(services.into_iter().filter_map(|service| instance(service, node, tenancy).ok()));
+            let answer: Option<NodeServices> = self.json(&request.within(tenancy).consistent()).await?;
+            let Some(NodeServices { node: Some(found), services: Some(services) }) = answer else { continue };
+            instances.extend(services.into_iter().filter_map(|service| instance(service, &found.node, tenancy).ok()));
         }
         Ok(instances)
     }
@@ -121,9 +128,9 @@ impl Catalog for HttpConsul {
         let Some(NodeServices { node: Some(about), services }) = answer else { return Ok(None) };
         let (key, value) = SYNTHETIC_META;
         let is_synthetic = about.meta.is_some_and(|meta| meta.get(key).is_some_and(|it| it == value));
-        let mut found = CatalogNode { is_synthetic, ..CatalogNode::default() };
+        let mut found = CatalogNode { name: about.node, is_synthetic, ..CatalogNode::default() };
         for service in services.unwrap_or_default() {
-            match instance(service, node, tenancy) {
+            match instance(service, &found.name, tenancy) {
                 Ok(instance) => found.instances.push(instance),
                 Err(other) => found.others.push(other),
             }
@@ -149,7 +156,7 @@ impl Catalog for HttpConsul {
         for filter in filters(tasks.iter().map(|task| format!(r#"ServiceMeta["{TASK_ID_META}"] == "{task}""#))) {
             let path = ["catalog", "service", service.as_str()];
             let request = Request::list(format!("instances of service {service}"), &path).query("filter", filter);
-            let answers: Vec<ServiceOfNode> = self.json(&request.within(tenancy)).await?;
+            let answers: Vec<ServiceOfNode> = self.json(&request.within(tenancy).consistent()).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
                 let ServiceOfNode { node, id, service, kind, meta, modify_index } = answer;
                 instance(ServiceAnswer { id, service, kind, meta, modify_index, namespace: None }, &node, tenancy).ok()
@@ -169,7 +176,7 @@ impl Catalog for HttpConsul {
         for filter in filters(tasks.iter().map(|task| format!(r#""{task}" in ServiceID"#))) {
             let request =
                 Request::list(format!("checks of node {node}"), &["health", "node", node]).query("filter", filter);
-            let answers: Vec<CheckAnswer> = self.json(&request.within(tenancy)).await?;
+            let answers: Vec<CheckAnswer> = self.json(&request.within(tenancy).consistent()).await?;
             checks.extend(answers.into_iter().filter_map(|answer| check(answer, tenancy)));
         }
         Ok(checks)
@@ -188,6 +195,14 @@ impl Catalog for HttpConsul {
         let request = Request::put(subject, &["txn"], Value::Array(operations));
         // Each operation contains its namespace.
         let request = request.in_partition_of(&first.tenancy);
+        self.send(&request).await.map(drop)
+    }
+
+    async fn deregister_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        let Some(first) = checks.first() else { return Ok(()) };
+        let operations: Vec<Value> = checks.iter().map(check_deletion).collect();
+        let subject = format!("catalog transaction of {} operations", operations.len());
+        let request = Request::put(subject, &["txn"], Value::Array(operations)).in_partition_of(&first.tenancy);
         self.send(&request).await.map(drop)
     }
 

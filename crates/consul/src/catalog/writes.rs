@@ -19,6 +19,17 @@ pub(super) fn deletion(instance: &ServiceInstance) -> Value {
     json!({ "Service": { "Verb": "delete-cas", "Node": instance.node, "Service": service } })
 }
 
+pub(super) fn check_deletion(check: &HealthCheck) -> Value {
+    let body = json!({
+        "Node": check.node,
+        "CheckID": check.id,
+        "ServiceID": check.service_id,
+        "ServiceName": check.service_name,
+        "ModifyIndex": check.modify_index,
+    });
+    json!({ "Check": { "Verb": "delete-cas", "Check": with_tenancy(body, &check.tenancy) } })
+}
+
 pub(super) fn check_body(check: &HealthCheck) -> Value {
     let body = json!({
         "Node": check.node,

@@ -136,10 +136,10 @@ pub(super) fn announce(outcomes: &[Outcome], announcer: &Announcer) {
             Change::Deregistered => {
                 announcer.announce(Event::TaskDeregistered, entries("the task no longer runs"));
             }
-            Change::Drained(reason @ DrainReason::ProxyStopped) => {
+            Change::Drained(reason @ (DrainReason::ProxyStopped | DrainReason::HostGone)) => {
                 // The node of a client agent is no cluster.
                 if named.node.parse::<ClusterArn>().is_ok() {
-                    announcer.healed(HealingKind::Drain, without_proxy(named, reason));
+                    announcer.healed(HealingKind::Drain, of_running(named, reason));
                 }
             }
         }
@@ -154,13 +154,16 @@ enum Change {
 }
 
 /// A task that was drained although it is meant to run.
-fn without_proxy(instance: &ServiceInstance, reason: DrainReason) -> Healing {
+fn of_running(instance: &ServiceInstance, reason: DrainReason) -> Healing {
     Healing {
         cluster_arn: instance.node.clone(),
         task_id: instance.task.to_string(),
         service: instance.name.clone(),
         reason: reason.as_str().to_owned(),
-        in_ecs: format!("{DATAPLANE} STOPPED, and the task is meant to run"),
+        in_ecs: match reason {
+            DrainReason::HostGone => "the agent is not connected, and the task is meant to run".to_owned(),
+            _ => format!("{DATAPLANE} STOPPED, and the task is meant to run"),
+        },
         in_consul: "instances without a maintenance check".to_owned(),
     }
 }
@@ -176,6 +179,18 @@ pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], mode: Mode) {
         ..LogLine::of(LogAction::MarkCritical, mode)
     }
     .info();
+}
+
+pub(super) fn log_end_of_drain(check: &HealthCheck, tasks: &[TaskArn], mode: Mode) {
+    LogLine {
+        task_id: tasks.first().map(|task| task.id().to_string()),
+        cluster_arn: Some(check.node.clone()),
+        service: Some(check.service_name.clone()),
+        check_id: Some(check.id.clone()),
+        reason: Some("EC2 says that the host of the task runs again".to_owned()),
+        ..LogLine::of(LogAction::EndDrain, mode)
+    }
+    .warn();
 }
 
 pub(super) fn log_deregistration(instance: &ServiceInstance, mode: Mode) {

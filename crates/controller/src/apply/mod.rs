@@ -28,7 +28,7 @@ use report::{Event, LogAction, LogLine, LogOutcome, RevokedToken};
 use telemetry::Counted;
 
 pub(crate) use self::catalog::add_to_policy;
-use self::catalog::{announce, log_deregistration, log_drain};
+use self::catalog::{announce, log_deregistration, log_drain, log_end_of_drain};
 use crate::{
     announcement::{Announcer, count},
     clock::{Clock, Deadline, TimestampCache},
@@ -83,11 +83,16 @@ impl Applier {
             outcomes.extend(self.deregister_nodes(work.nodes, deadline).await);
             outcomes
         };
+        let drain = async {
+            let mut outcomes = self.mark_all_critical(work.drains.into_values(), deadline).await;
+            outcomes.extend(self.end_drains(work.ended_drains.into_values(), deadline).await);
+            outcomes
+        };
         let (provisioned, deleted, deregistered, drained, asked, left, revoked, repaired) = futures::join!(
             self.provision_all(work.provisions, source, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
             deregister,
-            self.mark_all_critical(work.drains.into_values(), deadline),
+            drain,
             self.request_idle_checks(work.idle_checks, deadline),
             self.force_leave_all(work.agents, source, deadline),
             self.reconcile_tokens(work.tokens, deadline),
@@ -251,6 +256,12 @@ impl Applier {
         outcomes
     }
 
+    async fn end_drains(&self, groups: impl Iterator<Item = Group<HealthCheck>>, deadline: Deadline) -> Vec<Outcome> {
+        let write = async |checks: &[HealthCheck]| self.consul.deregister_checks(checks).await;
+        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_end_of_drain(check, tasks, self.scope.mode);
+        write_in_chunks(groups, deadline, write, log).await
+    }
+
     /// Registers what is missing of tasks, and corrects their checks.
     async fn repair_all(&self, repairs: Group<Difference>, deadline: Deadline) -> Vec<Outcome> {
         let work = repairs.into_iter().map(|(difference, planned)| async move {
@@ -367,7 +378,7 @@ async fn write_in_chunks<T: Clone>(
             let written = write_all(chunk).await;
             let mut by_task: BTreeMap<Option<&TaskId>, Group<T>> = BTreeMap::new();
             for (entry, planned) in chunk.iter().filter(|_| written.iter().any(Outcome::is_conflict)) {
-                by_task.entry(planned.action.instance_task()).or_default().push((entry.clone(), planned.clone()));
+                by_task.entry(task_of(planned)).or_default().push((entry.clone(), planned.clone()));
             }
             if by_task.len() > 1 {
                 for entries in by_task.values() {
@@ -379,6 +390,11 @@ async fn write_in_chunks<T: Clone>(
         }
     }
     outcomes
+}
+
+/// The task of an entry in a chunk.
+fn task_of(planned: &Planned) -> Option<&TaskId> {
+    planned.action.instance_task().or_else(|| Some(planned.tasks.first()?.id()))
 }
 
 /// Objects to change, each with its planned action.
@@ -409,6 +425,8 @@ struct Work {
     instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
     /// By node and tenancy: a registration is for one node.
     drains: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
+    /// By partition.
+    ended_drains: BTreeMap<Option<TenancyName>, Group<HealthCheck>>,
 }
 
 impl Work {
@@ -432,6 +450,10 @@ impl Work {
                 Action::MarkCritical(instance, reason) => {
                     let check = HealthCheck::maintenance(&instance, reason);
                     work.drains.entry((instance.node, instance.tenancy)).or_default().push((check, planned));
+                }
+                Action::EndDrain(check) => {
+                    let partition = check.tenancy.partition().cloned();
+                    work.ended_drains.entry(partition).or_default().push((check, planned));
                 }
                 Action::Repair(difference) => work.repairs.push((difference, planned)),
                 Action::CorrectHealth(checks) => {

@@ -37,7 +37,7 @@ use crate::{
     clock::{Deadline, TimestampCache},
     edges::Edges,
     error::ControllerError,
-    tasks::{ClusterStatuses, TaskReader},
+    tasks::{ClusterStatuses, TaskReader, namesakes},
 };
 
 /// How often an execution environment runs the bootstrap.
@@ -319,13 +319,12 @@ impl Bootstrap {
     }
 }
 
-/// The active clusters. A node of any other cluster would never be removed.
+/// The active clusters that are managed: see [`namesakes`]. A node of any other cluster would never be removed.
 fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
-    let statuses = statuses.iter().flatten();
-    statuses
-        .filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }))
-        .map(|(cluster, _)| cluster.clone())
-        .collect()
+    let Ok(statuses) = statuses else { return BTreeSet::new() };
+    let active = statuses.iter().filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }));
+    let active: BTreeSet<ClusterArn> = active.map(|(cluster, _)| cluster.clone()).collect();
+    active.difference(&namesakes(statuses)).cloned().collect()
 }
 
 /// Whether an object was seen within [`BOOTSTRAP_INTERVAL`].

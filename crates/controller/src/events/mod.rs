@@ -1,5 +1,6 @@
 //! Batches of messages: reads are shared between messages, and each message succeeds or fails on its own.
 
+mod hosts;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -111,8 +112,10 @@ impl TaskEvents {
 
     async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
         let sorted = Sorted::sort(deliveries, &self.scope);
-        let (task_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
-            self.handle_tasks(&sorted.changes, deadline),
+        let (task_failures, host_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
+            // On the heap: together they are too large to be moved.
+            Box::pin(self.handle_tasks(&sorted.changes, deadline)),
+            Box::pin(self.drain_gone_hosts(&sorted.hosts, deadline)),
             self.check_idleness(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
             self.look_again_all(&sorted.second_looks, deadline),
@@ -121,7 +124,7 @@ impl TaskEvents {
         let of_tasks = by_message(task_failures, |task| sorted.messages.get(task));
         let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
         let errors = sorted.unreadable.iter().cloned().chain(of_tasks).chain(of_checks);
-        let errors = errors.chain(pre_provision_failures).chain(look_failures).collect();
+        let errors = errors.chain(host_failures).chain(pre_provision_failures).chain(look_failures).collect();
         self.failed(deliveries, &sorted, errors)
     }
 

@@ -254,7 +254,7 @@ impl Repairs {
 /// The task as ECS describes it now, if it is meant to run.
 fn still_running(running: MemberTask, now: &Answers) -> Option<MemberTask> {
     let task = Arc::clone(now.running(&running.task.arn)?);
-    Some(MemberTask { task, ..running })
+    Some(running.described(task))
 }
 
 fn healing(found: &Found) -> Healing {

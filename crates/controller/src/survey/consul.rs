@@ -154,7 +154,7 @@ impl Observer {
             let mut uncertain = BTreeSet::new();
             for (id, is_certain) in unlisted {
                 match (answers.existence(&TaskArn::in_cluster(cluster, &id)), is_certain) {
-                    (Existence::Running(_) | Existence::Ended { is_stopped: false }, _) => {}
+                    (Existence::Running(_) | Existence::Living | Existence::Ended { is_stopped: false }, _) => {}
                     (Existence::Ended { is_stopped: true }, _) => {
                         survey.observed.tasks.push(self.gone_task(cluster, &id));
                     }
@@ -202,7 +202,13 @@ type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
 fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
     for (cluster, node) in nodes {
         match node {
+            Ok(Some(node)) if node.name != cluster.as_str() => survey.skipped.push(Skipped {
+                cluster,
+                what: format!("node {}", node.name),
+                why: "its name differs from the cluster's ARN in case, which Consul ignores".to_owned(),
+            }),
             Ok(Some(mut node)) => {
+                node.set_namesakes_aside(&cluster);
                 survey.nodes.push(NodeReading {
                     cluster: cluster.clone(),
                     tenancy: tenancy.clone(),
@@ -212,7 +218,7 @@ fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
                 let foreign = node.others.iter().map(|service| Skipped {
                     cluster: cluster.clone(),
                     what: format!("service {}", service.id),
-                    why: "its metadata has no task ID".to_owned(),
+                    why: "its metadata has no ID of a task of the cluster".to_owned(),
                 });
                 survey.skipped.extend(foreign);
                 if survey.is_deleted(&cluster) {

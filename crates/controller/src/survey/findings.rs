@@ -10,6 +10,7 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     cluster_selection::ClusterSelection,
     guard,
+    names::InvalidField,
     plan::Observed,
     repair::NodeReading,
     secret::Trigger,
@@ -67,6 +68,14 @@ impl Survey {
         is_judged && !self.unread.contains(cluster)
     }
 
+    /// Records that a cluster is not judged, because the name of another one differs only in case.
+    pub(crate) fn refuse(&mut self, cluster: &ClusterArn, clusters: &Clusters) {
+        let expected = "a name that differs from other clusters' in more than case, which Consul's node names ignore";
+        let error = ControllerError::from(InvalidField::new("cluster", cluster.name(), expected));
+        self.problems.push(Problem::new(Some(cluster), error));
+        self.readings.push(Reading { is_judged: false, ..Reading::of(cluster, clusters) });
+    }
+
     /// Records that entries of `clusters` in Consul could not be read.
     pub(crate) fn mark_unread(
         &mut self,
@@ -89,6 +98,19 @@ pub(crate) struct Reading {
     /// The number of tasks that ECS lists, and of those that are not stopped.
     pub(crate) listed: usize,
     pub(crate) living: usize,
+}
+
+impl Reading {
+    pub(crate) fn of(cluster: &ClusterArn, clusters: &Clusters) -> Self {
+        let tasks = clusters.tasks(cluster);
+        Self {
+            cluster: cluster.clone(),
+            is_judged: clusters.is_read(cluster),
+            is_deleted: clusters.deleted.contains(cluster),
+            listed: tasks.len(),
+            living: tasks.iter().filter(|task| task.phase.is_living()).count(),
+        }
+    }
 }
 
 /// What could not be read or written.
@@ -141,6 +163,8 @@ pub(crate) struct Clusters {
     /// How many running and pending tasks ECS counts in each existing one.
     pub(crate) counted: BTreeMap<ClusterArn, usize>,
     pub(crate) deleted: BTreeSet<ClusterArn>,
+    /// The existing clusters whose names differ only in case. Their tasks are read, because they may use any service's token.
+    pub(crate) namesakes: BTreeSet<ClusterArn>,
 }
 
 impl Clusters {

@@ -37,7 +37,7 @@ use crate::{
     clock::Deadline,
     error::{ControllerError, Reach, concurrently, concurrently_in_order},
     observe::Observer,
-    tasks::{ClusterStatuses, Definitions},
+    tasks::{ClusterStatuses, Definitions, namesakes},
 };
 
 impl Observer {
@@ -51,10 +51,14 @@ impl Observer {
     ) -> Survey {
         let mut survey = Survey { began, ..Survey::default() };
         let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
-        let arns = clusters.read.values().flatten().map(|task| &task.definition);
+        let arns = clusters.read.values().flatten().filter_map(|task| task.definition.as_ref());
         let definitions = self.tasks.definitions(arns, deadline).await;
-        let mut wanted: Vec<ClusterArn> =
-            clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned().collect();
+        let found = clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned();
+        let (namesakes, mut wanted): (Vec<ClusterArn>, Vec<ClusterArn>) =
+            found.partition(|cluster| clusters.namesakes.contains(cluster));
+        for cluster in &namesakes {
+            survey.refuse(cluster, &clusters);
+        }
         for cluster in &wanted {
             self.add_tasks(cluster, &clusters, &definitions, &mut survey);
         }
@@ -79,6 +83,7 @@ impl Observer {
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
         survey.observed.coverage = Coverage::Clusters(every_task.filter(|_| proves_idleness));
         self.read_checks(deadline, &mut survey).await;
+        Box::pin(self.read_hosts(deadline, &mut survey)).await;
         survey
     }
 
@@ -101,6 +106,7 @@ impl Observer {
         };
         clusters.are_all_found = true;
         clusters.found.extend(statuses.keys().cloned());
+        clusters.namesakes = namesakes(statuses);
         let mut existing = Vec::new();
         for (cluster, status) in statuses {
             match status {
@@ -176,7 +182,7 @@ impl Observer {
         let tokens = self.tasks.scope.tokens();
         let reader = survey.running.iter().find(|member| tokens.required(&member.identity).contains(holder));
         match reader {
-            Some(reader) => format!("{holder}, read by task {} of {}", reader.task.arn.id(), reader.task.definition),
+            Some(reader) => format!("{holder}, read by task {} of {}", reader.task.arn.id(), reader.definition.arn),
             None => holder.to_string(),
         }
     }
@@ -217,13 +223,7 @@ impl Observer {
 
     fn add_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
         let tasks = clusters.tasks(cluster);
-        survey.readings.push(Reading {
-            cluster: cluster.clone(),
-            is_judged: clusters.is_read(cluster),
-            is_deleted: clusters.deleted.contains(cluster),
-            listed: tasks.len(),
-            living: tasks.iter().filter(|task| task.phase.is_living()).count(),
-        });
+        survey.readings.push(Reading::of(cluster, clusters));
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
             let clocks = self.tasks.scope.bounds.clocks;
             let is_older = |at: Timestamp| later(at, clocks) < survey.began;
@@ -233,30 +233,33 @@ impl Observer {
         }
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
-            let classified = definitions.classify(&task.definition, Some(&task.tags), tenancy);
-            let identity = match classified.map(|it| self.tasks.scope.in_named_partition(it, task.phase)) {
-                Ok(Classification::Member(identity)) => {
-                    self.tasks.log_contradiction(&task.definition, definitions, &identity);
+            let classify = |arn| {
+                let classified = definitions.classify(arn, Some(&task.tags), tenancy);
+                (arn, classified.map(|it| self.tasks.scope.in_named_partition(it, task.phase)))
+            };
+            let identity = match task.definition.as_ref().map(classify) {
+                Some((arn, Ok(Classification::Member(identity)))) => {
+                    self.tasks.log_contradiction(arn, definitions, &identity);
                     Some(identity)
                 }
-                Ok(Classification::Invalid(reason)) => {
-                    self.tasks.ecs.forget(&task.definition);
-                    let owner = format!("task {} of {}", task.arn.id(), task.definition);
+                Some((arn, Ok(Classification::Invalid(reason)))) => {
+                    self.tasks.ecs.forget(arn);
+                    let owner = format!("task {} of {arn}", task.arn.id());
                     survey.problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner, reason) });
                     None
                 }
-                Err(error) if task.phase.is_living() && !error.is_unknown_definition() => {
+                Some((_, Err(error))) if task.phase.is_living() && !error.is_unknown_definition() => {
                     survey.problems.push(Problem::new(Some(cluster), error));
                     None
                 }
-                Ok(Classification::Outside | Classification::TagsUnknown) | Err(_) => None,
+                Some((_, Ok(Classification::Outside | Classification::TagsUnknown) | Err(_))) | None => None,
             };
             if let (Some(identity), TaskPhase::Active, Some(definition)) =
-                (&identity, task.phase, definitions.get(&task.definition))
+                (&identity, task.phase, definitions.of_task(task))
             {
                 survey.running.push(MemberTask {
                     cluster: cluster.clone(),
-                    task: Arc::clone(task),
+                    task: Arc::clone(task).with_containers_of(definition),
                     definition: Arc::clone(definition),
                     identity: identity.clone(),
                     is_enterprise: self.tasks.scope.is_enterprise(),

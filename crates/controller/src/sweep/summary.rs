@@ -124,7 +124,7 @@ impl Swept {
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
         let Self { set_up, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
-        let (survey, Divided { waiting, held_back, alarms, .. }) = last.unwrap_or_default();
+        let (survey, Divided { waiting, held_back, drains, alarms, .. }) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
         let mut clusters = Vec::new();
         for reading in &survey.readings {
@@ -146,6 +146,9 @@ impl Swept {
             let held_back = held_back.iter().filter(|planned| is_its(&owners.owner(planned)));
             let held_back = held_back.filter_map(describe);
             report.blocked.extend(held_back.map(|action| Blocked { action, reason: HELD_BACK.to_owned() }));
+            let drains = drains.iter().filter(|(planned, _)| is_its(&owners.owner(planned)));
+            let drains = drains.filter_map(|(planned, why)| Some((describe(planned)?, why.to_string())));
+            report.blocked.extend(drains.map(|(action, reason)| Blocked { action, reason }));
             if let Some(of_repairs) = repairs.clusters.remove(&reading.cluster) {
                 let ClusterReport { planned, waiting, blocked, skipped, .. } = of_repairs;
                 report.planned.extend(planned);
@@ -271,7 +274,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
             return;
         }
         (Action::Revoke(..) | Action::DeleteOrphan(..), _) => "serviceTokens",
-        (Action::AwaitAgent(_) | Action::CheckIdleness(_), _) => return,
+        (Action::AwaitAgent(_) | Action::CheckIdleness(_) | Action::EndDrain(_), _) => return,
     };
     *report.deleted.entry(kind.into()).or_default() += 1;
 }
@@ -342,6 +345,7 @@ pub(crate) fn describe(planned: &Planned) -> Option<PlannedAction> {
         Action::MarkCritical(instance, reason) => {
             PlannedAction::MarkCritical { service_id: instance.id.clone(), reason: reason.as_str().to_owned() }
         }
+        Action::EndDrain(check) => PlannedAction::EndDrain { service_id: check.service_id.clone() },
         Action::Repair(difference) => PlannedAction::Repair {
             task_id: task_id(),
             instances: difference.instances.iter().map(|it| it.id.clone()).collect(),

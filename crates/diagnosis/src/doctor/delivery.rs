@@ -180,6 +180,7 @@ pub fn summarize_message(body: &str) -> String {
     let invalid = |invalid: InvalidField| format!("{kind}: {invalid}: {never}");
     match kind.as_str() {
         DETAIL_TYPE => task_change(&event).map_or_else(invalid, |change| {
+            let Some(change) = change else { return format!("{kind}: a task without a task definition") };
             let (task, cluster) = (change.arn.id(), change.cluster.name());
             let reason = change.end.and_then(|end| end.reason).map(|reason| format!(" ({reason})")).unwrap_or_default();
             format!("{kind}: task {task} of cluster {cluster} is {}{reason}", status(change.phase))
@@ -200,7 +201,7 @@ pub fn summarize_message(body: &str) -> String {
     }
 }
 
-fn task_change(event: &Envelope) -> Result<TaskChange, InvalidField> {
+fn task_change(event: &Envelope) -> Result<Option<TaskChange>, InvalidField> {
     parse_task_change(event.time.as_deref(), &event.detail)
 }
 
@@ -209,13 +210,14 @@ fn status(phase: TaskPhase) -> &'static str {
         TaskPhase::Active => "starting or RUNNING",
         TaskPhase::Stopping => "stopping",
         TaskPhase::Stopped => "STOPPED",
+        TaskPhase::Unknown => "in a status that this version does not know",
     }
 }
 
 /// The task that a message is about.
 pub(crate) fn task_of(body: &str) -> Option<TaskId> {
     let event: Envelope = serde_json::from_str(body).ok()?;
-    Some(task_change(&event).ok()?.arn.id().clone())
+    Some(task_change(&event).ok()??.arn.id().clone())
 }
 
 /// Whether a message may be for the function `audit`: a registered task definition, or its schedule. No sweep does what it asks for.

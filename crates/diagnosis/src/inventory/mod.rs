@@ -16,12 +16,7 @@ use audit_read::{
 };
 use aws::ecs::ServiceState;
 use jiff::Timestamp;
-use mesh::{
-    arn::TaskDefinitionArn,
-    consul_ecs::names::DATAPLANE,
-    definition::MeshService,
-    task::{DescribedTask, TaskPhase},
-};
+use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, definition::MeshService, task::DescribedTask};
 use serde::Serialize;
 
 use crate::observed::{Observed, ObservedCluster};
@@ -66,10 +61,9 @@ fn add_task(
     task: &DescribedTask,
     service: Option<&MeshService>,
 ) {
-    if task.phase == TaskPhase::Stopped {
-        return;
-    }
-    let key = (task.placement.service.clone(), task.definition.clone());
+    // Tasks of another kind of definition are ECS's own.
+    let Some(definition) = task.definition.as_ref().filter(|_| task.phase.is_living()) else { return };
+    let key = (task.placement.service.clone(), definition.clone());
     let row = rows.entry(key).or_insert_with_key(|key| empty(cluster, key, service));
     row.tasks = row.tasks.map(|count| count + 1);
     row.runs_on.extend(task.placement.runs_on.iter().cloned());

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use mesh::{
     definition::{ContainerDefinition, TaskDefinition},
-    task::MemberTask,
+    task::{MemberTask, TaskPhase},
 };
 
 use super::*;
@@ -37,7 +37,7 @@ fn dataplane(revision: &str, release: &str) -> Arc<TaskDefinition> {
 fn member(number: u8, definition: &Arc<TaskDefinition>, service: Option<&str>, phase: TaskPhase) -> MemberTask {
     let mut member = MemberTask { definition: Arc::clone(definition), ..examples::task(number) };
     let task = described(&mut member);
-    (task.definition, task.phase) = (definition.arn.clone(), phase);
+    (task.definition, task.phase) = (Some(definition.arn.clone()), phase);
     task.placement.service = service.map(str::to_owned);
     task.placement.runs_on = Some("FARGATE_SPOT".to_owned());
     member

@@ -181,7 +181,7 @@ impl<'a> Row<'a> {
         if running > 0 {
             faults.extend(self.too_few(running, now));
         }
-        faults.extend(of(|it| matches!(it, TaskVerdict::Disconnected), "disconnected from ECS"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Disconnected(_)), "disconnected from ECS"));
         match self.leftovers.len() {
             0 => {}
             1 => faults.push("1 instance in Consul has no running task".to_owned()),
@@ -215,7 +215,7 @@ impl<'a> Row<'a> {
         }
         let worst = verdicts.iter().map(|(_, verdict)| verdict).min();
         match worst {
-            Some(TaskVerdict::Unknown) => (State::Unknown, "unknown: Consul could not be read".to_owned()),
+            Some(unknown @ TaskVerdict::Unknown(_)) => (State::Unknown, unknown.to_string()),
             Some(TaskVerdict::Starting(_)) => {
                 let ready = verdicts.iter().filter(|(_, verdict)| *verdict == TaskVerdict::Healthy).count();
                 let wanted = self.desired().unwrap_or(verdicts.len());
@@ -238,7 +238,7 @@ impl<'a> Row<'a> {
             let gap = self.on_node.zip(tokens).and_then(|(on_node, it)| gap(member, on_node, it.all));
             TaskStatus {
                 id: task.arn.id().to_string(),
-                revision: Some(task.definition.short_name()),
+                revision: Some(member.definition.arn.short_name()),
                 last_status: Some(member.task.last_status.clone()),
                 started_at: task.end.started_at,
                 is_registered: self.on_node.map(|on_node| on_node.is_registered(member)),

@@ -38,9 +38,9 @@ pub(crate) enum TaskVerdict {
     /// A check of its instance does not pass.
     NotPassing(String),
     /// What ECS reports of it is old.
-    Disconnected,
-    /// Consul could not be read.
-    Unknown,
+    Disconnected(String),
+    /// Why it cannot be said.
+    Unknown(&'static str),
     /// It is still starting.
     Starting(String),
     /// ECS told it to stop.
@@ -52,10 +52,12 @@ pub(crate) enum TaskVerdict {
 impl TaskVerdict {
     pub(super) fn state(&self) -> State {
         match self {
-            Self::NotRegistered(_) | Self::Broken(_) | Self::Drained(_) | Self::NotPassing(_) | Self::Disconnected => {
-                State::Faulty
-            }
-            Self::Unknown => State::Unknown,
+            Self::NotRegistered(_)
+            | Self::Broken(_)
+            | Self::Drained(_)
+            | Self::NotPassing(_)
+            | Self::Disconnected(_) => State::Faulty,
+            Self::Unknown(_) => State::Unknown,
             Self::Starting(_) => State::Starting,
             Self::Stopping => State::Stopping,
             Self::Healthy => State::Healthy,
@@ -70,8 +72,8 @@ impl fmt::Display for TaskVerdict {
             Self::Broken(why) => write!(f, "broken: {why}"),
             Self::Drained(why) => write!(f, "drained: {why}"),
             Self::NotPassing(why) => write!(f, "not passing: {why}"),
-            Self::Disconnected => f.write_str("ECS has lost contact with its agent"),
-            Self::Unknown => f.write_str("unknown: Consul could not be read"),
+            Self::Disconnected(why) => f.write_str(why),
+            Self::Unknown(why) => write!(f, "unknown: {why}"),
             Self::Starting(why) => write!(f, "starting: {why}"),
             Self::Stopping => f.write_str("stopping"),
             Self::Healthy => f.write_str("healthy"),
@@ -89,11 +91,13 @@ pub(crate) fn verdict(
     now: Timestamp,
 ) -> TaskVerdict {
     let task = &member.task;
-    if task.phase == TaskPhase::Stopping {
-        return TaskVerdict::Stopping;
+    match task.phase {
+        TaskPhase::Stopping => return TaskVerdict::Stopping,
+        TaskPhase::Unknown => return TaskVerdict::Unknown("ECS reports a status that this version does not know"),
+        TaskPhase::Active | TaskPhase::Stopped => {}
     }
     if task.placement.is_disconnected {
-        return TaskVerdict::Disconnected;
+        return TaskVerdict::Disconnected(task.placement.lost_contact());
     }
     let expected = member.expected();
     if let Err(why @ (NotRepaired::OtherTaskId(_) | NotRepaired::Failed(_))) = &expected {
@@ -102,7 +106,7 @@ pub(crate) fn verdict(
     if let Some(why) = broken(member, cluster, tokens, now) {
         return TaskVerdict::Broken(why);
     }
-    let Some(on_node) = on_node else { return TaskVerdict::Unknown };
+    let Some(on_node) = on_node else { return TaskVerdict::Unknown("Consul could not be read") };
     let is_new = !task.has_had_time_to_register(now);
     if !task.is_running() && is_new {
         return TaskVerdict::Starting(format!("ECS reports {}", member.task.last_status));
@@ -303,6 +307,16 @@ impl<'a> OnNode<'a> {
     /// Those of the expected instances of a task that Consul does not have; `None` if that is not known.
     pub(crate) fn missing(&self, expected: &[Registration]) -> Option<Vec<Registration>> {
         Some(self.catalog.difference(expected)?.instances)
+    }
+
+    /// The checks of a task's sidecar proxy that neither consul-ecs nor the controller has written. health-sync exits with an
+    /// error when it starts, unless the proxy has one check:
+    /// <https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/health-sync/checks.go>
+    pub(crate) fn foreign_checks_of_sidecar(&self, task: &TaskId) -> Vec<&'a HealthCheck> {
+        let is_sidecar = |instance: &&&ServiceInstance| InstanceKind::ConnectProxy.as_str() == Some(&instance.kind);
+        let sidecars = self.instances_of(task).iter().filter(is_sidecar);
+        let checks = sidecars.flat_map(|sidecar| self.checks.get(sidecar.id.as_str()).into_iter().flatten().copied());
+        checks.filter(|check| check.container() != Some(DATAPLANE) && check.drain().is_none()).collect()
     }
 
     /// The checks of a task and its node that do not pass: Consul gives no traffic to the instances of a critical

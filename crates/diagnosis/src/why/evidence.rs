@@ -1,12 +1,12 @@
 //! All that was read of one task, and what was read in addition to the clusters.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
     consul_ecs::{Registrar, names},
-    task::{ContainerHealth, MemberTask, TaskContainer, TaskEnd, TaskPhase},
+    task::{ContainerHealth, DescribedTask, MemberTask, TaskContainer, TaskEnd, TaskPhase},
 };
 use report::{LogAction, LogLine, LogOutcome};
 
@@ -50,7 +50,8 @@ impl<'a> TaskEvidence<'a> {
         };
         let cluster = clusters.iter().find(knows).or_else(|| clusters.iter().find(has_instance));
         let member = cluster.and_then(|cluster| member(cluster, id));
-        let in_ecs = member.map(|member| &member.task).filter(|task| task.phase != TaskPhase::Active);
+        let has_ended = |task: &&Arc<DescribedTask>| matches!(task.phase, TaskPhase::Stopping | TaskPhase::Stopped);
+        let in_ecs = member.map(|member| &member.task).filter(has_ended);
         let in_ecs = in_ecs.map(|task| task.end.clone());
         let in_log = || background.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
         Self {

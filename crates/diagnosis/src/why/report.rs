@@ -185,6 +185,8 @@ pub enum Cause {
     Drained,
     /// Consul has lost it.
     LostFromTheCatalog,
+    /// Its sidecar proxy has a check of another program, with which health-sync does not start.
+    ForeignCheck,
     /// A container is unhealthy.
     NeverHealthy,
     /// The program that reports its health has stopped, while the task still runs.
@@ -201,6 +203,8 @@ pub enum Cause {
     ConsulNotRead,
     /// Its task definition could not be read.
     DefinitionNotRead,
+    /// ECS reports a status of it that this version does not know.
+    StatusUnknown,
     /// ECS no longer knows it, and the log does not say how it ended.
     Forgotten,
     /// Neither ECS, Consul nor the log knows the task.

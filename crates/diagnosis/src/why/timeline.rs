@@ -81,7 +81,7 @@ fn end_in_log(timeline: &mut Timeline, end: Option<&TaskEnd>) {
 fn created(member: &MemberTask) -> String {
     let mut versions = Versions::default();
     versions.add(&member.definition);
-    let mut parts = vec![member.task.definition.short_name()];
+    let mut parts = vec![member.definition.arn.short_name()];
     parts.extend(versions.consul_ecs.iter().map(|version| format!("consul-ecs {version}")));
     parts.extend(versions.consul_dataplane.iter().map(|version| format!("consul-dataplane {version}")));
     let by = member.task.placement.service.as_ref();
@@ -210,6 +210,7 @@ fn done(line: &LogLine) -> String {
         A::Repair => format!("registered it again{because}"),
         A::CorrectHealth => format!("corrected its checks{because}"),
         A::Drain => format!("drained it{because}"),
+        A::EndDrain => format!("took {} out of maintenance mode{because}", or_it(&instance(line))),
         A::ReportBrokenTask => format!("reported it as broken{because}"),
         A::AskForIdleCheck => format!("scheduled a check whether the {holder} still needs its token"),
         A::Sweep | A::Observe | A::Other(_) => {

@@ -41,6 +41,26 @@ fn arn_of_another_account_is_not_in_the_cluster() {
 }
 
 #[test]
+fn another_kind_of_resource_is_neither_a_task_nor_its_definition() {
+    let of = |resource: &str| format!("arn:aws:ecs:us-east-1:123456789012:{resource}");
+    assert_eq!(TaskDefinitionArn::of_task(&of("daemon-task-definition/agent:1")), Ok(None));
+    assert_eq!(TaskDefinitionArn::of_task(&of("task-definition/web:7")).unwrap().unwrap().short_name(), "web:7");
+    assert!(TaskDefinitionArn::of_task(&of("task-definition/web")).is_err());
+    assert!(TaskDefinitionArn::of_task("nonsense").is_err());
+    assert_eq!(TaskArn::of_listed(&of(&format!("daemon/prod/{ID}"))), Ok(None));
+    assert_eq!(TaskArn::of_listed(&of(&format!("task/prod/{ID}"))).unwrap().unwrap().id().as_str(), ID);
+    assert!(TaskArn::of_listed(&of("task/prod/of-a-new-form")).is_err());
+}
+
+#[test]
+fn namesakes_differ_only_in_case() {
+    let [prod, upper, test] = ["prod", "PROD", "test"]
+        .map(|name| format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse::<ClusterArn>().unwrap());
+    assert!(prod.is_namesake_of(&upper) && upper.is_namesake_of(&prod));
+    assert!(!prod.is_namesake_of(&prod) && !prod.is_namesake_of(&test));
+}
+
+#[test]
 fn a_cluster_mark_may_be_a_name_or_an_arn() {
     let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
     let prod: ClusterArn = arn.parse().unwrap();

@@ -101,7 +101,7 @@ impl MemberTask {
         let place = TaskPlace {
             arn: task.arn.clone(),
             cluster: self.cluster.clone(),
-            family: task.definition.family().clone(),
+            family: self.definition.arn.family().clone(),
             address: placement.address.ok_or(NotRepaired::NoAddress)?,
             zone: placement.zone.clone(),
             region: self.region(registrar),

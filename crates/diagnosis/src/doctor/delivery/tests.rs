@@ -99,7 +99,7 @@ fn message_says_which_task_it_is_about_or_what_is_wrong() {
         format!(r#"{{ "source": "aws.ecs", "detail-type": "ECS Task State Change", "detail": {detail} }}"#)
     };
     let summary = summarize_message(&event("{}"));
-    assert!(summary.contains("detail.taskArn") && summary.ends_with("it can never succeed"), "{summary}");
+    assert!(summary.contains("detail.clusterArn") && summary.ends_with("it can never succeed"), "{summary}");
     assert_eq!(summarize_message("{"), "not JSON: it can never succeed");
     assert_eq!(summarize_message("[]"), "not an event: it can never succeed");
     assert_eq!(task_of(STOPPED).unwrap().to_string().len(), 32);

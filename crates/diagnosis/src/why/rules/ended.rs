@@ -94,7 +94,7 @@ pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     reason.starts_with(SCALING).then_some(())?;
     let deployments = &evidence.ecs_service()?.state.deployments;
     let newest = deployments.first()?;
-    let has_another_revision = evidence.member.is_some_and(|member| member.task.definition != newest.definition);
+    let has_another_revision = evidence.member.is_some_and(|member| member.definition.arn != newest.definition);
     let sentence = format!(
         "It ended normally: the deployment of {} replaced it. No action needed",
         newest.definition.short_name()
@@ -275,6 +275,18 @@ pub(super) fn unsorted(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let sentence = "ECS does not describe it, or its task definition could not be read, so it may or may not be in the \
                     mesh. Fix the error and ask again";
     Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
+}
+
+/// ECS reports a status of it that did not exist when this version was written.
+pub(super) fn status_unknown(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let task = &evidence.member?.task;
+    (task.phase == TaskPhase::Unknown).then_some(())?;
+    let sentence = format!(
+        "ECS reports the status {:?}, which this version of ecs-mesh does not know. The controller does nothing for the \
+         task until its status changes. Update ecs-mesh and the stack",
+        task.last_status
+    );
+    Some(Conclusion::unknown(Cause::StatusUnknown, sentence))
 }
 
 /// ECS no longer knows it, and Consul still has its instances.

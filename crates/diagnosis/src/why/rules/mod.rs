@@ -13,8 +13,9 @@ use crate::status::TaskVerdict;
 type Rule = fn(&TaskEvidence<'_>) -> Option<Conclusion>;
 
 /// All rules. What explains more comes first: a token that was deleted before the check that fails without it.
-const RULES: [Rule; 32] = [
+const RULES: [Rule; 34] = [
     ended::unsorted,
+    ended::status_unknown,
     ended::not_in_the_mesh,
     ended::left_by_an_unknown_task,
     ended::unknown_to_ecs,
@@ -43,6 +44,7 @@ const RULES: [Rule; 32] = [
     running::drained,
     running::mesh_init_failed,
     running::lost,
+    running::foreign_check,
     running::unhealthy_container,
     running::health_sync_stopped,
     running::controller_failed,

@@ -55,17 +55,19 @@ pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
     let failing = evidence.on_node.as_ref()?.failing(evidence.id);
     let check = failing.iter().find(|check| check.id.starts_with(MAINTENANCE))?;
-    let has_line = |line: &str| check.output.lines().chain(check.notes.lines()).any(|it| it.trim() == line);
-    let is_own = [DrainReason::Stopping, DrainReason::ProxyStopped].iter().any(|reason| has_line(reason.as_str()));
+    let drain = check.drain();
+    let placement = &evidence.active()?.task.placement;
+    let host = (drain == Some(DrainReason::HostGone)).then(|| format!(". {}", placement.lost_contact()));
+    let host = host.unwrap_or_default();
     let text = first_line(check).unwrap_or("without a reason");
     let by = DRAINS.iter().find_map(|action| evidence.done(action));
     let sentence = match by {
         Some(line) => format!(
-            "It is drained: the controller put it into maintenance mode at {} ({text}). Replace the task",
+            "It is drained: the controller put it into maintenance mode at {} ({text}){host}. Replace the task",
             moment(line.at)
         ),
-        None if is_own => {
-            format!("It is drained: the controller put it into maintenance mode ({text}). Replace the task")
+        None if drain.is_some() => {
+            format!("It is drained: the controller put it into maintenance mode ({text}){host}. Replace the task")
         }
         None => format!(
             "It is drained, but not by the controller: its instance is in Consul's maintenance mode ({text}). \
@@ -144,6 +146,22 @@ pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     Some(Conclusion::faulty(Cause::NeverHealthy, sentence))
 }
 
+/// Another program has written a check of its sidecar proxy.
+pub(super) fn foreign_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let member = evidence.active()?;
+    let name = member.definition.programs.health_sync.as_ref()?;
+    let checks = evidence.on_node.as_ref()?.foreign_checks_of_sidecar(evidence.id);
+    let ids: Vec<&str> = checks.iter().map(|check| check.id.as_str()).collect();
+    let first = checks.first()?;
+    let sentence = format!(
+        "Its container {name} exits with an error whenever it starts, because its sidecar proxy {} has a check in \
+         Consul that neither consul-ecs nor the controller has written: {}. Deregister the check, and replace the task",
+        first.service_id,
+        ids.join(", ")
+    );
+    Some(Conclusion::faulty(Cause::ForeignCheck, sentence))
+}
+
 /// The program that reports the task's health has stopped.
 pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
@@ -185,9 +203,11 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
             );
             Some(Conclusion::faulty(Cause::NotPassing, sentence))
         }
-        TaskVerdict::Disconnected => {
-            let sentence = "ECS has lost contact with the agent of its container instance, so ECS's data about it is \
-                            out of date. Check the instance, its network and its agent";
+        TaskVerdict::Disconnected(why) => {
+            let sentence = format!(
+                "{why}, so ECS's data about it is out of date. Check the instance, its network and its agent. If EC2 \
+                 says that the instance is gone, the next sweep drains the task"
+            );
             Some(Conclusion::faulty(Cause::Disconnected, sentence))
         }
         TaskVerdict::Starting(why) => {
@@ -196,7 +216,7 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
         }
         TaskVerdict::Broken(_)
         | TaskVerdict::Drained(_)
-        | TaskVerdict::Unknown
+        | TaskVerdict::Unknown(_)
         | TaskVerdict::Stopping
         | TaskVerdict::Healthy => None,
     }
@@ -204,7 +224,7 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
 
 /// Consul could not be read, and ECS reports nothing wrong.
 pub(super) fn consul_unread(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    matches!(evidence.verdict()?, TaskVerdict::Unknown).then(|| {
+    matches!(evidence.verdict()?, TaskVerdict::Unknown(_)).then(|| {
         let sentence = "ECS reports nothing wrong with it, but Consul could not be read. Ask again when Consul answers";
         Conclusion::unknown(Cause::ConsulNotRead, sentence)
     })

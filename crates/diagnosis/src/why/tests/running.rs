@@ -148,6 +148,64 @@ fn drained_task_says_by_whom_and_why() {
 }
 
 #[test]
+fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
+    let on = |cluster: &mut ObservedCluster| {
+        let placement = &mut described(&mut cluster.tasks[0]).placement;
+        placement.is_disconnected = true;
+        placement.connectivity_at = Some(minutes_ago(7));
+        let arn = "arn:aws:ecs:us-east-1:123456789012:container-instance/prod/0123";
+        placement.container_instance = Some(arn.parse().unwrap());
+    };
+    let contact = "ECS has had no contact with the agent on arn:aws:ecs:us-east-1:123456789012:container-instance/prod/0123 \
+                   since 2026-11-23T11:53:00Z";
+    assert_because(Cause::Drained, contact, |cluster, _| {
+        on(cluster);
+        drain(cluster, DrainReason::HostGone.as_str());
+    });
+    assert_because(Cause::Disconnected, contact, |cluster, _| on(cluster));
+    let observed = |cluster| Observed { clusters: vec![cluster], problems: Vec::new() };
+    let mut cluster = healthy();
+    on(&mut cluster);
+    let status = crate::status(&observed(cluster), None, now());
+    let task = status.services[0].tasks.iter().find(|task| task.id == id(1).as_str()).unwrap();
+    assert!(task.verdict.contains(contact), "{task:?}");
+}
+
+#[test]
+fn check_of_another_program_at_the_sidecar_is_named() {
+    const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+    let with_check = |id: &'static str, output: &'static str| {
+        because(move |cluster, _| {
+            revision(&mut cluster.tasks[0]).programs.health_sync = Some(HEALTH_SYNC.to_owned());
+            let container = container(HEALTH_SYNC, ContainerHealth::Unknown);
+            described(&mut cluster.tasks[0]).containers.push(TaskContainer { is_stopped: true, ..container });
+            let catalog = cluster.catalog.as_mut().unwrap();
+            let mut instances = catalog.instances.iter();
+            let sidecar = instances.find(|it| it.task == super::id(1) && !it.kind.is_empty()).unwrap();
+            let check = HealthCheck::maintenance(sidecar, DrainReason::Stopping);
+            let (id, output) = (id.to_owned(), output.to_owned());
+            catalog.checks.push(HealthCheck {
+                id,
+                notes: output.clone(),
+                output,
+                status: CheckStatus::Passing,
+                ..check
+            });
+        })
+    };
+    let (cause, sentence) = with_check("esm-ping", "pong");
+    assert_eq!(cause, Cause::ForeignCheck);
+    assert!(
+        sentence.starts_with("Its container consul-ecs-health-sync exits with an error whenever it starts"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("nor the controller has written: esm-ping."), "{sentence}");
+    // Not a drain of the controller
+    let own = with_check("_service_maintenance:x", DrainReason::ProxyStopped.as_str());
+    assert_eq!(own.0, Cause::HealthSyncStopped);
+}
+
+#[test]
 fn running_task_whose_mesh_init_failed_was_never_registered() {
     let (cause, sentence) = because(|cluster, _| {
         deregister(cluster);
@@ -282,6 +340,12 @@ fn everything_else_is_said_as_status_says_it() {
     assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| cluster.catalog = None);
     assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
+    let report = asked(|cluster, _| {
+        let task = described(&mut cluster.tasks[0]);
+        (task.phase, task.last_status) = (TaskPhase::Unknown, "HIBERNATING".to_owned());
+    });
+    assert_eq!((report.cause, report.condition), (Cause::StatusUnknown, Condition::Unknown));
+    assert!(report.conclusion.contains("HIBERNATING"), "{}", report.conclusion);
     assert_because(Cause::NotRegistered, "", |cluster, _| {
         described(&mut cluster.tasks[0]).placement.address = None;
         deregister(cluster);

@@ -20,11 +20,17 @@ prop_compose! {
 }
 
 /// A container's check, or a maintenance check.
-pub(super) fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -> HealthCheck {
-    if is_drained {
-        return HealthCheck { status, ..HealthCheck::maintenance(instance, DrainReason::Stopping) };
+pub(super) fn check_of(instance: &ServiceInstance, status: CheckStatus, drain: Option<DrainReason>) -> HealthCheck {
+    match drain {
+        Some(reason) => HealthCheck { status, ..HealthCheck::maintenance(instance, reason) },
+        None => check(instance, "app", status),
     }
-    check(instance, "app", status)
+}
+
+pub(super) fn any_drain() -> impl Strategy<Value = Option<DrainReason>> {
+    use DrainReason::{HostGone, ProxyStopped, Stopping};
+    let reasons = vec![Stopping, ProxyStopped, HostGone, HostGone, HostGone];
+    proptest::option::weighted(0.7, prop::sample::select(reasons))
 }
 
 /// An agent before the tasks that it hosts are chosen.
@@ -73,6 +79,7 @@ impl Host {
         let mut agent = agent(self.status, &[]);
         agent.member.name = format!("ip-10-0-0-{number}");
         agent.node = CatalogNode {
+            name: agent.member.name.clone(),
             is_synthetic: self.is_synthetic,
             instances: hosted.map(|(i, shape)| hosted_service(&agent.member.name, i.get(&guests), *shape)).collect(),
             others: self.hosts_others.then(other_service).into_iter().collect(),

@@ -31,6 +31,7 @@ pub(super) fn carry_out(observed: &mut Observed, actions: &[Action]) {
                     .retain(|seen| !(seen.node == check.node && seen.id == check.id && seen.tenancy == check.tenancy));
                 observed.checks.push(check);
             }
+            Action::EndDrain(check) => observed.checks.retain(|seen| !seen.is_same_as(check)),
             Action::DeleteLoginToken(token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
             Action::Deregister(gone) => {
                 observed.instances.retain(|seen| seen != gone);

@@ -63,7 +63,7 @@ fn agent(status: AgentStatus, tasks: &[u8]) -> ClientAgent {
     let on_its_node = |number: &u8| ServiceInstance { node: name.clone(), ..instance("prod", *number) };
     let instances = tasks.iter().map(on_its_node).collect();
     ClientAgent {
-        node: CatalogNode { is_synthetic: false, instances, others: Vec::new() },
+        node: CatalogNode { instances, ..CatalogNode::default() },
         member: Member { name, status },
         tenancy: Tenancy::Community,
     }
@@ -74,7 +74,7 @@ fn leftover(cluster_name: &str, tasks: &[u8]) -> LeftoverNode {
     let instances = tasks.iter().map(|number| instance(cluster_name, *number)).collect();
     LeftoverNode {
         cluster: cluster(cluster_name),
-        node: CatalogNode { is_synthetic: true, instances, others: Vec::new() },
+        node: CatalogNode { is_synthetic: true, instances, ..CatalogNode::default() },
         tenancy: Tenancy::Community,
     }
 }

@@ -105,6 +105,7 @@ fn observations_generate_every_kind_of_action() {
         "DeleteOrphan",
         "Deregister",
         "DeregisterNode",
+        "EndDrain",
         "ForceLeave",
         "Hide",
         "MarkCritical",
@@ -171,6 +172,9 @@ proptest! {
                 }
                 // Only a secret with the name of its service gets a token.
                 Action::Provision(holder) | Action::ShowOrphan(holder, _) => prop_assert!(holder.owns_its_secret()),
+                Action::EndDrain(check) => {
+                    prop_assert!(check.drains_for_gone_host() && observed.checks.contains(&check));
+                }
                 Action::MarkCritical(..)
                 | Action::Repair(_)
                 | Action::CorrectHealth(_)
@@ -190,8 +194,8 @@ proptest! {
         }
     }
 
-    /// Promise 2, never the living: exactly the instances of stopping tasks, and of those without a proxy, are
-    /// drained.
+    /// Promise 2, never the living: exactly the instances of stopping tasks, of those without a proxy, and of those on gone
+    /// hosts are drained. Only the drain of a host that runs again ends.
     #[test]
     fn exactly_the_instances_of_tasks_that_were_told_to_stop_or_lost_their_proxy_are_drained(
         observed in any_observed(), mode in any_mode(),
@@ -199,6 +203,11 @@ proptest! {
         let is_to_be_drained = |instance: &ServiceInstance| {
             let belongs = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
             observed.tasks.iter().any(|task| task.drain_reason().is_some() && belongs(task))
+        };
+        let is_back = |instance: &ServiceInstance| {
+            let belongs = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
+            let runs_again = |t: &MeshTask| t.phase == TaskPhase::Active && t.host == crate::host::Host::Running;
+            observed.tasks.iter().any(|task| belongs(task) && runs_again(task) && task.drain_reason().is_none())
         };
         let mut after = observed.clone();
         carry_out(&mut after, &actions(&observed, mode));
@@ -208,7 +217,10 @@ proptest! {
         for instance in &after.instances {
             let check = HealthCheck::maintenance(instance, DrainReason::Stopping);
             let was_drained = is_drained(&observed, &check);
-            prop_assert_eq!(is_drained(&after, &check), is_to_be_drained(instance) || was_drained, "{:?}", instance);
+            let ends = is_back(instance)
+                && observed.checks.iter().any(|seen| seen.is_same_as(&check) && seen.drains_for_gone_host());
+            let expected = is_to_be_drained(instance) || was_drained && !ends;
+            prop_assert_eq!(is_drained(&after, &check), expected, "{:?}", instance);
         }
         let others = |observed: &Observed| observed.checks.iter().filter(|c| c.kind != "maintenance").cloned().collect();
         let (before, after): (Vec<_>, Vec<_>) = (others(&observed), others(&after));

@@ -5,7 +5,10 @@
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 
 use super::{catalog::*, *};
-use crate::mark::{marked_for_secret, marked_unused};
+use crate::{
+    host,
+    mark::{marked_for_secret, marked_unused},
+};
 
 /// An observation of events, of a partial or of a complete sweep.
 pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
@@ -28,8 +31,8 @@ prop_compose! {
         tasks in any_tasks(),
         tokens in vec(any_token(), 0..10),
         instances in vec(any_instance(), 0..12),
-        checks in vec((any::<Index>(), any_status(), any::<bool>()), 0..8),
-        strays in vec((any_instance(), any_status(), any::<bool>()), 0..3),
+        checks in vec((any::<Index>(), any_status(), any_drain()), 0..8),
+        strays in vec((any_instance(), any_status(), any_drain()), 0..3),
         agents in vec(any_agent(), 0..4),
         leftovers in vec(any_leftover(), 0..3),
         provisioned in vec(any_holder(), 0..4),
@@ -39,8 +42,8 @@ prop_compose! {
     ) -> Observed {
         let instances = distinct_by(instances, |i| (i.node.clone(), i.id.clone(), i.tenancy.clone()));
         let checked = checks.iter().filter(|_| !instances.is_empty());
-        let checked = checked.map(|(i, status, is_drained)| check_of(i.get(&instances), *status, *is_drained));
-        let strays = strays.iter().map(|(instance, status, is_drained)| check_of(instance, *status, *is_drained));
+        let checked = checked.map(|(i, status, drain)| check_of(i.get(&instances), *status, *drain));
+        let strays = strays.iter().map(|(instance, status, drain)| check_of(instance, *status, *drain));
         let checks = distinct_by(checked.chain(strays).collect(), |c| (c.node.clone(), c.id.clone(), c.tenancy.clone()));
         let agents = agents.iter().zip(0..).map(|(agent, number)| agent.host(number, &tasks)).collect();
         let nodes = leftovers.into_iter().map(|node| with_services(node, &instances)).collect();
@@ -165,24 +168,29 @@ fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
     let place = (prop::sample::select(vec!["prod", "test"]), 0u8..6);
     let reads = prop::sample::subsequence(vec![Naming::Service, Naming::Spelled, Naming::Family], 0..=2);
     let service = (any_service(), prop::bool::weighted(0.2), reads);
-    let of = (any_phase(), option::weighted(0.8, service), any::<bool>(), prop::bool::weighted(0.3));
+    let host =
+        prop::sample::select(vec![host::Host::Unknown, host::Host::Running, host::Host::Running, host::Host::Gone]);
+    let of = (any_phase(), option::weighted(0.8, service), any::<bool>(), (prop::bool::weighted(0.3), host));
     prop::collection::btree_map(place, of, 0..10).prop_map(|tasks| {
         let member_as = |(service, is_gateway, reads): (MeshService, bool, Vec<Naming>)| {
             let secrets = reads.iter().map(|naming| naming.secret_of(&service)).collect();
             MeshIdentity { gateway: is_gateway.then_some(GatewayKind::MeshGateway), secrets, ..identity(service) }
         };
-        let build =
-            |((cluster_name, number), (phase, identity, runs_client_agent, proxy)): ((_, _), (_, Option<_>, _, _))| {
-                let identity = identity.map(member_as);
-                let tenancy = identity.as_ref().map_or(Tenancy::Community, |identity| identity.service.tenancy.clone());
-                MeshTask {
-                    tenancy,
-                    identity,
-                    runs_client_agent,
-                    losses: Losses { proxy, health_sync: false },
-                    ..task(cluster_name, number, phase, "web")
-                }
-            };
+        let build = |((cluster_name, number), (phase, identity, runs_client_agent, (proxy, host))): (
+            (_, _),
+            (_, Option<_>, _, (_, _)),
+        )| {
+            let identity = identity.map(member_as);
+            let tenancy = identity.as_ref().map_or(Tenancy::Community, |identity| identity.service.tenancy.clone());
+            MeshTask {
+                tenancy,
+                identity,
+                runs_client_agent,
+                losses: Losses { proxy, health_sync: false },
+                host,
+                ..task(cluster_name, number, phase, "web")
+            }
+        };
         tasks.into_iter().map(build).collect()
     })
 }

@@ -1,0 +1,91 @@
+//! Hosts that have lost contact with ECS: their tasks are drained if EC2 says that the host is gone.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use aws::ec2::Ec2Error;
+use mesh::{
+    arn::TaskArn,
+    guard::{corrections::Corrections, drains},
+    host::LostHost,
+    plan::plan,
+    settings::RepairMode,
+};
+use tracing::{info, warn};
+
+use super::TaskEvents;
+use crate::{
+    clock::Deadline,
+    error::{Changes, ControllerError, Failures, PlanSource, failures_of},
+};
+
+impl TaskEvents {
+    /// Drains the tasks of hosts that are gone. Returns the messages whose work failed.
+    pub(super) async fn drain_gone_hosts(
+        &self,
+        hosts: &BTreeMap<LostHost, Vec<usize>>,
+        deadline: Deadline,
+    ) -> Vec<(usize, Arc<ControllerError>)> {
+        if hosts.is_empty() || self.scope.repair != RepairMode::On {
+            return Vec::new();
+        }
+        let fail = |messages: &[usize], error: &Arc<ControllerError>| {
+            messages.iter().map(|index| (*index, Arc::clone(error))).collect::<Vec<_>>()
+        };
+        let ids = hosts.keys().map(|host| host.ec2_instance.clone()).collect();
+        let instances = match self.observer.ec2_instances(ids, deadline.half_way()).await {
+            Ok(instances) => instances,
+            // Sweeps ask again about tasks without contact.
+            Err(ControllerError::Ec2(error @ Ec2Error::Failed(_))) => {
+                warn!(outcome = "skipped", reason = %error, "whether hosts without contact to ECS are gone is not known");
+                return Vec::new();
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                return hosts.values().flat_map(|messages| fail(messages, &error)).collect();
+            }
+        };
+        let (mut tasks, mut messages_of, mut failed) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for (host, messages) in hosts.iter().filter(|(host, _)| instances.gone.contains(&host.ec2_instance)) {
+            match self.observer.tasks_on(host, deadline.half_way()).await {
+                Ok(found) => {
+                    let (cluster_arn, ec2_instance) = (host.cluster.as_str(), host.ec2_instance.as_str());
+                    info!(cluster_arn, ec2_instance, tasks = found.len(), "EC2 says that the host is gone");
+                    messages_of.extend(found.iter().map(|task| (task.arn.clone(), messages)));
+                    tasks.extend(found);
+                }
+                Err(error) => failed.extend(fail(messages, &Arc::new(error))),
+            }
+        }
+        for (task, error) in self.drain(tasks, deadline).await {
+            failed.extend(messages_of.get(&task).into_iter().flat_map(|messages| fail(messages, &error)));
+        }
+        failed
+    }
+
+    /// Drains tasks, as far as the guard allows. It judges again in each sweep what it holds back here.
+    async fn drain(&self, tasks: Vec<mesh::task::MeshTask>, deadline: Deadline) -> Failures {
+        let arns: BTreeSet<TaskArn> = tasks.iter().map(|task| task.arn.clone()).collect();
+        let (observed, mut failures) = self.observer.observe(tasks, deadline.half_way()).await;
+        let planned = plan(&observed, self.scope.plan_settings(self.clock.now()));
+        if planned.is_empty() {
+            return failures;
+        }
+        let checks = match self.observer.checks_beside(&planned, deadline.half_way()).await {
+            Ok(checks) => checks,
+            Err(error) => return crate::error::fail_all(&arns, error),
+        };
+        let mut corrections = Corrections::new(Some(self.scope.max_delete));
+        let (allowed, held_back) = drains::hold_back(planned, &checks, &mut corrections);
+        for (planned, why) in held_back {
+            let task_id = planned.tasks.first().map(|task| task.id().as_str());
+            warn!(task_id, outcome = "kept", reason = %why, "the host is gone, and the guard keeps the task in rotation");
+        }
+        let changes = Changes::new();
+        let outcomes = self.applier.apply(allowed, PlanSource::Events(&changes), deadline).await;
+        failures.extend(failures_of(outcomes));
+        failures
+    }
+}
