@@ -413,6 +413,7 @@ impl World {
             };
             // An answer of a host that lags, at the moment at which a sweep asks whether to take a registration back.
             if self.scenario.lag > 0 && self.is_just_registered(arn.id()) && self.random.u32(..3) == 0 {
+                self.leave_to_the_next_sweep(arn.id());
                 continue;
             }
             let Some((status, at)) = self.shown(index, 0) else { continue };

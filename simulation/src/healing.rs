@@ -201,6 +201,13 @@ impl World {
         registered.into_iter().any(|(_, id, ..)| id.contains(task.as_str()))
     }
 
+    /// ECS does not describe a task to the sweep that has registered it: the next sweep decides.
+    pub(crate) fn leave_to_the_next_sweep(&mut self, task: &TaskId) {
+        if let Some(sweep) = self.sweep_reads.get_mut(&self.caller) {
+            sweep.repairs.registered.retain(|(_, id, ..)| !id.contains(task.as_str()));
+        }
+    }
+
     /// Records that a sweep has registered an instance.
     pub(crate) fn was_registered(&mut self, environment: usize, sweep_began: Option<u64>, new: &Registration) {
         let (now, index) = (self.now, self.consul.index);

@@ -52,7 +52,9 @@ pub fn refused<'a>(
     secrets: &BTreeMap<TokenHolder, StoredSecret>,
     names: &SecretNames,
 ) -> BTreeSet<&'a TokenHolder> {
-    let has_pair = |(_, secret): &(&TokenHolder, &StoredSecret)| secret.is_ours && secret.state.pair().is_some();
+    let has_pair = |(holder, secret): &(&TokenHolder, &StoredSecret)| {
+        holder.owns_its_secret() && secret.is_ours && secret.state.pair().is_some()
+    };
     let with_pairs = secrets.iter().filter(has_pair).map(|(holder, _)| holder.clone());
     let mut held: BTreeSet<TokenHolder> =
         tokens.iter().filter_map(|token| spelled(token, names)).chain(with_pairs).collect();
@@ -142,6 +144,18 @@ mod tests {
     fn one_more_spelling_that_ran_before_keeps_its_token() {
         assert_eq!(refused_of(&["WEB", "Web"], &["Web"], &["WEB"]), [""; 0]);
         assert_eq!(refused_of(&["WEB"], &["Web", "web"], &["WEB"]), ["mesh-WEB"], "a third one does not");
+    }
+
+    #[test]
+    fn token_in_the_secret_of_a_family_is_no_spelling() {
+        let pair = || TokenPair { accessor: token_of("web").accessor, secret: "s3cret".to_owned().into() };
+        let of_family = TokenHolder::of_family(service("web"), &"store".parse().unwrap());
+        let secrets = BTreeMap::from([
+            (of_family, secret(SecretState::Active(pair()))),
+            (holder("Web"), secret(SecretState::Missing)),
+        ]);
+        let required = BTreeSet::from([holder("Web")]);
+        assert_eq!(refused(&required, &[], &secrets, &names()), BTreeSet::new());
     }
 
     #[test]
