@@ -70,6 +70,8 @@ enum Remark {
     Kept(String),
     /// Nothing was cleaned up, because the phase is not known.
     Unknown(String),
+    /// What was left, because its author has to correct it.
+    Left(String),
 }
 
 impl Remark {
@@ -86,6 +88,7 @@ impl Remark {
                 "nothing was cleaned up: the stack is {status}, and it was not completed with CleanupOnDelete=true \
                  before its deletion"
             ),
+            Self::Left(what) => format!("left in Consul and Secrets Manager: {what}"),
             Self::Unknown(reason) => format!(
                 "nothing was cleaned up, because CloudFormation could not be asked whether the stack was completed: \
                  {reason}. In a VPC, the function needs a route to CloudFormation"
@@ -231,7 +234,11 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, F
 
 async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<Remark, Failure> {
     let cleanup = controller.clean_up(deadline).await;
-    if cleanup.problems.is_empty() { Ok(remark(controller)) } else { Err(Failure::Cleanup(reasons(&cleanup.problems))) }
+    match (cleanup.problems.is_empty(), cleanup.faults.is_empty()) {
+        (false, _) => Err(Failure::Cleanup(reasons(&cleanup.problems))),
+        (true, false) => Ok(Remark::Left(reasons(&cleanup.faults))),
+        (true, true) => Ok(remark(controller)),
+    }
 }
 
 /// The reasons of problems, in one line.

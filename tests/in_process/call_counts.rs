@@ -361,6 +361,8 @@ async fn a_host_without_contact_costs_one_call_if_it_runs_and_a_drain_if_it_is_g
     for task in &tasks {
         task.settle().await;
     }
+    let lost = json!({ "cluster": world.name, "task": tasks[0].arn, "connectivity": "DISCONNECTED" });
+    world.ecs_call("SubmitTaskStateChange", &lost).await;
     let container_instance = world.cluster().replace(":cluster/", ":container-instance/") + "/0123";
     let mut event: serde_json::Value =
         serde_json::from_str(include_str!("../../events/host-disconnected.json")).unwrap();

@@ -244,3 +244,24 @@ async fn a_repair_that_was_written_in_part_is_counted_and_reported() {
     // And when Consul accepts it, the next sweep does the rest
     assert_eq!(sweep(&world).await.0, 1);
 }
+
+#[tokio::test]
+async fn a_task_that_consul_refuses_to_register_is_a_fault_of_its_own() {
+    // Given two tasks that Consul has lost, one of them with a configuration that Consul refuses
+    let world = World::without_deployment("refused-task").await;
+    let (refused, other) =
+        (DataplaneTask::start(&world, Release::V0_10).await, DataplaneTask::start(&world, Release::V0_10).await);
+    let id = refused.id().to_owned();
+    let registration = Request::Register(refused.instance());
+    refused.forget().await;
+    other.forget().await;
+    let refusing = move |seen: &RecordedRequest, _| {
+        if registration.is(seen) { Answer::status(500, "upstreams: duplicate port") } else { Answer::Forward }
+    };
+    let environment = Environment::scripted(&world, &SETTINGS, refusing).await;
+    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    // Then it is a fault of this task, and the other one is registered
+    assert_eq!((report.outcome.as_str(), report.clusters[0].repaired), ("done", 1), "{report:?}");
+    assert_eq!(report.faults[0].owner, Some(format!("task {id}")), "{report:?}");
+    assert_eq!(world.service_ids().await, [other.instance(), other.sidecar()]);
+}

@@ -119,7 +119,7 @@ impl Ec2 for AwsEc2 {
 const SHOWN_CHARS: usize = 300;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The endpoint: that of the configuration, or the one of the region.
+/// The configured endpoint, or the region's.
 ///
 /// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-endpoints.html>
 fn endpoint(config: &SdkConfig, region: &str) -> String {

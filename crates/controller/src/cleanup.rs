@@ -24,7 +24,7 @@ use crate::{
     apply::Applier,
     bootstrap::client_agent_policy,
     clock::Deadline,
-    error::{ControllerError, Effect, Outcome, PlanSource, Reach},
+    error::{ControllerError, Effect, Outcome, PlanSource},
     observe::Observer,
     scope::Scope,
     survey::{Survey, SweepOrder},
@@ -44,18 +44,20 @@ pub struct CleanupReport {
     pub services: usize,
     /// The number of synthetic nodes and failed client agents.
     pub nodes: usize,
-    /// What could not be read or removed, where an error concerns everything.
+    /// What could not be read or removed.
     pub problems: Vec<report::Problem>,
-    /// What was left, because an error concerns it alone.
+    /// What was left, because its author has to correct it.
     pub faults: Vec<report::Problem>,
 }
 
 impl CleanupReport {
     fn add(&mut self, cluster: Option<&ClusterArn>, owner: Option<String>, error: &ControllerError) {
         let problem = report::Problem { owner, ..error.problem(cluster) };
-        match error.reach() {
-            Reach::Everything => self.problems.push(problem),
-            Reach::Thing => self.faults.push(problem),
+        // What a further deletion may do fails this one. What its author has to correct does not.
+        if error.needs_correction() {
+            self.faults.push(problem);
+        } else {
+            self.problems.push(problem);
         }
     }
 }
@@ -133,7 +135,10 @@ impl Cleanup {
         }
         let own = self.own_tokens(&survey.observed.tokens);
         // The survey has reported why the others' secrets cannot be read.
-        for (holder, tokens) in own.into_iter().filter(|(holder, _)| !survey.observed.faulty.contains(holder)) {
+        let is_read = |holder: &TokenHolder| {
+            !survey.observed.faulty.contains(holder) || survey.observed.secrets.contains_key(holder)
+        };
+        for (holder, tokens) in own.into_iter().filter(|(holder, _)| is_read(holder)) {
             match deadline.run(self.remove_tokens(&holder, &tokens)).await {
                 Ok(0) => {}
                 Ok(removed) => {

@@ -68,6 +68,9 @@ pub enum ControllerError {
     /// One owner has more of something than is handled at once.
     #[error("{what}: {waiting} wait, because at most {most} are handled at once")]
     OverLimit { what: String, most: usize, waiting: usize },
+    /// Consul refused to register a task: its configuration is not valid there.
+    #[error("{0}; correct the task's configuration")]
+    NotRegistered(#[source] ConsulError),
     /// An error that several tasks or messages share.
     #[error(transparent)]
     Shared(#[from] Arc<ControllerError>),
@@ -124,6 +127,8 @@ impl ControllerError {
             | Self::NotRestored { .. }
             // The hosts that ECS has lost contact with.
             | Self::Ec2(_)
+            // Consul answers with status 500 to a registration that is not valid.
+            | Self::NotRegistered(_)
             | Self::NotDescribedYet(_)
             | Self::NotSetUp(_)
             | Self::OverLimit { .. }
@@ -152,7 +157,7 @@ impl ControllerError {
     pub(crate) fn needs_correction(&self) -> bool {
         use SecretsError::{MarkedForDeletion, NotOurs, RolledBack, Unusable};
         match self {
-            Self::Invalid(_) | Self::NotRestored { .. } => true,
+            Self::Invalid(_) | Self::NotRestored { .. } | Self::NotRegistered(_) => true,
             Self::Secrets(error) => {
                 matches!(error, MarkedForDeletion { .. } | NotOurs(_) | RolledBack { .. } | Unusable { .. })
             }
@@ -201,7 +206,7 @@ impl ControllerError {
             Self::Consul(ConsulError::Conflict { .. }) => ErrorLabel::ConsulConflict,
             Self::Consul(ConsulError::Throttled { .. }) => ErrorLabel::ConsulThrottled,
             Self::Consul(ConsulError::Unavailable { .. }) => ErrorLabel::ConsulUnavailable,
-            Self::Consul(ConsulError::Refused { .. }) => ErrorLabel::ConsulRefused,
+            Self::Consul(ConsulError::Refused { .. }) | Self::NotRegistered(_) => ErrorLabel::ConsulRefused,
             Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
             Self::Ecs(_) => ErrorLabel::Ecs,
             Self::Ec2(_) => ErrorLabel::Ec2,
@@ -329,7 +334,13 @@ mod tests {
             SecretsError::NotOurs(invalid()).into(),
             SecretsError::RolledBack { name: text() }.into(),
             SecretsError::MarkedForDeletion { name: text() }.into(),
+            SecretsError::Unusable { name: text(), reason: text() }.into(),
             SecretsError::Failed { name: text(), reason: text() }.into(),
+            SecretsError::Denied { name: text(), reason: text() }.into(),
+            Ec2Error::Refused(text()).into(),
+            ControllerError::NotRegistered(ConsulError::Refused { subject: text(), status: 500, reason: text() }),
+            ControllerError::NotRestored { secret: text(), accessor: AccessorId::new(uuid::Uuid::nil()) },
+            ControllerError::NotSetUp(text()),
             ControllerError::NotDescribedYet(task),
             ControllerError::OverLimit { what: text(), most: 1, waiting: 1 },
             ControllerError::AgentStillAlive(text()),

@@ -45,7 +45,9 @@ impl Observer {
         let definitions = self.tasks.definitions(arns, deadline).await;
         let tenancy = self.tasks.scope.tenancy_of(&host.cluster);
         let mut tasks = Vec::new();
-        for task in described.iter().filter(|task| task.phase == TaskPhase::Active) {
+        // Both have to say that the host is gone: an event may be old.
+        let is_lost = |task: &&Arc<DescribedTask>| task.phase == TaskPhase::Active && task.placement.is_disconnected;
+        for task in described.iter().filter(is_lost) {
             let identity = match definitions.classify_task(task, &task.tags, tenancy) {
                 Ok(Classification::Member(identity)) => identity,
                 Ok(_) => continue,

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use crate::{
     arn::TaskDefinitionArn,
-    consul_ecs::{CONFIG_VARIABLE, EcsConfig, GatewayKind, MESH_TAG, Programs, SERVICE_NAME_TAG, names},
+    consul_ecs::{
+        CONFIG_VARIABLE, EcsConfig, GatewayKind, MESH_TAG, Programs, SERVICE_NAME_TAG, names, service_behind,
+    },
     names::{InvalidField, ServiceName},
     secret_reference::SecretReference,
     settings::TokenSettings,
@@ -83,7 +85,7 @@ pub struct TaskDefinition {
     pub registered_at: Option<Timestamp>,
 }
 
-/// About how many bytes a structure takes beside its texts.
+/// The approximate size of a structure without its texts, in bytes.
 const OVERHEAD: usize = 128;
 /// The most bytes of a reference to a secret, whose name has up to 512 characters.
 const SECRET: usize = 1024;
@@ -152,7 +154,7 @@ impl TaskDefinition {
         has_program || self.config_json.is_some() || self.runs_client_agent()
     }
 
-    /// About how many bytes it takes: those of its texts, and some for each of them.
+    /// The approximate size in bytes: of its texts, and of the structures around them.
     pub fn approximate_size(&self) -> usize {
         let registrar = self.programs.registrar.as_ref().and_then(|registrar| registrar.config_json.as_ref());
         let configurations = self.config_json.iter().chain(registrar).map(String::len);
@@ -255,6 +257,10 @@ impl TaskDefinition {
             }
             (None, _) => ServiceName::from_family(self.arn.family().as_str())?,
         };
+        if service_behind(name.as_str()) != name.as_str() {
+            let expected = "a name that no sidecar proxy has: without -sidecar-proxy at its end; rename the service";
+            return Err(InvalidField::new("service name", name.as_str(), expected));
+        }
         let tenancy = Tenancy::from_tags(tags)?.unwrap_or_else(|| default_tenancy.clone());
         Ok(MeshIdentity {
             service: MeshService { tenancy, name },
@@ -338,6 +344,13 @@ mod tests {
         assert_eq!(name_of(&tagged, &[]), "from-definition");
         assert_eq!(name_of(&untagged, &[]), "from-config");
         assert_eq!(name_of(&bare, &[]), "web-family");
+    }
+
+    #[test]
+    fn name_of_a_sidecar_proxy_is_no_service_s() {
+        let named = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "web-sidecar-proxy")], None);
+        let refused = identify(&named, &Tags::default(), &Tenancy::Community).unwrap_err();
+        assert!(refused.to_string().contains("web-sidecar-proxy"), "{refused}");
     }
 
     #[test]

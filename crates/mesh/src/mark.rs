@@ -77,7 +77,7 @@ impl HolderMark {
         clusters.is_named_by(&self.cluster)
     }
 
-    /// A cluster that has used the token and is none of `clusters`: nobody knows whether its tasks still do.
+    /// A cluster that has used the token and is not selected, so its tasks may still use it.
     pub fn cluster_outside(&self, clusters: &ClusterSelection) -> Option<&str> {
         let all = [&self.cluster].into_iter().chain(&self.used_in);
         all.map(String::as_str).find(|cluster| !clusters.is_named_by(cluster))
@@ -143,7 +143,7 @@ pub fn marked_for_secret(description: &str, place: &str) -> String {
     format!("{description}\n{SECRET_KEY}: {place}")
 }
 
-/// Adds the marks of those of `clusters`, named by ARN, that the description does not name yet.
+/// Adds a mark for each of `clusters` that the description does not name yet.
 pub fn marked_used_in<'a>(description: &str, clusters: impl IntoIterator<Item = &'a str>) -> String {
     let mut marked = description.to_owned();
     for cluster in clusters {

@@ -10,7 +10,7 @@ pub const ENTRIES_OF_ONE: usize = 1_000;
 /// The most unlisted clusters that the entries of one service make a sweep ask ECS about: as many as one call describes.
 pub const CLUSTERS_OF_ONE: usize = 100;
 
-/// Whose an entry in Consul is: what Consul's ACLs have granted, and not what an author has written into it.
+/// The owner of an entry in Consul, by what Consul's ACLs have granted and not by what an author has written into the entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryOwner {
     kind: &'static str,

@@ -36,6 +36,11 @@ pub fn spelled(token: &ListedToken, names: &SecretNames) -> Option<TokenHolder> 
     (is_its && holder.service().is_some()).then_some(holder)
 }
 
+/// Whether the token was created ahead, and no task has needed it.
+pub fn is_unused(token: &ListedToken) -> bool {
+    HolderMark::parse(&token.description).is_some_and(|mark| mark.unused_since.is_some())
+}
+
 /// The refusal of further spellings; the error names them.
 pub fn refusal<'a>(further: impl Iterator<Item = &'a TokenHolder>, names: &SecretNames) -> InvalidField {
     let further: Vec<String> = further.map(|holder| names.of(holder)).collect();
@@ -58,6 +63,10 @@ pub fn refused<'a>(
     let with_pairs = secrets.iter().filter(has_pair).map(|(holder, _)| holder.clone());
     let mut held: BTreeSet<TokenHolder> =
         tokens.iter().filter_map(|token| spelled(token, names)).chain(with_pairs).collect();
+    // A definition that no task has run blocks no spelling.
+    for unused in tokens.iter().filter(|token| is_unused(token)).filter_map(|token| spelled(token, names)) {
+        held.remove(&unused);
+    }
     let mut refused = BTreeSet::new();
     // The service's own name sorts before its spellings.
     for holder in required.iter().filter(|holder| holder.owns_its_secret()) {
@@ -80,10 +89,12 @@ pub fn refused<'a>(
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
     use crate::{
         examples::{cluster, clusters, service, token},
-        mark::marked_for_secret,
+        mark::{marked_for_secret, marked_unused},
         tenancy::Tenancy,
         token::TokenPair,
     };
@@ -144,6 +155,15 @@ mod tests {
     fn one_more_spelling_that_ran_before_keeps_its_token() {
         assert_eq!(refused_of(&["WEB", "Web"], &["Web"], &["WEB"]), [""; 0]);
         assert_eq!(refused_of(&["WEB"], &["Web", "web"], &["WEB"]), ["mesh-WEB"], "a third one does not");
+    }
+
+    #[test]
+    fn token_that_no_task_has_used_blocks_no_spelling() {
+        let unused = token(1, &marked_unused(&token_of("WEB").description, Timestamp::UNIX_EPOCH));
+        let secrets = BTreeMap::from([(holder("Web"), secret(SecretState::Missing))]);
+        let required = BTreeSet::from([holder("Web")]);
+        assert_eq!(refused(&required, &[unused], &secrets, &names()), BTreeSet::new());
+        assert_eq!(refused(&required, &[token_of("WEB")], &secrets, &names()).len(), 1);
     }
 
     #[test]

@@ -30,11 +30,11 @@ async fn a_deleted_cluster_is_swept_entirely() {
     gone.stop(&started).await;
     gone.ecs_call("DeleteCluster", &json!({ "cluster": gone.name })).await;
 
-    // The local ECS forgets a deleted cluster at once: a sweep cannot distinguish it from a cluster that never existed, which is an
-    // error. `World::sweep` would repeat the sweep, with the same result
-    let error = gone.aws.invoke(&deployed.reconcile, &json!({})).await.expect_err("an unknown cluster is an error");
-    let message = error["errorMessage"].as_str().unwrap();
-    assert!(message.contains(&gone.cluster()) && message.contains("ECS_CLUSTER_ARNS"), "{message}");
+    // The local ECS forgets a deleted cluster at once: a sweep cannot distinguish it from a cluster that never existed, which is a
+    // fault of this cluster
+    let report = gone.aws.invoke(&deployed.reconcile, &json!({})).await.expect("an unknown cluster fails no sweep");
+    let fault = report["faults"][0]["reason"].as_str().unwrap();
+    assert!(fault.contains(&gone.cluster()) && fault.contains("ECS_CLUSTER_ARNS"), "{report}");
     assert_eq!(gone.service_ids().await.len(), 2, "and deletes nothing of it");
     // The other cluster is swept nevertheless
     staying.provisioned(&staying.secret_name(&staying.service())).await;

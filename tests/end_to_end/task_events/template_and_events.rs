@@ -84,7 +84,7 @@ async fn every_file_in_events_can_be_invoked() {
             "sweep-force.json" | "api-call-delete-cluster.json" => assert_eq!(answer.expect(&name)["outcome"], "done"),
             "task-malformed.json" => {
                 let error = answer.expect_err(&name);
-                assert!(error["errorMessage"].as_str().unwrap().contains("detail.lastStatus"), "{error}");
+                assert!(error["errorMessage"].as_str().unwrap().contains("detail.version"), "{error}");
             }
             "sqs-batch.json" => {
                 let answer = answer.expect(&name);

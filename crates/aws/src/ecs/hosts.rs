@@ -48,8 +48,10 @@ impl ContainerInstances for AwsEcs {
     async fn tasks_on(&self, cluster: &ClusterArn, host: &ContainerInstanceArn) -> Result<Vec<TaskArn>, EcsError> {
         let subject = format!("tasks on container instance {host}");
         let call = self.client.list_tasks().cluster(cluster.as_str()).container_instance(host.as_str());
-        let arns = self.task_arns(call.into_paginator().send()).await.map_err(|e| EcsError::failed(&subject, &e))?;
-        arns.iter().map(|arn| arn.parse().map_err(EcsError::malformed(&subject))).collect()
+        let arns = self.task_arns(call.into_paginator().send()).await;
+        let arns = arns.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
+        let listed = arns.iter().filter_map(|arn| TaskArn::of_listed(arn).transpose());
+        listed.map(|arn| arn.map_err(EcsError::malformed(&subject))).collect()
     }
 
     async fn ec2_instances(

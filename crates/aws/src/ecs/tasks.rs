@@ -135,7 +135,7 @@ impl AwsEcs {
             .task_arns(call.into_paginator().send())
             .await
             .map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-        // What is listed beside tasks is none. A task whose ARN cannot be read may be of the mesh.
+        // Resources of other kinds are skipped. A task whose ARN cannot be read may be in the mesh.
         let listed = arns.iter().filter_map(|arn| TaskArn::of_listed(arn).transpose());
         listed.map(|arn| arn.map_err(EcsError::malformed(&subject))).collect()
     }

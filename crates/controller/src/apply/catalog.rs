@@ -99,7 +99,9 @@ impl Applier {
     async fn deregister_empty(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
         let name = node.cluster.as_str();
         let now = self.consul.node(name, &node.tenancy).await?;
-        if !now.is_some_and(|now| now.is_synthetic && now.instances.is_empty() && now.others.is_empty()) {
+        if !now.is_some_and(|now| {
+            now.name == name && now.is_synthetic && now.instances.is_empty() && now.others.is_empty()
+        }) {
             return Ok(Effect::Unchanged);
         }
         self.consul.deregister_node(name, &node.tenancy).await?;

@@ -280,6 +280,9 @@ impl Applier {
         for registration in &difference.instances {
             match deadline.run(self.consul.register(registration)).await {
                 Ok(()) => effect = Effect::Done,
+                Err(ControllerError::Consul(refused @ ConsulError::Refused { .. })) => {
+                    return (effect, Some(ControllerError::NotRegistered(refused)));
+                }
                 Err(error) => return (effect, Some(error)),
             }
         }

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use aws::queue::MessageSender;
 use mesh::{
-    arn::ClusterArn,
+    arn::{ClusterArn, TaskArn},
     guard::{Divided, Guard, MaxDeletePercent, Wait},
     plan::{Planned, plan, waiting_tokens},
     quota::{self, ENTRIES_OF_ONE, EntryOwner},
@@ -21,7 +21,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
-use report::{Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
+use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
 use tracing::info;
@@ -247,13 +247,25 @@ impl Sweep {
             waited: Some(Waited { tasks: look.tasks.clone(), is_forced: look.force }),
             ..SweepOrder::default()
         };
-        let problems = self.run(&order, deadline).await.problems;
-        if problems.is_empty() {
+        let report = self.run(&order, deadline).await;
+        // Its work is not done if it could not read the tasks' cluster, or if another writer was faster.
+        let is_open = |fault: &report::Problem| match &fault.label {
+            ErrorLabel::ConsulConflict => true,
+            ErrorLabel::Ecs => fault.cluster_arn.as_deref().is_some_and(|arn| is_waiting_in(&look.tasks, arn)),
+            _ => false,
+        };
+        let open = report.faults.into_iter().filter(is_open);
+        let reasons: Vec<String> = report.problems.into_iter().chain(open).map(|problem| problem.reason).collect();
+        if reasons.is_empty() {
             return Ok(());
         }
-        let reasons: Vec<String> = problems.into_iter().map(|problem| problem.reason).collect();
         Err(Arc::new(ControllerError::NotLookedAgain(reasons.join("; "))))
     }
+}
+
+/// Whether one of these tasks is in the cluster with this ARN.
+fn is_waiting_in(tasks: &BTreeSet<TaskArn>, cluster: &str) -> bool {
+    cluster.parse::<ClusterArn>().is_ok_and(|cluster| tasks.iter().any(|task| task.is_in(&cluster)))
 }
 
 /// At most [`ENTRIES_OF_ONE`] actions for each owner of entries in Consul. The others wait for later sweeps, which is reported.

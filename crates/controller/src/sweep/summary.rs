@@ -188,7 +188,8 @@ fn problems<'a>(
     let set_up = set_up.iter().map(|failure| everything(None, ErrorLabel::Bootstrap, failure.error.to_string()));
     let done = outcomes.iter().filter_map(|(cluster, outcome)| {
         let error = outcome.result.as_ref().err()?;
-        let owner = outcome.planned.action.holder().map(ToString::to_string);
+        let task = || outcome.planned.tasks.first().map(|task| format!("task {}", task.id()));
+        let owner = outcome.planned.action.holder().map(ToString::to_string).or_else(task);
         Some((error.reach(), ProblemReport { owner, ..error.problem(cluster.as_ref()) }))
     });
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| {

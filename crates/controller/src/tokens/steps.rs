@@ -31,7 +31,7 @@ use crate::{
 
 /// Why a token is created again.
 const RESTORED: &str = "Consul did not have the token that the secret names";
-/// What to do if somebody deleted it on purpose.
+/// What to do if an operator deleted the token on purpose.
 const IF_LEAKED: &str = "If it was deleted because it leaked, set the secret to {}, delete the token in Consul again, and restart \
                          the service's tasks";
 
@@ -47,10 +47,10 @@ impl Reconciliation<'_> {
         let entropy = &self.tokens.entropy;
         let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
         let active = SecretState::Active(pair.clone());
-        self.check_spelling(secret).await?;
+        self.check_spelling(secret, needed_by).await?;
         self.create(cluster, &pair, needed_by, None).await?;
         // Another spelling's token may have been created since: of two that see each other, neither is shown.
-        if let Err(refused) = self.check_spelling(secret).await {
+        if let Err(refused) = self.check_spelling(secret, needed_by).await {
             self.delete_created(pair.accessor, "another spelling of the secret has the service's token").await?;
             return Err(refused);
         }
@@ -91,11 +91,13 @@ impl Reconciliation<'_> {
     }
 
     /// Checks that the service's tokens may have this spelling of its secret.
-    async fn check_spelling(&self, secret: &StoredSecret) -> Result<(), ControllerError> {
+    async fn check_spelling(&self, secret: &StoredSecret, needed_by: &NeededBy<'_>) -> Result<(), ControllerError> {
         let TokenHolder::Named { service, .. } = self.holder else { return Ok(()) };
         let names = &self.tokens.scope.names;
+        // A definition that no task has run blocks the spelling of no task.
+        let counts = |token: &ListedToken| matches!(needed_by, NeededBy::Registered(_)) || !spelling::is_unused(token);
         let others = |token: &ListedToken| {
-            let holder = spelling::spelled(token, names)?;
+            let holder = spelling::spelled(token, names).filter(|_| counts(token))?;
             (holder != *self.holder && holder.service() == Some(service)).then_some(holder)
         };
         let is_alone = service.tenancy == Tenancy::Community;

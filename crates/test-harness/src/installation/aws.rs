@@ -157,13 +157,16 @@ fn definition(arn: &str) -> Value {
     let config = json!({
         "service": { "name": service, "port": 9090 }, "proxy": {}, "healthSyncContainers": ["app"],
     });
-    let container = json!({
-        "name": "consul-ecs-mesh-init",
-        "image": "hashicorp/consul-ecs:0.9.0",
-        "environment": [{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }],
-        "secrets": [{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": secret }],
+    let containers = CONTAINERS.map(|name| match name {
+        "consul-ecs-mesh-init" => json!({
+            "name": name,
+            "image": "hashicorp/consul-ecs:0.9.0",
+            "environment": [{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }],
+            "secrets": [{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": secret }],
+        }),
+        name => json!({ "name": name }),
     });
-    let definition = json!({ "taskDefinitionArn": arn, "family": service, "containerDefinitions": [container] });
+    let definition = json!({ "taskDefinitionArn": arn, "family": service, "containerDefinitions": containers });
     json!({ "taskDefinition": definition, "tags": mesh_tags(service) })
 }
 

@@ -15,7 +15,8 @@ impl Installation {
     pub async fn consul(self, pause: Duration) -> Recorder {
         let (list, node, checks) =
             (in_parts(&json!(self.token_list()).to_string()), self.node().to_string(), self.checks().to_string());
-        let empty = json!({ "Node": { "Meta": { "synthetic-node": "true" } }, "Services": [] }).to_string();
+        let empty =
+            json!({ "Node": { "Node": CLUSTER, "Meta": { "synthetic-node": "true" } }, "Services": [] }).to_string();
         Recorder::start(move |seen, _| match path(seen) {
             "acl/tokens" => Answer::InParts(list.clone(), pause),
             "agent/members" => Answer::ok("[]"),

@@ -58,19 +58,32 @@ impl Installation {
         format!("service-{}", task % self.services)
     }
 
+    fn login_token(self, accessor: &str, cluster: &str, task: usize) -> Value {
+        let meta = json!({
+            "component": "consul-dataplane",
+            "consul.hashicorp.com/cluster": cluster,
+            "consul.hashicorp.com/task-id": task_id(task),
+        });
+        let mut token = token(accessor, &format!("token created via login: {meta}"));
+        token["AuthMethod"] = json!("iam-ecs-service-token");
+        token["ServiceIdentities"] = json!([{ "ServiceName": self.service(task) }]);
+        token["Local"] = json!(true);
+        token
+    }
+
     /// Every token, in the order of Consul's list.
     fn token_list(&self) -> Vec<Value> {
         let mut tokens: Vec<Value> = (0..self.services).map(service_token).collect();
         let ended = self.running..self.listed() + self.gone;
-        tokens.extend(ended.map(|task| login_token(&stopped_accessor(task), CLUSTER, task)));
+        tokens.extend(ended.map(|task| self.login_token(&stopped_accessor(task), CLUSTER, task)));
         for login in 0..LOGINS {
-            tokens.extend((0..self.running).map(|task| login_token(&accessor(3 + login, task), CLUSTER, task)));
+            tokens.extend((0..self.running).map(|task| self.login_token(&accessor(3 + login, task), CLUSTER, task)));
         }
         // The tasks of another cluster, and the tokens of other programs.
         let elsewhere = "arn:aws:ecs:us-east-1:123456789012:cluster/staging";
         for number in 0..self.tokens - tokens.len() {
             let token = match number % 3 {
-                0 => login_token(&accessor(9, number), elsewhere, self.running + number % self.stopped),
+                0 => self.login_token(&accessor(9, number), elsewhere, self.running + number % self.stopped),
                 1 => token(&accessor(9, number), &format!("Token for service-{number} service\nmade by hand")),
                 _ => token(&accessor(9, number), "token created via login: {\"pod\":\"default/web\"}"),
             };
@@ -131,18 +144,6 @@ fn service_token(number: usize) -> Value {
         "Token for {service} service\nconsul.hashicorp.com/cluster: {CLUSTER}\necs-mesh-controller/secret: {place}"
     );
     token(&service_accessor(number), &description)
-}
-
-fn login_token(accessor: &str, cluster: &str, task: usize) -> Value {
-    let meta = json!({
-        "component": "consul-dataplane",
-        "consul.hashicorp.com/cluster": cluster,
-        "consul.hashicorp.com/task-id": task_id(task),
-    });
-    let mut token = token(accessor, &format!("token created via login: {meta}"));
-    token["AuthMethod"] = json!("iam-ecs-service-token");
-    token["Local"] = json!(true);
-    token
 }
 
 fn token(accessor: &str, description: &str) -> Value {
