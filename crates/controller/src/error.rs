@@ -153,11 +153,11 @@ impl ControllerError {
         }
     }
 
-    /// Whether a secret or the definition that reads it has to be corrected by its author.
+    /// Whether only its author can correct it: a secret, a definition that reads one, or a service with entries without end.
     pub(crate) fn needs_correction(&self) -> bool {
         use SecretsError::{MarkedForDeletion, NotOurs, RolledBack, Unusable};
         match self {
-            Self::Invalid(_) | Self::NotRestored { .. } | Self::NotRegistered(_) => true,
+            Self::Invalid(_) | Self::NotRestored { .. } | Self::NotRegistered(_) | Self::OverLimit { .. } => true,
             Self::Secrets(error) => {
                 matches!(error, MarkedForDeletion { .. } | NotOurs(_) | RolledBack { .. } | Unusable { .. })
             }

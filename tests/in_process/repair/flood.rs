@@ -1,7 +1,9 @@
 //! A service that registers made-up instances, or logs in, without end.
 
-use controller::SweepOrder;
-use mesh::time::Bounds;
+use std::time::Duration;
+
+use controller::{Deadline, SweepOrder};
+use mesh::{settings::Mode, time::Bounds};
 use report::SweepOutcome;
 
 use super::Mesh;
@@ -51,4 +53,16 @@ async fn one_task_with_many_entries_is_removed_in_several_sweeps() {
     let report = mesh.sweep().await;
     assert_eq!(mesh.0.with(|world| world.count_instances("flood")), 0);
     assert!(report.faults.is_empty(), "{:?}", report.faults);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_fails_no_clean_up() {
+    let mesh = Mesh::running(2);
+    mesh.change(|world| world.flood(FLOOD));
+    // When a clean-up finds more than it may ask about, and changes nothing
+    let controller = mesh.controller(|scope| scope.mode = Mode::Observe);
+    let cleaned = mesh.0.serve(Box::pin(controller.clean_up(Deadline::after(Duration::from_secs(100))))).await;
+    // Then the flood is a fault of its service, and nothing else is wrong
+    let owners: Vec<Option<&str>> = cleaned.faults.iter().map(|fault| fault.owner.as_deref()).collect();
+    assert_eq!((cleaned.problems.len(), owners), (0, vec![Some("service flood")]), "{:?}", cleaned.problems);
 }
