@@ -53,20 +53,18 @@ impl Answer {
 
     /// A transaction whose operations with these indexes delete services that have changed, or do not exist.
     pub(crate) fn stale(operations: &[(usize, &ServiceInstance)]) -> Self {
-        let error = |(index, seen): &(usize, &ServiceInstance)| {
-            let (id, node) = (&seen.id, &seen.node);
-            let what = format!("failed to delete service \"{id}\" on node \"{node}\", index is stale");
-            json!({ "OpIndex": index, "What": what })
-        };
-        let errors: Vec<Value> = operations.iter().map(error).collect();
-        Self::new(409, json!({ "Errors": errors, "Results": null }).to_string())
+        let error = |(index, seen): &(usize, &ServiceInstance)| stale(*index, "service", &seen.id, &seen.node);
+        Self::not_applied(&operations.iter().map(error).collect::<Vec<_>>())
     }
 
     /// A check that has changed since it was read.
     pub(crate) fn stale_check(index: usize, seen: &HealthCheck) -> Self {
-        let (id, node) = (&seen.id, &seen.node);
-        let what = format!("failed to delete check \"{id}\" on node \"{node}\", index is stale");
-        Self::new(409, json!({ "Errors": [{ "OpIndex": index, "What": what }], "Results": null }).to_string())
+        Self::not_applied(&[stale(index, "check", &seen.id, &seen.node)])
+    }
+
+    /// A transaction that changed nothing, because of these errors.
+    fn not_applied(errors: &[Value]) -> Self {
+        Self::new(409, json!({ "Errors": errors, "Results": null }).to_string())
     }
 
     /// An agent that is no member is forced to leave.
@@ -88,6 +86,12 @@ impl Answer {
     pub(crate) fn no_leader() -> Self {
         Self::new(500, "No cluster leader")
     }
+}
+
+/// The error of an operation that deletes what has changed.
+fn stale(index: usize, kind: &str, id: &str, node: &str) -> Value {
+    let what = format!("failed to delete {kind} \"{id}\" on node \"{node}\", index is stale");
+    json!({ "OpIndex": index, "What": what })
 }
 
 impl Dialect {

@@ -5,7 +5,7 @@ use mesh::{arn::TaskId, settings::RepairMode, task::TaskPhase};
 use super::{catalog::Instance, ecs::Task, world::World};
 
 impl World {
-    /// Whether a task is to be drained because its proxy has stopped: with `REPAIR=on` only, and if ECS is told of its containers.
+    /// Whether a task without its proxy has to be drained: only with `REPAIR=on`, and if ECS is told of its containers.
     pub(crate) fn is_drained_without_proxy(&self, task: &Task) -> bool {
         self.may_be_drained_without_proxy(task) && task.is_connected()
     }

@@ -211,7 +211,7 @@ impl Ecs {
             cluster: clusters[0].clone(),
             definition: definition_arn(hostile.service(), Kind::Plain, true),
             service: hostile.service(),
-            // Whether it finds a token is promised to nobody.
+            // No promise says that it finds a token.
             reads_token: false,
             own_tags: false,
             hibernates: false,

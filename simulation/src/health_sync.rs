@@ -180,7 +180,7 @@ impl World {
         (0..self.ecs.tasks.len()).filter(is_due).collect()
     }
 
-    /// The tasks whose `health-sync` ECS may restart, by its `restartPolicy`: not that of a task that was told to stop.
+    /// The tasks whose `health-sync` ECS may restart, by its `restartPolicy`. ECS restarts nothing in a task that was told to stop.
     pub(crate) fn tasks_with_restarts(&self) -> Vec<usize> {
         let runs = |index: &usize| {
             let task = &self.ecs.tasks[*index];

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::world::{World, service_name, time_at};
 
-/// The numbers of their services, beyond those of the schedule.
+/// The numbers of their services. A schedule's own have lower numbers.
 const NEIGHBOUR: usize = 90;
 pub(crate) const RESERVED: usize = 91;
 const FIRST_UNUSED: usize = 100;
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// Contained: tokens that nobody has used hold nothing back. A schedule has fewer services than the share begins with.
+    /// Contained: tokens that no task has used hold nothing back. A schedule has fewer services than the share begins with.
     pub(crate) fn check_guard(&mut self, report: &SweepReport) {
         let mut reasons = report.clusters.iter().filter_map(|cluster| cluster.guard.as_ref());
         if let Some(reason) = reasons.find(|reason| reason.contains("services' tokens")).cloned() {

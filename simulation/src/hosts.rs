@@ -9,9 +9,9 @@ use aws::{
     ecs::{ContainerInstances, EcsError},
 };
 use mesh::{
-    arn::{ClusterArn, TaskArn, TaskId},
+    arn::{ClusterArn, ContainerInstanceArn, TaskArn, TaskId},
     catalog::HealthCheck,
-    host::{ContainerInstanceArn, Ec2InstanceId, Ec2Instances},
+    host::{Ec2InstanceId, Ec2Instances},
     settings::RepairMode,
     task::TaskPhase,
 };

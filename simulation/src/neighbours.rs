@@ -1,5 +1,5 @@
-//! What lives beside the mesh: tasks of another kind of definition, events of other clusters, statuses that ECS has added since, and a
-//! cluster whose name differs only in case from that of a cluster in scope.
+//! The neighbours of the mesh: tasks of another kind of definition, events of other clusters, statuses that ECS has added since, and a
+//! cluster whose name differs from a selected one only in case.
 
 use aws::ecs::ClusterStatus;
 use mesh::{
@@ -121,7 +121,7 @@ impl World {
         fault.cluster_arn.as_deref().is_some_and(|cluster| self.is_of_namesake(cluster))
     }
 
-    /// Sometimes, an event of a neighbour comes with that of a task. What it holds beside its cluster and its definition concerns nobody.
+    /// Sometimes, an event of a neighbour follows a task's. Only its cluster and its definition are valid.
     pub(crate) fn neighbour_event(&mut self) -> Option<Value> {
         if !self.scenario.has_neighbours || self.random.u32(..3) > 0 {
             return None;

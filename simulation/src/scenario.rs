@@ -148,7 +148,7 @@ pub struct Scenario {
     pub(crate) has_liars: bool,
     /// What a hostile neighbour reads, if there is one.
     pub(crate) hostile: Option<Hostile>,
-    /// Whether there are many tokens for services whose definitions nobody has used.
+    /// Whether there are many tokens for services whose definitions no task has used.
     pub(crate) has_unused: bool,
     /// Whether all tasks are in an admin partition.
     pub enterprise: bool,

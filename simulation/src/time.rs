@@ -71,8 +71,7 @@ impl Schedule {
                     );
                     world.check_sweep(&report);
                     world.check_guard(&report);
-                    // What an error kept it from doing waits for another sweep.
-                    // A flood's own rest, and a hostile neighbour's faults, hold nothing else up.
+                    // An error leaves work to another sweep. The rest of a flood and the faults of a hostile neighbour leave none.
                     let is_own = |fault| world.are_of_neighbour(std::slice::from_ref(fault));
                     let is_whole = report.outcome != SweepOutcome::Incomplete
                         && report.faults.iter().all(|fault| {

@@ -29,6 +29,8 @@ const PHYSICAL_ID: &str = "ecs-mesh-controller";
 const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
 /// The longest reason, in characters: `CloudFormation` accepts answers of 4 KiB.
 const MAX_REASON: usize = 2_000;
+/// The remark of an update's rollback.
+const ROLLED_BACK: &str = "the update is rolled back: Consul was neither checked nor set up; the next sweep does both";
 /// The least time reserved for the delivery of the answer.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
 
@@ -79,11 +81,7 @@ impl Remark {
         match self {
             Self::Done => String::new(),
             Self::Observed => "Mode=observe: nothing outside the stack was changed".to_owned(),
-            Self::RolledBack => {
-                "the update is rolled back: Consul was neither checked nor set up; the next sweep does \
-                                 both"
-                    .to_owned()
-            }
+            Self::RolledBack => ROLLED_BACK.to_owned(),
             Self::Kept(status) => format!(
                 "nothing was cleaned up: the stack is {status}, and it was not completed with CleanupOnDelete=true \
                  before its deletion"
@@ -234,11 +232,10 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, F
 
 async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<Remark, Failure> {
     let cleanup = controller.clean_up(deadline).await;
-    match (cleanup.problems.is_empty(), cleanup.faults.is_empty()) {
-        (false, _) => Err(Failure::Cleanup(reasons(&cleanup.problems))),
-        (true, false) => Ok(Remark::Left(reasons(&cleanup.faults))),
-        (true, true) => Ok(remark(controller)),
+    if !cleanup.problems.is_empty() {
+        return Err(Failure::Cleanup(reasons(&cleanup.problems)));
     }
+    Ok(if cleanup.faults.is_empty() { remark(controller) } else { Remark::Left(reasons(&cleanup.faults)) })
 }
 
 /// The reasons of problems, in one line.

@@ -152,7 +152,7 @@ fn read(body: &[u8], instances: &mut Ec2Instances) -> Result<(), XmlDecodeError>
     let mut document = Document::try_from(body)?;
     let mut root = document.root_element()?;
     if !root.start_el().matches("DescribeInstancesResponse") {
-        return Err(XmlDecodeError::custom("the answer is none of DescribeInstances"));
+        return Err(XmlDecodeError::custom("this is not an answer of DescribeInstances"));
     }
     each(&mut root, &["reservationSet", "item", "instancesSet", "item"], &mut |instance| {
         let (mut id, mut state) = (None, None);

@@ -41,9 +41,7 @@ impl Http {
         let client = http_client::trusting_the_system().connect_timeout(CONNECT).build().map_err(user)?;
         Ok(self.0.get_or_init(|| client).clone())
     }
-}
 
-impl Http {
     /// Sends one request, which is counted and logged as the calls of the SDK's clients are.
     #[cfg(feature = "ec2")]
     pub(crate) async fn send(

@@ -186,7 +186,7 @@ const SERVICES: [&str; 8] =
     ["service", "tasks", "in Consul", "consul-ecs", "dataplane", "token from", "changed", "verdict"];
 const UNPROVEN: [&str; 3] = ["service", "task", "why"];
 const UNTRACEABLE: [&str; 3] = ["of", "login tokens", "oldest"];
-/// The most services of which untraceable login tokens are shown.
+/// The most services whose untraceable login tokens are shown.
 const MOST_UNTRACEABLE: usize = 10;
 const TASKS: [&str; 5] = ["task", "revision", "status", "started", "verdict"];
 

@@ -7,10 +7,10 @@ use std::{
 };
 
 use mesh::{
-    arn::{ClusterArn, TaskArn},
+    arn::{ClusterArn, ContainerInstanceArn, TaskArn},
     catalog::HealthCheck,
     definition::Classification,
-    host::{ContainerInstanceArn, Ec2InstanceId, Ec2Instances, Host, LostHost},
+    host::{Ec2InstanceId, Ec2Instances, Host, LostHost},
     plan::{Action, Planned},
     settings::RepairMode,
     task::{DescribedTask, MemberTask, MeshTask, TaskPhase},

@@ -97,7 +97,11 @@ impl Message {
                     None => Ok(Self::Other(format!("{detail_type}: a task without a task definition"))),
                 }
             }
-            (SOURCE, HOST_DETAIL_TYPE) => parse_lost_host(&detail).map_or_else(other, |host| Ok(Self::LostHost(host))),
+            (SOURCE, HOST_DETAIL_TYPE) => match parse_lost_host(&detail) {
+                Some(host) if !clusters.contains(&host.cluster) => Ok(Self::Elsewhere(host.cluster)),
+                Some(host) => Ok(Self::LostHost(host)),
+                None => other(),
+            },
             (SOURCE, API_CALL_DETAIL_TYPE) => match cluster_of_api_call(&detail) {
                 Some(cluster) if !clusters.contains(&cluster) => Ok(Self::Elsewhere(cluster)),
                 _ => parse_api_call(&detail)?.map_or_else(other, |call| Ok(Self::ApiCall(call))),
@@ -214,8 +218,8 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// Sorts the messages. Ignored are those of clusters that are not configured, of tasks that are not the mesh's, and of statuses that
-    /// ECS did not document when this was written: a sweep sees what the task becomes.
+    /// Sorts the messages. Ignores events of clusters that are not configured, of tasks outside the mesh, and of tasks with a status
+    /// that this version does not know: a sweep sees what such a task becomes.
     pub(super) fn sort(deliveries: &[Delivery], scope: &Scope) -> Self {
         let mut sorted = Self::default();
         for (index, delivery) in deliveries.iter().enumerate() {
@@ -230,9 +234,6 @@ impl Sorted {
                 Ok(Message::TaskChange(change)) => {
                     sorted.kinds.insert(index, EventKind::TaskChange);
                     sorted.keep_newest(index, *change);
-                }
-                Ok(Message::LostHost(host)) if !scope.clusters.contains(&host.cluster) => {
-                    debug!(cluster_arn = %host.cluster, outcome = "ignored", "the cluster is not in ECS_CLUSTER_ARNS");
                 }
                 Ok(Message::LostHost(host)) => {
                     sorted.kinds.insert(index, EventKind::HostChange);

@@ -6,7 +6,7 @@ use std::{str::FromStr, sync::Arc};
 
 use crate::names::{InvalidField, text};
 
-text!(Family.0, ClusterArn.arn, TaskId.0, TaskArn.arn, TaskDefinitionArn.arn);
+text!(Family.0, ClusterArn.arn, ContainerInstanceArn.0, TaskId.0, TaskArn.arn, TaskDefinitionArn.arn);
 
 /// The name of a task definition without its revision: 1 to 255 letters, digits, hyphens and underscores.
 ///
@@ -145,6 +145,20 @@ impl FromStr for ClusterArn {
             return Err(invalid());
         }
         Ok(Self { arn: arn.into() })
+    }
+}
+
+/// The ARN of a container instance, in the long or the short format.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ContainerInstanceArn(Arc<str>);
+
+impl FromStr for ContainerInstanceArn {
+    type Err = InvalidField;
+
+    fn from_str(arn: &str) -> Result<Self, InvalidField> {
+        let invalid = || InvalidField::new("container instance ARN", arn, "the ARN of a container instance");
+        split(arn, "container-instance").ok_or_else(invalid)?;
+        Ok(Self(arn.into()))
     }
 }
 

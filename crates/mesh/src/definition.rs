@@ -175,8 +175,8 @@ impl TaskDefinition {
         self.container(names::CLIENT).is_some()
     }
 
-    /// What a task has lost, if these of its containers have stopped: nothing beside a client agent, which deregisters its
-    /// services by itself. The proxy of another program, which AWS has added to the task, is none.
+    /// What a task has lost, if these of its containers have stopped. Nothing if it runs a client agent, which deregisters its
+    /// services by itself. A proxy that AWS adds to the task for another program does not count.
     pub fn losses(&self, stopped: &[String]) -> Losses {
         if self.runs_client_agent() {
             return Losses::default();

@@ -23,7 +23,7 @@ pub enum Existence<'a> {
     Running(&'a Arc<DescribedTask>),
     /// Its desired or its last status is `STOPPED`, or ECS has deleted its cluster. Unless it `is_stopped`, its containers may still run.
     Ended { is_stopped: bool },
-    /// ECS describes it in a status that this version does not know: it lives, and is judged by nobody.
+    /// ECS describes it in a status that this version does not know: it lives, and nothing of it is removed.
     Living,
     /// ECS does not describe it, or could not be read.
     NotKnown,

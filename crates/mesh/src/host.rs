@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, str::FromStr};
 
 use crate::{
-    arn::ClusterArn,
+    arn::{ClusterArn, ContainerInstanceArn},
     names::{InvalidField, text},
 };
 
@@ -22,28 +22,6 @@ impl FromStr for Ec2InstanceId {
         match id.strip_prefix("i-") {
             Some(digits) if digits.len() <= 32 && is_hexadecimal(digits) => Ok(Self(id.to_owned())),
             _ => Err(InvalidField::new("ec2InstanceId", id, "the ID of an EC2 instance")),
-        }
-    }
-}
-
-/// The ARN of a container instance.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ContainerInstanceArn(String);
-
-text!(ContainerInstanceArn.0);
-
-impl FromStr for ContainerInstanceArn {
-    type Err = InvalidField;
-
-    fn from_str(arn: &str) -> Result<Self, InvalidField> {
-        let mut parts = arn.splitn(6, ':');
-        let is_it = parts.next() == Some("arn")
-            && parts.nth(1) == Some("ecs")
-            && parts.nth(2).is_some_and(|resource| resource.starts_with("container-instance/"));
-        if is_it {
-            Ok(Self(arn.to_owned()))
-        } else {
-            Err(InvalidField::new("containerInstanceArn", arn, "the ARN of a container instance"))
         }
     }
 }

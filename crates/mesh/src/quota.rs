@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn one_owner_keeps_nobody_waiting() {
+    fn one_owner_keeps_no_other_waiting() {
         let flood = (0..150_000).map(|number| (owner("flood"), number));
         let others = [(owner("web"), 1_000_000), (owner("web"), 1_000_001), (owner("api"), 2_000_000)];
         let (taken, waiting) = divide(flood.chain(others), 1_000, |_| 149_900);

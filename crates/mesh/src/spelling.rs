@@ -23,7 +23,7 @@ pub fn may_create(holder: &TokenHolder, has_run: bool, others: usize) -> bool {
     }
 }
 
-/// Whether tasks may have run with the spelling of this secret: it exists. Nobody deletes secrets but people.
+/// Whether tasks may have run with the spelling of this secret: it exists. Only people delete secrets.
 pub fn has_run(secret: &StoredSecret) -> bool {
     !matches!(secret.state, SecretState::Missing)
 }

@@ -11,10 +11,10 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    arn::{ClusterArn, ContainerInstanceArn, TaskArn, TaskDefinitionArn},
     catalog::DrainReason,
     definition::{Losses, MeshIdentity, Tags, TaskDefinition},
-    host::{ContainerInstanceArn, Host},
+    host::Host,
     names::words,
     secret_reference::SecretReference,
     tenancy::Tenancy,
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn task_with_an_unknown_status_lives_and_is_judged_by_nobody() {
+    fn task_with_an_unknown_status_lives_and_is_neither_active_nor_stopped() {
         for (last, desired) in [("DANCING", "RUNNING"), ("DANCING", "STOPPED"), ("RUNNING", ""), ("STOPPED", "MAYBE")] {
             let phase = TaskPhase::from_statuses(last, desired);
             assert_eq!((phase, phase.is_living()), (TaskPhase::Unknown, true), "{last} {desired}");

@@ -14,7 +14,7 @@ pub struct ReconcileOrder {
     pub clusters: Vec<String>,
     pub dry_run: bool,
     pub force: bool,
-    /// Sent, like the next field, by a schedule of an earlier version until the update of its stack has deleted that.
+    /// Sent, like the next field, by a schedule of an earlier version until the update of its stack has deleted it.
     #[serde(skip_serializing)]
     pub health_sync: bool,
     #[serde(skip_serializing)]

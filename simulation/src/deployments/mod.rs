@@ -12,7 +12,7 @@
 //! - *nothing destroyed*: nothing of the running task is removed, except by the deletion of a completed stack whose last completed
 //!   creation or update asked for it.
 //! - *cleaned up*: that deletion removes everything.
-//! - *never stuck*: a rollback succeeds whatever Consul does, a creation or update whatever is in the secret, and the owner of the
+//! - *never stuck*: a rollback succeeds without Consul, and no value of the secret fails a creation or update. The owner of the
 //!   stack can leave every state.
 //! - *nothing late*: a request that `CloudFormation` no longer waits for makes no call to Consul.
 //!

@@ -7,13 +7,6 @@ use super::{
     stack::{Resource, SET_UP, Version, event, proof},
 };
 
-/// How far the custom resource got.
-enum Step {
-    Done,
-    /// It has begun, and this operation is rolled back.
-    Failed,
-}
-
 impl Deployments {
     fn status(&mut self, status: &str) {
         self.stack.events.push(event(None, status));
@@ -36,9 +29,7 @@ impl Deployments {
         let version = self.draw_version();
         self.status("CREATE_IN_PROGRESS");
         self.stack.deployed = version;
-        if let Step::Done = self.create_set_up(version).await
-            && !self.fails(6)
-        {
+        if self.create_set_up(version).await && !self.fails(6) {
             self.create_proof(version);
             // Alarms of the owner may roll a creation back that has everything.
             if !self.fails(12) {
@@ -56,18 +47,15 @@ impl Deployments {
         }
     }
 
-    async fn create_set_up(&mut self, version: Version) -> Step {
+    /// Creates the custom resource. Whether that succeeded: otherwise the creation is rolled back.
+    async fn create_set_up(&mut self, version: Version) -> bool {
         let answer = self.request("Create", None, version, None).await;
         // A neighbour may fail first: the answer is not waited for.
         let answer = answer.filter(|_| !self.fails(8));
-        let (id, step) = match answer {
-            Some(Answer { is_success: true, id }) => (id, Step::Done),
-            Some(Answer { id, .. }) => (id, Step::Failed),
-            None => (self.made_up(), Step::Failed),
-        };
+        let Answer { id, is_success } = answer.unwrap_or_else(|| Answer { id: self.made_up(), is_success: false });
         self.stack.set_up = Some(Resource { id, version });
         self.toggle();
-        step
+        is_success
     }
 
     /// Consul may come or go between two steps.

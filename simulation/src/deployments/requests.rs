@@ -110,7 +110,7 @@ impl Deployments {
         let is_up = self.direct.with(|world| world.down.is_empty());
         let must_succeed = match kind {
             "Delete" => !is_deletion,
-            // Whatever is wrong with a secret.
+            // No fault of a secret fails it.
             _ if is_valid && is_up && FORWARD.contains(&status.as_str()) => true,
             "Update" => status == "UPDATE_ROLLBACK_IN_PROGRESS" && !self.is_mute,
             _ => false,

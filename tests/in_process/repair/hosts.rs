@@ -87,7 +87,7 @@ async fn a_host_that_runs_costs_one_call_and_nothing_is_written() {
         mesh.handle(&event, |scope| scope.repair = repair).await;
         assert_eq!((mesh.calls("Ec2"), mesh.drains(0)), (vec![], 0));
     }
-    // Nor about a host of another deployment's cluster, whatever else the event says
+    // Nor about a host of another deployment's cluster
     let mut foreign = event;
     foreign["detail"]["clusterArn"] = json!(format!("{}-of-others", foreign["detail"]["clusterArn"].as_str().unwrap()));
     mesh.handle(&foreign, |_| ()).await;

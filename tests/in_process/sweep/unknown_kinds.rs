@@ -80,7 +80,7 @@ async fn cluster_with_a_daemon_is_swept_and_its_idle_tokens_are_hidden() {
 }
 
 #[tokio::test]
-async fn events_of_daemons_and_of_other_clusters_are_acknowledged_whatever_they_hold() {
+async fn events_of_daemons_and_of_other_clusters_are_acknowledged_even_if_malformed() {
     let world = World::without_deployment("daemon-events").await;
     world.create_node().await;
     let service = world.service();

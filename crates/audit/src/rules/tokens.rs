@@ -136,7 +136,7 @@ fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Finds spellings of the service's secret beside the first one, which alone gets a token.
+/// Finds further spellings of the service's secret: only the first one gets a token.
 fn check_spellings(
     definition: &TaskDefinition,
     identity: &MeshIdentity,

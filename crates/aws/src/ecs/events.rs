@@ -23,7 +23,7 @@ pub const DETAIL_TYPE: &str = "ECS Task State Change";
 /// The `detail-type` of API calls. `EventBridge` gets them only with a trail of `CloudTrail` in the region.
 pub const API_CALL_DETAIL_TYPE: &str = "AWS API Call via CloudTrail";
 
-/// The cluster of a task state change event. It is read before anything else: what other clusters' events hold is of no concern.
+/// The cluster of a task state change event. It is read first, so that events of other clusters need not be valid.
 ///
 /// # Errors
 /// The field is missing, or is no ARN of a cluster.
@@ -158,7 +158,7 @@ fn field<'a, T>(
     })
 }
 
-/// A task definition; `None` if there is none, or one of another kind.
+/// A task definition; `None` if the field is absent or names another kind of resource.
 fn definition_at(detail: &Value, path: &str) -> Result<Option<TaskDefinitionArn>, InvalidField> {
     if detail.pointer(path).is_none_or(Value::is_null) {
         return Ok(None);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn task_of_another_kind_of_definition_or_of_none_is_no_change_whatever_else_its_event_holds() {
+    fn event_of_a_task_without_a_task_definition_is_no_change_even_if_malformed() {
         let daemon = json!("arn:aws:ecs:us-east-1:123456789012:daemon-task-definition/agent:3");
         for definition in [daemon, Value::Null] {
             let detail = json!({ "clusterArn": CLUSTER, "taskDefinitionArn": definition, "lastStatus": 7 });

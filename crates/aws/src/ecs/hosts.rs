@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use mesh::{
-    arn::{ClusterArn, TaskArn},
-    host::{ContainerInstanceArn, Ec2InstanceId, LostHost},
+    arn::{ClusterArn, ContainerInstanceArn, TaskArn},
+    host::{Ec2InstanceId, LostHost},
 };
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ use super::{AwsEcs, DESCRIBE_LIMIT, EcsError, only_missing};
 /// The `detail-type` of container instance state change events.
 pub const HOST_DETAIL_TYPE: &str = "ECS Container Instance State Change";
 
-/// Parses the `detail` of an event. `None` unless it says that the agent on an EC2 instance has lost contact with ECS. What it
-/// says else decides nothing.
+/// Parses the `detail` of an event. `None` unless it says that the agent on an EC2 instance has lost contact with ECS. Other
+/// fields decide nothing.
 ///
 /// Source: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_container_instance_events.html>
 pub fn parse_lost_host(detail: &Value) -> Option<LostHost> {
@@ -48,10 +48,7 @@ impl ContainerInstances for AwsEcs {
     async fn tasks_on(&self, cluster: &ClusterArn, host: &ContainerInstanceArn) -> Result<Vec<TaskArn>, EcsError> {
         let subject = format!("tasks on container instance {host}");
         let call = self.client.list_tasks().cluster(cluster.as_str()).container_instance(host.as_str());
-        let arns = self.task_arns(call.into_paginator().send()).await;
-        let arns = arns.map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-        let listed = arns.iter().filter_map(|arn| TaskArn::of_listed(arn).transpose());
-        listed.map(|arn| arn.map_err(EcsError::malformed(&subject))).collect()
+        self.listed(cluster, &subject, call.into_paginator().send()).await
     }
 
     async fn ec2_instances(

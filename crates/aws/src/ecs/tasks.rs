@@ -24,6 +24,9 @@ use mesh::{
 
 use super::{AwsEcs, DESCRIBE_LIMIT, EcsError, only_missing, tags, timestamp};
 
+/// The pages of a list of tasks.
+type ListTasksPages = PaginationStream<Result<ListTasksOutput, SdkError<ListTasksError>>>;
+
 /// The tasks of a cluster, as ECS lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskList {
@@ -131,20 +134,23 @@ impl AwsEcs {
     async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
         let subject = format!("tasks of cluster {cluster}");
         let call = self.client.list_tasks().cluster(cluster.as_str()).desired_status(status);
-        let arns = self
-            .task_arns(call.into_paginator().send())
-            .await
-            .map_err(|e| EcsError::on_cluster(cluster, &subject, &e))?;
-        // Resources of other kinds are skipped. A task whose ARN cannot be read may be in the mesh.
-        let listed = arns.iter().filter_map(|arn| TaskArn::of_listed(arn).transpose());
-        listed.map(|arn| arn.map_err(EcsError::malformed(&subject))).collect()
+        self.listed(cluster, &subject, call.into_paginator().send()).await
+    }
+
+    /// The listed tasks of a cluster. Resources of other kinds are skipped. A task whose ARN cannot be read may be in the mesh.
+    pub(super) async fn listed(
+        &self,
+        cluster: &ClusterArn,
+        subject: &str,
+        pages: ListTasksPages,
+    ) -> Result<Vec<TaskArn>, EcsError> {
+        let arns = self.task_arns(pages).await.map_err(|e| EcsError::on_cluster(cluster, subject, &e))?;
+        let tasks = arns.iter().filter_map(|arn| TaskArn::of_listed(arn).transpose());
+        tasks.map(|arn| arn.map_err(EcsError::malformed(subject))).collect()
     }
 
     /// All pages of a list of tasks, at the pace that ECS allows.
-    pub(super) async fn task_arns(
-        &self,
-        mut pages: PaginationStream<Result<ListTasksOutput, SdkError<ListTasksError>>>,
-    ) -> Result<Vec<String>, SdkError<ListTasksError>> {
+    pub(super) async fn task_arns(&self, mut pages: ListTasksPages) -> Result<Vec<String>, SdkError<ListTasksError>> {
         let mut arns = Vec::new();
         self.reads_of_tasks.turn().await;
         while let Some(page) = pages.try_next().await? {
@@ -173,8 +179,8 @@ fn check_coverage(requested: &[TaskArn], described: &[DescribedTask], failures: 
     }
 }
 
-/// A task in an answer; `None` if the answer does not say which. Whatever else ECS says of it concerns this task alone: without a readable
-/// definition it is outside the mesh, and with an unknown status it is judged by nobody.
+/// A task in an answer; `None` if the answer does not say which. Any other field concerns this task alone: without a readable
+/// definition it is outside the mesh, and with an unknown status its entries and tokens stay.
 fn read_task(task: &Task) -> Option<DescribedTask> {
     Some(DescribedTask {
         arn: task.task_arn()?.parse().ok()?,

@@ -190,20 +190,12 @@ impl Catalog for HttpConsul {
 
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
         let Some(first) = instances.first() else { return Ok(()) };
-        let operations: Vec<Value> = instances.iter().map(deletion).collect();
-        let subject = format!("catalog transaction of {} operations", operations.len());
-        let request = Request::put(subject, &["txn"], Value::Array(operations));
-        // Each operation contains its namespace.
-        let request = request.in_partition_of(&first.tenancy);
-        self.send(&request).await.map(drop)
+        self.transact(instances.iter().map(deletion), &first.tenancy).await
     }
 
     async fn deregister_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
         let Some(first) = checks.first() else { return Ok(()) };
-        let operations: Vec<Value> = checks.iter().map(check_deletion).collect();
-        let subject = format!("catalog transaction of {} operations", operations.len());
-        let request = Request::put(subject, &["txn"], Value::Array(operations)).in_partition_of(&first.tenancy);
-        self.send(&request).await.map(drop)
+        self.transact(checks.iter().map(check_deletion), &first.tenancy).await
     }
 
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
@@ -241,6 +233,14 @@ impl Catalog for HttpConsul {
 }
 
 impl HttpConsul {
+    /// One atomic transaction in the partition of `tenancy`. Each operation contains its namespace.
+    async fn transact(&self, operations: impl Iterator<Item = Value>, tenancy: &Tenancy) -> Result<(), ConsulError> {
+        let operations: Vec<Value> = operations.collect();
+        let subject = format!("catalog transaction of {} operations", operations.len());
+        let request = Request::put(subject, &["txn"], Value::Array(operations)).in_partition_of(tenancy);
+        self.send(&request).await.map(drop)
+    }
+
     /// The instances of a service whose metadata names a task, on any node, and all checks that decide whether they get traffic,
     /// also the checks of their nodes:
     /// <https://developer.hashicorp.com/consul/api-docs/health#list-service-instances-for-service>

@@ -199,7 +199,7 @@ impl Bootstrap {
 
     /// Creates the missing namespaces that the tags of clusters' tasks name (Enterprise), before the tasks get tokens there or log
     /// in: at most [`MOST_NEW_NAMESPACES`] of each cluster. Those that this execution environment has seen within
-    /// [`BOOTSTRAP_INTERVAL`] are not read again. The partitions are those of the settings.
+    /// [`BOOTSTRAP_INTERVAL`] are not read again. Only partitions that the settings name are read.
     pub(crate) async fn create_namespaces(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
         let mut failed = NotCreated::new();
         if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {

@@ -12,13 +12,14 @@ use mesh::{
     host::LostHost,
     plan::plan,
     settings::RepairMode,
+    task::MeshTask,
 };
 use tracing::{info, warn};
 
 use super::TaskEvents;
 use crate::{
     clock::Deadline,
-    error::{Changes, ControllerError, Failures, PlanSource, failures_of},
+    error::{Changes, ControllerError, Failures, PlanSource, fail_all, failures_of},
 };
 
 impl TaskEvents {
@@ -65,8 +66,8 @@ impl TaskEvents {
         failed
     }
 
-    /// Drains tasks, as far as the guard allows. It judges again in each sweep what it holds back here.
-    async fn drain(&self, tasks: Vec<mesh::task::MeshTask>, deadline: Deadline) -> Failures {
+    /// Drains the tasks that the guard does not hold back. Each sweep judges the others again.
+    async fn drain(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> Failures {
         let arns: BTreeSet<TaskArn> = tasks.iter().map(|task| task.arn.clone()).collect();
         let (observed, mut failures) = self.observer.observe(tasks, deadline.half_way()).await;
         let planned = plan(&observed, self.scope.plan_settings(self.clock.now()));
@@ -75,7 +76,7 @@ impl TaskEvents {
         }
         let checks = match self.observer.checks_beside(&planned, deadline.half_way()).await {
             Ok(checks) => checks,
-            Err(error) => return crate::error::fail_all(&arns, error),
+            Err(error) => return fail_all(&arns, error),
         };
         let mut corrections = Corrections::new(Some(self.scope.max_delete));
         let (allowed, held_back) = drains::hold_back(planned, &checks, &mut corrections);

@@ -254,11 +254,7 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, order: &SweepOrder, surve
     let (chosen, waiting) = quota::divide(owned, ENTRIES_OF_ONE, |count| fastrand::usize(..count));
     let waited = order.waited.iter().flat_map(|waited| &waited.tasks).map(TaskArn::id);
     let chosen: BTreeSet<&TaskId> = chosen.into_iter().chain(waited).collect();
-    for (owner, waiting) in waiting {
-        let what = format!("{owner}: tasks that ECS does not list");
-        let error = ControllerError::OverLimit { what, most: ENTRIES_OF_ONE, waiting };
-        problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner.to_string(), error) });
-    }
+    problems.extend(Problem::over_quota(waiting, "tasks that ECS does not list", ENTRIES_OF_ONE, Some(cluster)));
     let (asked, waiting): (Vec<_>, Vec<_>) = unlisted.into_iter().partition(|(id, _)| chosen.contains(id));
     Unlisted {
         asked: asked.into_iter().map(|(id, mention)| (id.clone(), mention.is_certain)).collect(),

@@ -12,6 +12,7 @@ use mesh::{
     guard,
     names::InvalidField,
     plan::Observed,
+    quota::EntryOwner,
     repair::NodeReading,
     secret::Trigger,
     task::{DescribedTask, MemberTask},
@@ -129,6 +130,19 @@ impl Problem {
     /// The problem of one owner: for example of `service web`.
     pub(crate) fn of(owner: impl Into<String>, error: impl Into<ControllerError>) -> Self {
         Self { owner: Some(owner.into()), ..Self::new(None, error.into()) }
+    }
+
+    /// The owners whose rest waits because of their quota: `waiting` is how much of `what` each of them has left.
+    pub(crate) fn over_quota(
+        waiting: BTreeMap<EntryOwner, usize>,
+        what: &str,
+        most: usize,
+        cluster: Option<&ClusterArn>,
+    ) -> impl Iterator<Item = Self> {
+        waiting.into_iter().map(move |(owner, waiting)| {
+            let error = ControllerError::OverLimit { what: format!("{owner}: {what}"), most, waiting };
+            Self { cluster: cluster.cloned(), ..Self::of(owner.to_string(), error) }
+        })
     }
 
     pub(crate) fn report(&self) -> report::Problem {

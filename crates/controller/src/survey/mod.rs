@@ -233,26 +233,24 @@ impl Observer {
         }
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
-            let classify = |arn| {
-                let classified = definitions.classify(arn, Some(&task.tags), tenancy);
-                (arn, classified.map(|it| self.tasks.scope.in_named_partition(it, task.phase)))
-            };
-            let identity = match task.definition.as_ref().map(classify) {
-                Some((arn, Ok(Classification::Member(identity)))) => {
+            let classified = definitions.classify_task(task, &task.tags, tenancy);
+            let classified = classified.map(|it| self.tasks.scope.in_named_partition(it, task.phase));
+            let identity = match (&task.definition, classified) {
+                (Some(arn), Ok(Classification::Member(identity))) => {
                     self.tasks.log_contradiction(arn, definitions, &identity);
                     Some(identity)
                 }
-                Some((arn, Ok(Classification::Invalid(reason)))) => {
+                (Some(arn), Ok(Classification::Invalid(reason))) => {
                     self.tasks.ecs.forget(arn);
                     let owner = format!("task {} of {arn}", task.arn.id());
                     survey.problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner, reason) });
                     None
                 }
-                Some((_, Err(error))) if task.phase.is_living() && !error.is_unknown_definition() => {
+                (_, Err(error)) if task.phase.is_living() && !error.is_unknown_definition() => {
                     survey.problems.push(Problem::new(Some(cluster), error));
                     None
                 }
-                Some((_, Ok(Classification::Outside | Classification::TagsUnknown) | Err(_))) | None => None,
+                (None, _) | (_, Ok(Classification::Outside | Classification::TagsUnknown) | Err(_)) => None,
             };
             if let (Some(identity), TaskPhase::Active, Some(definition)) =
                 (&identity, task.phase, definitions.of_task(task))
@@ -316,11 +314,7 @@ impl Observer {
         let owned: BTreeSet<(EntryOwner, ClusterArn)> =
             of_tokens.chain(of_instances).filter(|(_, cluster)| is_unlisted(cluster)).collect();
         let (named, waiting) = quota::divide(owned, CLUSTERS_OF_ONE, |count| fastrand::usize(..count));
-        for (owner, waiting) in waiting {
-            let what = format!("{owner}: clusters that ECS does not list");
-            let error = ControllerError::OverLimit { what, most: CLUSTERS_OF_ONE, waiting };
-            survey.problems.push(Problem::of(owner.to_string(), error));
-        }
+        survey.problems.extend(Problem::over_quota(waiting, "clusters that ECS does not list", CLUSTERS_OF_ONE, None));
         let mut named: BTreeSet<ClusterArn> = named.into_iter().collect();
         named.extend(std::mem::take(&mut survey.synthetic_nodes).into_iter().filter(is_unlisted));
         let named = Vec::from_iter(named);

@@ -84,7 +84,7 @@ impl Sweep {
             if sets_up {
                 let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
                 if self.tasks.scope.repair == RepairMode::On {
-                    missing.extend(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
+                    missing.extend(self.bootstrap.ensure_nodes(&self.missing_nodes(&survey), deadline).await);
                 }
                 let problems = missing.into_iter().map(|((cluster, _), error)| Problem::new(Some(&cluster), error));
                 survey.problems.extend(problems);
@@ -95,7 +95,7 @@ impl Sweep {
                 let allowed = std::mem::take(&mut divided.allowed);
                 let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
                 let mut repairs = self.repair(&survey, order, deadline).await;
-                let nodes = self.forgotten_nodes(&survey).into_iter();
+                let nodes = self.missing_nodes(&survey).into_iter();
                 for (cluster, _) in nodes {
                     let node = cluster.to_string();
                     repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
@@ -158,7 +158,7 @@ impl Sweep {
     }
 
     /// The nodes of existing clusters that Consul does not have.
-    fn forgotten_nodes(&self, survey: &Survey) -> Vec<Place> {
+    fn missing_nodes(&self, survey: &Survey) -> Vec<Place> {
         let scope = &self.tasks.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
@@ -279,11 +279,7 @@ fn within_quotas(planned: Vec<Planned>, problems: &mut Vec<Problem>) -> Vec<Plan
     }
     // The plan begins at a random action.
     let (taken, waiting) = quota::divide(shared, ENTRIES_OF_ONE, |_| 0);
-    for (owner, waiting) in waiting {
-        let what = format!("{owner}: entries in Consul");
-        let error = ControllerError::OverLimit { what, most: ENTRIES_OF_ONE, waiting };
-        problems.push(Problem::of(owner.to_string(), error));
-    }
+    problems.extend(Problem::over_quota(waiting, "entries in Consul", ENTRIES_OF_ONE, None));
     allowed.extend(taken);
     allowed
 }

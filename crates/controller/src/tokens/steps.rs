@@ -29,11 +29,9 @@ use crate::{
     scope::Scope,
 };
 
-/// Why a token is created again.
-const RESTORED: &str = "Consul did not have the token that the secret names";
-/// What to do if an operator deleted the token on purpose.
-const IF_LEAKED: &str = "If it was deleted because it leaked, set the secret to {}, delete the token in Consul again, and restart \
-                         the service's tasks";
+/// Why a token is created again, and what to do if an operator deleted the token on purpose.
+const RESTORED: &str = "Consul did not have the token that the secret names. If it was deleted because it leaked, set the secret to {}, \
+                        delete the token in Consul again, and restart the service's tasks";
 
 impl Reconciliation<'_> {
     /// Creates a new token in Consul, then writes it into the secret. If another writer was faster, the own token is
@@ -125,12 +123,12 @@ impl Reconciliation<'_> {
         };
         LogLine {
             accessor_id: Some(pair.accessor.to_string()),
-            message: Some(format!("{RESTORED}. {IF_LEAKED}")),
+            message: Some(RESTORED.to_owned()),
             outcome: None,
             ..self.line(LogAction::RestoreToken, self.tokens.scope.mode)
         }
         .warn();
-        self.create(cluster, pair, needed_by, Some(format!("{RESTORED}. {IF_LEAKED}"))).await?;
+        self.create(cluster, pair, needed_by, Some(RESTORED)).await?;
         if written.state.shown().is_none() {
             return Ok(Progress::Again);
         }
@@ -214,7 +212,7 @@ impl Reconciliation<'_> {
         cluster: &ClusterArn,
         pair: &TokenPair,
         needed_by: &NeededBy<'_>,
-        reason: Option<String>,
+        reason: Option<&str>,
     ) -> Result<(), ControllerError> {
         let holder = self.holder;
         let grant = self.grant().await?;
@@ -240,7 +238,7 @@ impl Reconciliation<'_> {
                     holder: holder.to_string(),
                     service: holder.service().map(|service| service.name.to_string()),
                     accessor_id: pair.accessor.to_string(),
-                    reason,
+                    reason: reason.map(str::to_owned),
                 };
                 self.tokens.announcer.announce(Event::TokenCreated, created);
                 Ok(())

@@ -22,7 +22,7 @@ use crate::{
 pub(super) struct Shares<'a> {
     /// By cluster, if its listing may be incomplete.
     clusters: Vec<Share<'a>>,
-    /// The clusters whose services would lose the tokens of too many. Tokens that no task has used yet do not count: nobody reads
+    /// The clusters whose services would lose the tokens of too many. Tokens that no task has used yet do not count: no task reads
     /// them, and one author can have any number of them created.
     tokens: Vec<(ClusterArn, Alarm)>,
     /// The tasks that ECS does not know, and whose removal is not `forced`.
