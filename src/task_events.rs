@@ -25,9 +25,11 @@ pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> 
     }
     let delivery =
         Delivery { id: event.context.request_id, receipt: None, receives: 1, body: event.payload.to_string() };
-    match controller.handle(&[delivery], deadline).await.failures.into_iter().next() {
-        Some(failure) => Err(diagnostic(failure.error.label().as_str(), failure.error.to_string())),
-        None => Ok(json!({ "outcome": "done" })),
+    let report = controller.handle(&[delivery], deadline).await;
+    match (report.failures.first(), report.faults.first()) {
+        (Some(failure), _) => Err(diagnostic(failure.error.label().as_str(), failure.error.to_string())),
+        (None, Some(fault)) => Ok(json!({ "outcome": "skipped", "reason": fault.error.to_string() })),
+        (None, None) => Ok(json!({ "outcome": "done" })),
     }
 }
 

@@ -171,8 +171,8 @@ async fn of_two_services_with_one_secret_the_first_keeps_it() {
     // Given the token of a-b in the namespace c, whose secret has the name of that of a in b-c
     let script = with_token_in("c", "a-b", "c", world.cluster());
     let (environment, report) = started(&world, ("a", "b-c"), script).await;
-    assert_eq!(report.failures.len(), 1, "{report:?}");
-    let error = report.failures[0].error.to_string();
+    assert_eq!((report.failures.len(), report.faults.len()), (0, 1), "{report:?}");
+    let error = report.faults[0].error.to_string();
     assert!(error.contains("service a-b of another namespace"), "{error}");
     let written = writes(&environment);
     assert!(!written.iter().any(|line| line.contains("/v1/acl/token")), "{written:?}");
@@ -331,9 +331,9 @@ async fn a_tag_creates_no_partition() {
     let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
     // When it starts
     let report = without_pauses(environment.handle(&[world.event(&task).await])).await;
-    // Then its message alone fails, and says why
-    let error = &report.failures[0].error;
-    assert!(error.is_permanent() && error.field() == Some("consul.hashicorp.com/partition"), "{error}");
+    // Then its message alone is a fault, and says why
+    let error = &report.faults[0].error;
+    assert!(report.failures.is_empty() && error.field() == Some("consul.hashicorp.com/partition"), "{error}");
     // And a sweep contains it
     let report = without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
     let faults: Vec<_> = report.faults.iter().filter(|fault| fault.reason.contains("foreign")).collect();

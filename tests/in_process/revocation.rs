@@ -187,9 +187,9 @@ async fn an_older_current_version_is_reported() {
     let event = world.event(&task).await;
     let environment = Environment::scripted(&world, &[("TIME_BOUNDS", "secrets-lag=0")], |_, _| Answer::Forward).await;
     let report = environment.handle(&[event]).await;
-    // Then the message fails permanently, and the error says what to do
-    let error = &report.failures[0].error;
-    assert!(error.is_permanent() && matches!(**error, ControllerError::Secrets(_)), "{error}");
+    // Then the message does not return, and the error says what to do
+    let error = &report.faults[0].error;
+    assert!(report.failures.is_empty() && matches!(**error, ControllerError::Secrets(_)), "{error}");
     assert!(error.to_string().contains("made it current again; give the secret a new value"), "{error}");
     assert_eq!(world.tokens_about(&world.service()).await.len(), before);
 }

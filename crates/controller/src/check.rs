@@ -25,11 +25,12 @@ use crate::{
 
 /// What the bootstrap would do.
 fn set_up(report: BootstrapReport) -> SetUpReport {
+    let failures = report.failures.iter().map(|failure| failure.error.to_string());
     SetUpReport {
         missing: report.created,
         incomplete: report.updated,
         skipped: report.skipped,
-        failed: report.failures.iter().map(|failure| failure.error.to_string()).collect(),
+        failed: failures.chain(report.not_created.values().map(ToString::to_string)).collect(),
         complete: report.unchanged.len(),
     }
 }

@@ -53,8 +53,8 @@ pub struct CleanupReport {
 impl CleanupReport {
     fn add(&mut self, cluster: Option<&ClusterArn>, owner: Option<String>, error: &ControllerError) {
         let problem = report::Problem { owner, ..error.problem(cluster) };
-        // What a further deletion may do fails this one. What its author has to correct does not.
-        if error.needs_correction() {
+        // What a further deletion may do fails this one. What its author has to correct does not, nor does a flood.
+        if error.needs_correction() || matches!(error, ControllerError::OverLimit { .. }) {
             self.faults.push(problem);
         } else {
             self.problems.push(problem);

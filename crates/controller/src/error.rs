@@ -18,22 +18,16 @@ use mesh::{
 };
 use report::ErrorLabel;
 
-/// The error of each task that failed.
-pub(crate) type Failures = BTreeMap<TaskArn, Arc<ControllerError>>;
-
-/// The same error for each of `tasks`.
-pub(crate) fn fail_all<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: ControllerError) -> Failures {
-    let error = Arc::new(error);
-    tasks.into_iter().map(|task| (task.clone(), Arc::clone(&error))).collect()
-}
-
 /// Why the work of a message failed. The message returns to the queue, and after `maxReceiveCount` receives moves to
-/// the dead-letter queue.
+/// the dead-letter queue, unless [only an author can correct it](Self::needs_correction).
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// The message or a task's tags are invalid: a retry does not help.
+    /// A tag or a name is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
+    /// The message cannot be parsed.
+    #[error(transparent)]
+    Unreadable(InvalidField),
     #[error(transparent)]
     Consul(#[from] ConsulError),
     #[error(transparent)]
@@ -103,6 +97,7 @@ impl ControllerError {
         match self {
             Self::Shared(error) => error.reach(),
             Self::Invalid(_)
+            | Self::Unreadable(_)
             | Self::Consul(
                 ConsulError::NotFound { .. }
                 | ConsulError::Conflict { .. }
@@ -153,11 +148,11 @@ impl ControllerError {
         }
     }
 
-    /// Whether only its author can correct it: a secret, a definition that reads one, or a service with entries without end.
+    /// Whether only an author can correct it, of a task definition or of a secret. A retry cannot help; sweeps report it until then.
     pub(crate) fn needs_correction(&self) -> bool {
         use SecretsError::{MarkedForDeletion, NotOurs, RolledBack, Unusable};
         match self {
-            Self::Invalid(_) | Self::NotRestored { .. } | Self::NotRegistered(_) | Self::OverLimit { .. } => true,
+            Self::Invalid(_) | Self::NotRestored { .. } | Self::NotRegistered(_) => true,
             Self::Secrets(error) => {
                 matches!(error, MarkedForDeletion { .. } | NotOurs(_) | RolledBack { .. } | Unusable { .. })
             }
@@ -166,19 +161,17 @@ impl ControllerError {
         }
     }
 
-    /// Whether a retry cannot help.
+    /// Whether the message has to wait for another version of the controller.
     pub fn is_permanent(&self) -> bool {
-        match self {
-            Self::Invalid(_) | Self::Secrets(SecretsError::RolledBack { .. }) | Self::Panicked => true,
-            Self::Shared(error) => error.is_permanent(),
-            _ => false,
-        }
+        matches!(self, Self::Unreadable(_) | Self::Panicked)
     }
 
     /// The invalid field, if there is one.
     pub fn field(&self) -> Option<&str> {
         match self {
-            Self::Invalid(invalid) | Self::Secrets(SecretsError::NotOurs(invalid)) => Some(invalid.field()),
+            Self::Invalid(invalid) | Self::Unreadable(invalid) | Self::Secrets(SecretsError::NotOurs(invalid)) => {
+                Some(invalid.field())
+            }
             Self::Shared(error) => error.field(),
             _ => None,
         }
@@ -197,7 +190,7 @@ impl ControllerError {
     /// A short label for metrics and log queries.
     pub fn label(&self) -> ErrorLabel {
         match self {
-            Self::Invalid(_) => ErrorLabel::Invalid,
+            Self::Invalid(_) | Self::Unreadable(_) => ErrorLabel::Invalid,
             Self::Consul(ConsulError::NotFound { .. }) => ErrorLabel::ConsulNotFound,
             Self::Consul(ConsulError::AclsDisabled { .. }) => ErrorLabel::ConsulAclsDisabled,
             Self::Consul(ConsulError::CredentialRejected { .. }) => ErrorLabel::ConsulCredentialRejected,
@@ -264,12 +257,6 @@ impl Outcome {
     }
 }
 
-/// The tasks whose actions failed, with the error.
-pub(crate) fn failures_of(outcomes: Vec<Outcome>) -> Failures {
-    let failed = outcomes.into_iter().filter_map(|outcome| Some((outcome.planned.tasks, outcome.result.err()?)));
-    failed.flat_map(|(tasks, error)| tasks.into_iter().map(move |task| (task, Arc::clone(&error)))).collect()
-}
-
 /// The tasks for which something was changed.
 pub(crate) fn tasks_done(outcomes: &[Outcome]) -> BTreeSet<TaskArn> {
     let done = outcomes.iter().filter(|outcome| matches!(outcome.result, Ok(Effect::Done)));
@@ -327,6 +314,7 @@ mod tests {
         let mut all: Vec<ControllerError> = consul.into_iter().map(ControllerError::from).collect();
         all.extend([
             invalid().into(),
+            ControllerError::Unreadable(invalid()),
             EcsError::UnknownTaskDefinition(definition).into(),
             EcsError::UnknownCluster(cluster).into(),
             EcsError::NotDescribed(task.clone()).into(),

@@ -23,6 +23,7 @@ mod clock;
 mod edges;
 mod error;
 mod events;
+mod failures;
 mod hosts;
 mod message;
 mod observe;

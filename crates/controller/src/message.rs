@@ -27,6 +27,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::{
     error::{Changes, ControllerError},
+    failures::Failures,
     scope::Scope,
 };
 
@@ -214,7 +215,7 @@ pub(super) struct Sorted {
     /// The kinds of the messages that are handled.
     pub(super) kinds: BTreeMap<usize, EventKind>,
     /// Messages that cannot be parsed.
-    pub(super) unreadable: Vec<(usize, Arc<ControllerError>)>,
+    pub(super) unreadable: Failures<usize>,
 }
 
 impl Sorted {
@@ -261,7 +262,7 @@ impl Sorted {
                 }
                 Err(error) => {
                     sorted.kinds.insert(index, EventKind::Unreadable);
-                    sorted.unreadable.push((index, Arc::new(error.into())));
+                    sorted.unreadable.add(index, Arc::new(ControllerError::Unreadable(error)));
                 }
             }
         }

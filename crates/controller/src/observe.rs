@@ -24,7 +24,8 @@ use mesh::{
 use crate::{
     clock::Deadline,
     edges::Consul,
-    error::{CONCURRENCY, ControllerError, Failures, concurrently_in_order, fail_all},
+    error::{CONCURRENCY, ControllerError, concurrently_in_order},
+    failures::Failures,
     scope::Scope,
     tasks::{Definitions, TaskReader},
     tokens::Tokens,
@@ -47,12 +48,12 @@ impl Observer {
         let (task_tags, mut failures) = self.undecided_task_tags(changes, &definitions, deadline).await;
         let mut tasks = Vec::new();
         for change in changes {
-            if failures.contains_key(&change.arn) {
+            if failures.contains(&change.arn) {
                 continue;
             }
             match self.mesh_task(change, task_tags.get(&change.arn), &definitions) {
                 Ok(task) => tasks.extend(task),
-                Err(error) => drop(failures.insert(change.arn.clone(), error)),
+                Err(error) => failures.add(change.arn.clone(), error),
             }
         }
         (tasks, failures)
@@ -118,7 +119,7 @@ impl Observer {
         for (cluster, tasks) in undecided {
             match deadline.run(self.tasks.ecs.describe_tasks(cluster, &tasks)).await {
                 Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
-                Err(error) => failures.extend(fail_all(&tasks, error)),
+                Err(error) => failures.extend(Failures::of_all(&tasks, error)),
             }
         }
         (tags, failures)
@@ -135,15 +136,15 @@ impl Observer {
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
             let search = TokenSearch { texts, service: only_identity(&self.tasks.scope, &stopped) };
             let found = deadline.run(self.consul.tokens_with(&tenancy, search, is_needed)).await;
-            found.map_err(|error| fail_all(stopped.iter().map(|task| &task.arn), error))
+            found.map_err(|error| Failures::of_all(stopped.iter().map(|task| &task.arn), error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
-            found.map_err(|error| fail_all(ending.iter().map(|task| &task.arn), error))
+            found.map_err(|error| Failures::of_all(ending.iter().map(|task| &task.arn), error))
         });
         let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
             let found = deadline.run(self.agents_of(&service, &stopped)).await;
-            found.map_err(|error| fail_all(stopped.iter().map(|task| &task.arn), error))
+            found.map_err(|error| Failures::of_all(stopped.iter().map(|task| &task.arn), error))
         });
         let (tokens, catalogs, agents) = futures::join!(
             concurrently_in_order(tokens),
@@ -163,7 +164,7 @@ impl Observer {
             observed.agents.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
         }
         observed.provisioned = self.cached_holders(&tasks);
-        observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
+        observed.tasks = tasks.into_iter().filter(|task| !failures.contains(&task.arn)).collect();
         (observed, failures)
     }
 

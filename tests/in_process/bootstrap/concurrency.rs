@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use controller::Deadline;
+use controller::{Deadline, Reach};
 use serde_json::Value;
 
 use crate::{
-    bootstrap::{bootstrap, controller, errors, fake::Fake},
+    bootstrap::{CLUSTER, bootstrap, controller, errors, fake::Fake},
     time::LONG,
 };
 use test_harness::recorder::{Answer, Gate, Recorder};
@@ -87,4 +87,19 @@ async fn a_concurrent_overwriter_is_reported() {
         ["auth method iam-ecs-service-token: another tool keeps changing it. Find the other tool that sets Consul \
             up, then try again"]
     );
+}
+
+#[tokio::test]
+async fn a_node_that_another_tool_keeps_removing_fails_no_deployment() {
+    let upstream = Fake::new().start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| match seen.line().as_str() {
+        // Registered, and deregistered before it is read again
+        "PUT /v1/catalog/register" => Answer::ok("true"),
+        _ => Answer::Forward,
+    })
+    .await;
+    let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let nodes: Vec<_> = report.not_created.iter().map(|((cluster, _), error)| (cluster.as_str(), error)).collect();
+    assert!(matches!(nodes[..], [(CLUSTER, error)] if error.reach() == Reach::Thing), "{nodes:?}");
 }

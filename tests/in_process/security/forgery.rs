@@ -101,8 +101,8 @@ async fn a_stopped_task_with_an_invalid_tag_leaves_nothing() {
     let task = world.run(&definition).await;
     world.register_instance(&world.service(), &task).await;
     let environment = Environment::start(&world, "auto").await;
-    // Given a task whose start fails because of the tag
-    assert_eq!(environment.handle(&[world.event(&task).await]).await.failures.len(), 1);
+    // Given a task that has no start because of the tag
+    assert_eq!(environment.handle(&[world.event(&task).await]).await.faults.len(), 1);
     // When it is told to stop, and when it has stopped
     let report = environment.handle(&[world.event_as(&task, "RUNNING", "STOPPED", 4).await]).await;
     assert!(report.failures.is_empty(), "{report:?}");

@@ -59,10 +59,15 @@ async fn faulty_secrets_harm_only_their_own_service() {
         service("locked"),
         service("deleted"),
     ];
-    let mut tasks = Vec::new();
+    let (mut tasks, mut events) = (Vec::new(), Vec::new());
     for service in &faulty {
-        tasks.push(world.run(&reading(&world, service, std::slice::from_ref(service)).await).await);
+        let task = world.run(&reading(&world, service, std::slice::from_ref(service)).await).await;
+        events.push(world.event(&task).await);
+        tasks.push(task);
     }
+    // And their events do not return to the queue: their authors could keep the alarm of the dead-letter queue on
+    let report = provisioning.handle(&events).await;
+    assert_eq!((report.failures.len(), report.faults.len()), (0, faulty.len()), "{report:?}");
     // And a new task of a service whose event was lost
     let new = service("new");
     world.run(&reading(&world, &new, std::slice::from_ref(&new)).await).await;

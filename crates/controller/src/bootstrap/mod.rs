@@ -48,10 +48,10 @@ const MOST_NEW_NAMESPACES: usize = 10;
 const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
 
 /// A cluster, and a tenancy of its tasks.
-pub(crate) type Place = (ClusterArn, Tenancy);
+pub type Place = (ClusterArn, Tenancy);
 
 /// The nodes or namespaces that could not be created, and why.
-pub(crate) type NotCreated = BTreeMap<Place, Arc<ControllerError>>;
+pub type NotCreated = BTreeMap<Place, Arc<ControllerError>>;
 
 /// The last successful run of the bootstrap.
 struct LastRun {
@@ -108,13 +108,16 @@ impl Bootstrap {
         let active = active(statuses);
         let is_primary = scope.token_mode != TokenMode::SecretsManager && self.is_primary(deadline, &mut report).await;
         for tenancy in scope.tenancies().into_keys() {
+            if !self.bootstrap_partition(tenancy, is_primary, deadline, &mut report).await {
+                continue;
+            }
             let nodes = active.iter().filter(|cluster| scope.tenancies_of(cluster).contains(tenancy));
-            let nodes: Vec<&ClusterArn> = nodes.collect();
-            self.bootstrap_partition(tenancy, &nodes, is_primary, deadline, &mut report).await;
+            let nodes: Vec<Place> = nodes.map(|cluster| (cluster.clone(), tenancy.clone())).collect();
+            self.ensure_nodes(&nodes, deadline, &mut report).await;
         }
         // After a failure the next sweep runs it again, and so it does while Consul cannot have an object.
-        let done = (report.failures.is_empty() && report.skipped.is_empty())
-            .then(|| LastRun { at: self.tasks.clock.now(), clusters: active });
+        let is_complete = report.failures.is_empty() && report.not_created.is_empty() && report.skipped.is_empty();
+        let done = is_complete.then(|| LastRun { at: self.tasks.clock.now(), clusters: active });
         *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = done;
         report
     }
@@ -147,19 +150,18 @@ impl Bootstrap {
         self.tasks.scope.sets_up_logins()
     }
 
+    /// Sets up a partition. Whether it exists: everything else requires it.
     async fn bootstrap_partition(
         &self,
         tenancy: &Tenancy,
-        nodes: &[&ClusterArn],
         is_primary: bool,
         deadline: Deadline,
         report: &mut BootstrapReport,
-    ) {
-        // Every other object requires the partition.
+    ) -> bool {
         if let Tenancy::Enterprise { partition, .. } = tenancy
             && !self.ensure_partition(partition, deadline, report).await
         {
-            return;
+            return false;
         }
         let scope = &self.tasks.scope;
         let principals = scope.bootstrap.iam_role_path.principals(&scope.clusters);
@@ -167,11 +169,11 @@ impl Bootstrap {
             extent: scope.bootstrap.extent,
             principals: &principals,
             token_mode: scope.token_mode,
-            nodes,
             tenancy,
             is_primary,
         };
         self.upserter.ensure(&objects::desired(&desired), deadline, report).await;
+        true
     }
 
     /// Creates the partition if it is missing. Whether it exists now.
@@ -269,7 +271,8 @@ impl Bootstrap {
             let objects = [cross_namespace_policy(&home, partition)].into_iter().chain(names.into_values());
             self.upserter.ensure(&objects.collect::<Vec<_>>(), deadline, &mut report).await;
         }
-        failed.extend(report.not_created(missing.into_iter().filter_map(|place| Some((place, namespace(place)?)))));
+        report.set_apart(missing.into_iter().filter_map(|place| Some((place, namespace(place)?))));
+        failed.extend(report.not_created);
         Ok(failed)
     }
 
@@ -280,24 +283,28 @@ impl Bootstrap {
         let now = self.tasks.clock.now();
         let is_known = |node: &Place| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
         let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
-        self.ensure_nodes(&new, deadline).await
+        self.create_missing(&new, deadline).await
     }
 
     /// Creates the missing ones of these nodes.
-    pub(crate) async fn ensure_nodes(&self, nodes: &[Place], deadline: Deadline) -> NotCreated {
+    pub(crate) async fn create_missing(&self, nodes: &[Place], deadline: Deadline) -> NotCreated {
         let mut report = BootstrapReport::default();
+        self.ensure_nodes(nodes, deadline, &mut report).await;
+        report.not_created
+    }
+
+    async fn ensure_nodes(&self, nodes: &[Place], deadline: Deadline, report: &mut BootstrapReport) {
         if nodes.is_empty() || !self.creates_nodes() {
-            return NotCreated::new();
+            return;
         }
         let object = |(cluster, tenancy): &Place| synthetic_node(tenancy, cluster);
         let objects: Vec<Object> = nodes.iter().map(object).collect();
-        self.upserter.ensure(&objects, deadline, &mut report).await;
-        let failed = report.not_created(nodes.iter().zip(objects));
+        self.upserter.ensure(&objects, deadline, report).await;
+        report.set_apart(nodes.iter().zip(objects));
         let now = self.tasks.clock.now();
-        for node in nodes.iter().filter(|node| !failed.contains_key(node)) {
+        for node in nodes.iter().filter(|node| !report.not_created.contains_key(node)) {
             self.nodes.insert(node.clone(), now);
         }
-        failed
     }
 
     /// Whether Consul has the auth methods that can be read.

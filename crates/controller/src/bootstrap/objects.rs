@@ -30,8 +30,6 @@ pub(super) struct BootstrapTarget<'a> {
     pub principals: &'a str,
     /// How tasks get their tokens: logins require auth methods.
     pub token_mode: TokenMode,
-    /// The active clusters, which get a synthetic node.
-    pub nodes: &'a [&'a ClusterArn],
     /// The default namespace of the deployment's partition, or Community.
     pub tenancy: &'a Tenancy,
     /// Whether this is the primary datacenter: the anonymous token is replicated from there.
@@ -39,7 +37,8 @@ pub(super) struct BootstrapTarget<'a> {
 }
 
 /// The desired objects, each after those that it refers to. The partition itself is not included: its namespaces can be
-/// listed only after its creation ([`partition_object`]).
+/// listed only after its creation ([`partition_object`]). Nor are the clusters' nodes, each of which may fail by itself
+/// ([`synthetic_node`]).
 pub(super) fn desired(target: &BootstrapTarget<'_>) -> Vec<Object> {
     let mut objects = Vec::new();
     if target.extent == BootstrapExtent::None {
@@ -69,7 +68,6 @@ fn for_logins(target: &BootstrapTarget<'_>) -> Vec<Object> {
     if target.extent == BootstrapExtent::Full {
         objects.extend(client_logins(tenancy, principals));
     }
-    objects.extend(target.nodes.iter().map(|cluster| synthetic_node(tenancy, cluster)));
     objects
 }
 

@@ -294,6 +294,8 @@ pub struct BootstrapReport {
     pub skipped: Vec<String>,
     /// The failed objects. The bootstrap may be repeated.
     pub failures: Vec<BootstrapFailure>,
+    /// The clusters' nodes and the tasks' namespaces that failed: others do not need them.
+    pub not_created: NotCreated,
 }
 
 impl BootstrapReport {
@@ -307,13 +309,18 @@ impl BootstrapReport {
         self.skipped.push(object);
     }
 
-    /// The errors of the failed ones among `objects`, by what each is of.
-    pub(super) fn not_created<'a>(self, objects: impl Iterator<Item = (&'a Place, Object)>) -> NotCreated {
-        let errors: BTreeMap<String, Arc<ControllerError>> =
-            self.failures.into_iter().map(|failure| (failure.object, Arc::new(failure.error.into()))).collect();
-        let failed =
-            objects.filter_map(|(place, object)| Some((place.clone(), Arc::clone(errors.get(&object.to_string())?))));
-        failed.collect()
+    /// Sets the failures of these objects apart, by the place that each object is of.
+    pub(super) fn set_apart<'a>(&mut self, objects: impl Iterator<Item = (&'a Place, Object)>) {
+        let mut places: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+        for (place, object) in objects {
+            places.entry(object.to_string()).or_default().push(place.clone());
+        }
+        let of_place = |failure: &mut BootstrapFailure| places.contains_key(&failure.object);
+        for failure in self.failures.extract_if(.., of_place) {
+            let error: Arc<ControllerError> = Arc::new(failure.error.into());
+            let of = places.get(&failure.object).into_iter().flatten();
+            self.not_created.extend(of.map(|place| (place.clone(), Arc::clone(&error))));
+        }
     }
 
     fn has_skipped(&self, object: &Object) -> bool {

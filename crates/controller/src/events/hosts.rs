@@ -16,10 +16,11 @@ use mesh::{
 };
 use tracing::{info, warn};
 
-use super::TaskEvents;
+use super::{TaskEvents, for_each};
 use crate::{
     clock::Deadline,
-    error::{Changes, ControllerError, Failures, PlanSource, fail_all, failures_of},
+    error::{Changes, ControllerError, PlanSource},
+    failures::Failures,
 };
 
 impl TaskEvents {
@@ -28,27 +29,24 @@ impl TaskEvents {
         &self,
         hosts: &BTreeMap<LostHost, Vec<usize>>,
         deadline: Deadline,
-    ) -> Vec<(usize, Arc<ControllerError>)> {
+    ) -> Failures<usize> {
         if hosts.is_empty() || self.scope.repair != RepairMode::On {
-            return Vec::new();
+            return Failures::new();
         }
-        let fail = |messages: &[usize], error: &Arc<ControllerError>| {
-            messages.iter().map(|index| (*index, Arc::clone(error))).collect::<Vec<_>>()
-        };
         let ids = hosts.keys().map(|host| host.ec2_instance.clone()).collect();
         let instances = match self.observer.ec2_instances(ids, deadline.half_way()).await {
             Ok(instances) => instances,
             // Sweeps ask again about tasks without contact.
             Err(ControllerError::Ec2(error @ Ec2Error::Failed(_))) => {
                 warn!(outcome = "skipped", reason = %error, "whether hosts without contact to ECS are gone is not known");
-                return Vec::new();
+                return Failures::new();
             }
             Err(error) => {
                 let error = Arc::new(error);
-                return hosts.values().flat_map(|messages| fail(messages, &error)).collect();
+                return hosts.values().flat_map(|messages| for_each(messages, &error)).collect();
             }
         };
-        let (mut tasks, mut messages_of, mut failed) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let (mut tasks, mut messages_of, mut failed) = (Vec::new(), BTreeMap::new(), Failures::new());
         for (host, messages) in hosts.iter().filter(|(host, _)| instances.gone.contains(&host.ec2_instance)) {
             match self.observer.tasks_on(host, deadline.half_way()).await {
                 Ok(found) => {
@@ -57,11 +55,11 @@ impl TaskEvents {
                     messages_of.extend(found.iter().map(|task| (task.arn.clone(), messages)));
                     tasks.extend(found);
                 }
-                Err(error) => failed.extend(fail(messages, &Arc::new(error))),
+                Err(error) => failed.extend(for_each(messages, &Arc::new(error))),
             }
         }
         for (task, error) in self.drain(tasks, deadline).await {
-            failed.extend(messages_of.get(&task).into_iter().flat_map(|messages| fail(messages, &error)));
+            failed.extend(messages_of.get(&task).into_iter().flat_map(|messages| for_each(messages, &error)));
         }
         failed
     }
@@ -76,7 +74,7 @@ impl TaskEvents {
         }
         let checks = match self.observer.checks_beside(&planned, deadline.half_way()).await {
             Ok(checks) => checks,
-            Err(error) => return fail_all(&arns, error),
+            Err(error) => return Failures::of_all(&arns, error),
         };
         let mut corrections = Corrections::new(Some(self.scope.max_delete));
         let (allowed, held_back) = drains::hold_back(planned, &checks, &mut corrections);
@@ -86,7 +84,7 @@ impl TaskEvents {
         }
         let changes = Changes::new();
         let outcomes = self.applier.apply(allowed, PlanSource::Events(&changes), deadline).await;
-        failures.extend(failures_of(outcomes));
+        failures.extend(Failures::of_actions(outcomes));
         failures
     }
 }

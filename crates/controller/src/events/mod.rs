@@ -21,7 +21,7 @@ use mesh::{
     time::elapsed,
 };
 use report::{LogAction, LogLine, LogOutcome};
-use telemetry::EventKind;
+use telemetry::{Counted, EventKind};
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -30,7 +30,8 @@ use crate::{
     bootstrap::{Bootstrap, NotCreated, Place},
     clock::{Clock, Deadline},
     edges::Edges,
-    error::{Changes, ControllerError, Failures, PlanSource, concurrently, failures_of},
+    error::{Changes, ControllerError, PlanSource, concurrently},
+    failures::Failures,
     message::{Delivery, SecondLook, Sorted},
     observe::Observer,
     scope::Scope,
@@ -61,11 +62,36 @@ struct Failed<'a> {
     error: Arc<ControllerError>,
 }
 
+impl Failed<'_> {
+    fn line(&self) -> LogLine {
+        let Self { delivery, about, error } = self;
+        LogLine {
+            message_id: Some(delivery.id.clone()),
+            cluster_arn: about.as_ref().map(|change| change.cluster.to_string()),
+            task_id: about.as_ref().map(|change| change.arn.id().to_string()),
+            task_definition: about.as_ref().map(|change| change.definition.to_string()),
+            error: Some(error.label()),
+            field: error.field().map(str::to_owned),
+            reason: Some(error.to_string()),
+            receives: Some(delivery.receives),
+            ..LogLine::default()
+        }
+    }
+}
+
+impl From<Failed<'_>> for Failure {
+    fn from(failed: Failed<'_>) -> Self {
+        Self { id: failed.delivery.id.clone(), error: failed.error }
+    }
+}
+
 /// The result of a batch.
 #[derive(Debug, Default)]
 pub struct BatchReport {
     /// The messages that return to the queue. All others are done.
     pub failures: Vec<Failure>,
+    /// The messages that an author's mistake stopped: sweeps do the work once the author has corrected it.
+    pub faults: Vec<Failure>,
 }
 
 pub(crate) struct TaskEvents {
@@ -111,7 +137,7 @@ impl TaskEvents {
     }
 
     async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
-        let sorted = Sorted::sort(deliveries, &self.scope);
+        let mut sorted = Sorted::sort(deliveries, &self.scope);
         let (task_failures, host_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
             // On the heap: together they are too large to be moved.
             Box::pin(self.handle_tasks(&sorted.changes, deadline)),
@@ -121,11 +147,11 @@ impl TaskEvents {
             self.look_again_all(&sorted.second_looks, deadline),
         );
 
-        let of_tasks = by_message(task_failures, |task| sorted.messages.get(task));
-        let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
-        let errors = sorted.unreadable.iter().cloned().chain(of_tasks).chain(of_checks);
-        let errors = errors.chain(host_failures).chain(pre_provision_failures).chain(look_failures).collect();
-        self.failed(deliveries, &sorted, errors)
+        let mut failures = std::mem::take(&mut sorted.unreadable);
+        failures.extend(by_message(task_failures, |task| sorted.messages.get(task)));
+        failures.extend(by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages)));
+        failures.extend(host_failures.into_iter().chain(pre_provision_failures).chain(look_failures));
+        self.failed(deliveries, &sorted, failures)
     }
 
     /// The failure of a message that caused a panic. Parsing it once more says what it is about, unless that is what panics.
@@ -133,18 +159,13 @@ impl TaskEvents {
         let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| Sorted::sort(alone, &self.scope)));
         let mut sorted = parsed.unwrap_or_default();
         sorted.kinds.entry(0).or_insert(EventKind::Unreadable);
-        self.failed(alone, &sorted, vec![(0, Arc::new(ControllerError::Panicked))])
+        self.failed(alone, &sorted, for_each(&[0], &Arc::new(ControllerError::Panicked)).collect())
     }
 
     /// Counts the messages, and names those that failed, each with its error.
-    fn failed<'d>(
-        &self,
-        deliveries: &'d [Delivery],
-        sorted: &Sorted,
-        errors: Vec<(usize, Arc<ControllerError>)>,
-    ) -> Vec<Failed<'d>> {
-        self.count(sorted, &errors.iter().map(|(index, _)| *index).collect());
-        let failed = errors.into_iter().filter_map(|(index, error)| {
+    fn failed<'d>(&self, deliveries: &'d [Delivery], sorted: &Sorted, failures: Failures<usize>) -> Vec<Failed<'d>> {
+        self.count(sorted, &failures);
+        let failed = failures.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
             let about = about.and_then(|task| sorted.changes.get(task)).cloned();
             Some(Failed { delivery: deliveries.get(index)?, about, error })
@@ -153,7 +174,7 @@ impl TaskEvents {
     }
 
     /// Counts the messages, and records how long after their events the changes were handled.
-    fn count(&self, sorted: &Sorted, failed: &BTreeSet<usize>) {
+    fn count(&self, sorted: &Sorted, failed: &Failures<usize>) {
         for (index, kind) in &sorted.kinds {
             telemetry::event(*kind, !failed.contains(index));
         }
@@ -170,33 +191,26 @@ impl TaskEvents {
         &self,
         registered: &BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
         deadline: Deadline,
-    ) -> Vec<(usize, Arc<ControllerError>)> {
+    ) -> Failures<usize> {
         let work = registered.iter().map(|((definition, cluster), messages)| async move {
-            let provisioned = self.pre_provision(definition, cluster.as_ref(), deadline).await;
-            provisioned
-                .err()
-                .into_iter()
-                .flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error))))
-                .collect()
+            match self.pre_provision(definition, cluster.as_ref(), deadline).await {
+                Ok(failures) => by_message(failures, |_| Some(messages)).collect(),
+                Err(error) => for_each(messages, &Arc::new(error)).collect::<Failures<usize>>(),
+            }
         });
-        let failed: Vec<Vec<_>> = concurrently(work).await;
-        failed.concat()
+        concurrently(work).await.into_iter().flatten().collect()
     }
 
     /// Looks again at tasks that ECS did not know: one look after the other, because each surveys clusters.
-    async fn look_again_all(
-        &self,
-        looks: &BTreeMap<SecondLook, Vec<usize>>,
-        deadline: Deadline,
-    ) -> Vec<(usize, Arc<ControllerError>)> {
-        let mut failed = Vec::new();
+    async fn look_again_all(&self, looks: &BTreeMap<SecondLook, Vec<usize>>, deadline: Deadline) -> Failures<usize> {
+        let mut failures = Failures::new();
         for (look, messages) in looks {
             // On the heap: every batch would carry the space of a sweep.
             if let Err(error) = Box::pin(self.sweep.look_again(look, deadline)).await {
-                failed.extend(messages.iter().map(|index| (*index, Arc::clone(&error))));
+                failures.extend(for_each(messages, &error));
             }
         }
-        failed
+        failures
     }
 
     async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
@@ -223,7 +237,7 @@ impl TaskEvents {
         failures.extend(failed);
         for (task, needed) in needed {
             if let Some(error) = needed.first_of(&missing) {
-                failures.entry(task).or_insert(error);
+                failures.add(task, error);
             }
         }
         failures
@@ -243,10 +257,10 @@ impl TaskEvents {
                 )
                 .await;
             let (conflicts, failed): (Failures, Failures) =
-                failures_of(outcomes).into_iter().partition(|(_, error)| error.is_conflict());
+                Failures::of_actions(outcomes).into_iter().partition(|(_, error)| error.is_conflict());
             failures.extend(unobserved);
             failures.extend(failed);
-            tasks.retain(|task| conflicts.contains_key(&task.arn));
+            tasks.retain(|task| conflicts.contains(&task.arn));
             if tasks.is_empty() {
                 break;
             }
@@ -258,23 +272,22 @@ impl TaskEvents {
     }
 
     /// Reports the failures, and returns their messages to the queue before its visibility timeout: permanent failures
-    /// at once, so that they reach the dead-letter queue, others after an increasing delay.
+    /// at once, so that they reach the dead-letter queue, others after an increasing delay. The message that an author's
+    /// mistake stopped does not return, or its author could keep the alarm of the dead-letter queue on.
     async fn hand_back(&self, failed: Vec<Failed<'_>>) -> BatchReport {
+        let (faults, failures): (Vec<_>, Vec<_>) = failed.into_iter().partition(|it| it.error.needs_correction());
+        for fault in &faults {
+            Counted::Faults.add(1);
+            LogLine { outcome: Some(LogOutcome::Skipped), ..fault.line() }.warn();
+        }
         let mut returns = Vec::new();
-        for Failed { delivery, about, error: reason } in &failed {
-            let pause = if reason.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
+        for failed in &failures {
+            let Failed { delivery, error, .. } = failed;
+            let pause = if error.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
             LogLine {
-                message_id: Some(delivery.id.clone()),
-                cluster_arn: about.as_ref().map(|change| change.cluster.to_string()),
-                task_id: about.as_ref().map(|change| change.arn.id().to_string()),
-                task_definition: about.as_ref().map(|change| change.definition.to_string()),
-                error: Some(reason.label()),
-                field: reason.field().map(str::to_owned),
-                reason: Some(reason.to_string()),
-                receives: Some(delivery.receives),
                 returns_in_seconds: delivery.receipt.is_some().then_some(pause.as_secs()),
                 outcome: Some(LogOutcome::Failed),
-                ..LogLine::default()
+                ..failed.line()
             }
             .error();
             returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
@@ -287,8 +300,8 @@ impl TaskEvents {
             }
             Err(_) => warn!("SQS does not answer, so failed messages return only after the queue's visibility timeout"),
         }
-        let failures = failed.into_iter().map(|failed| Failure { id: failed.delivery.id.clone(), error: failed.error });
-        BatchReport { failures: failures.collect() }
+        let report = |failed: Vec<Failed<'_>>| failed.into_iter().map(Failure::from).collect();
+        BatchReport { failures: report(failures), faults: report(faults) }
     }
 }
 
@@ -337,10 +350,17 @@ fn by_message<'a, K>(
     failures: impl IntoIterator<Item = (K, Arc<ControllerError>)>,
     messages_of: impl Fn(&K) -> Option<&'a Vec<usize>>,
 ) -> impl Iterator<Item = (usize, Arc<ControllerError>)> {
-    failures.into_iter().flat_map(move |(what, error)| {
-        let messages = messages_of(&what).cloned().unwrap_or_default();
-        messages.into_iter().map(move |index| (index, Arc::clone(&error)))
-    })
+    let messages = move |(what, error)| messages_of(&what).into_iter().flat_map(move |all| for_each(all, &error));
+    failures.into_iter().flat_map(messages)
+}
+
+/// The same error for each of these messages.
+fn for_each<'a>(
+    messages: &'a [usize],
+    error: &Arc<ControllerError>,
+) -> impl Iterator<Item = (usize, Arc<ControllerError>)> + use<'a> {
+    let error = Arc::clone(error);
+    messages.iter().map(move |index| (*index, Arc::clone(&error)))
 }
 
 /// Logs how each of these tasks of the mesh has stopped, if it has. A retried message logs it again.

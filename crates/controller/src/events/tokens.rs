@@ -15,19 +15,16 @@ use mesh::{
     token::TokenHolder,
 };
 use report::{LogAction, LogLine, LogOutcome};
-use telemetry::Counted;
 use tracing::{info, warn};
 
 use super::TaskEvents;
 use crate::{
     clock::Deadline,
     error::{ControllerError, concurrently},
+    failures::Failures,
     message::RequestedCheck,
     tokens::{NeededBy, TokenUsage},
 };
-
-/// The error of each check that failed.
-type CheckFailures = BTreeMap<TokenHolder, Arc<ControllerError>>;
 
 impl TaskEvents {
     /// Checks the tokens of holders: one listing of tasks serves all of them.
@@ -35,15 +32,15 @@ impl TaskEvents {
         &self,
         checks: &BTreeMap<TokenHolder, RequestedCheck>,
         deadline: Deadline,
-    ) -> CheckFailures {
+    ) -> Failures<TokenHolder> {
         if checks.is_empty() {
-            return CheckFailures::new();
+            return Failures::new();
         }
         let listing = match deadline.run(self.observer.tasks.list_all_tasks(deadline)).await {
             Ok(Some(listing)) => listing,
             Ok(None) => {
                 kept(None, None, "ECS lists no cluster of the deployment, so no service is proven idle").warn();
-                return CheckFailures::new();
+                return Failures::new();
             }
             Err(error) => {
                 let error = Arc::new(error);
@@ -53,14 +50,8 @@ impl TaskEvents {
         let checks = checks.iter().map(|(holder, request)| {
             let listing = &listing;
             async move {
-                let error = deadline.run(self.check(holder, request.hops, listing)).await.err()?;
-                if error.needs_correction() {
-                    // Sweeps report it until a person has corrected it: to check again would list every task again.
-                    Counted::Faults.add(1);
-                    LogLine { error: Some(error.label()), ..kept(Some(holder), None, &error.to_string()) }.warn();
-                    return None;
-                }
-                Some((holder.clone(), Arc::new(error)))
+                let checked = deadline.run(self.check(holder, request.hops, listing)).await;
+                checked.err().map(|error| (holder.clone(), Arc::new(error)))
             }
         });
         concurrently(checks).await.into_iter().flatten().collect()
@@ -98,21 +89,21 @@ impl TaskEvents {
         definition: &TaskDefinitionArn,
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
-    ) -> Result<(), Arc<ControllerError>> {
-        let scope = &self.scope;
-        let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await.map_err(Arc::new)? else {
+    ) -> Result<Failures<TokenHolder>, ControllerError> {
+        let (scope, mut failures) = (&self.scope, Failures::new());
+        let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await? else {
             info!(
                 task_definition = definition.as_str(),
                 outcome = "ignored",
                 "the cluster is unknown or not in ECS_CLUSTER_ARNS"
             );
-            return Ok(());
+            return Ok(failures);
         };
         let known = match deadline.run(self.observer.tasks.ecs.task_definition(definition)).await {
             Ok(known) => known,
             // It was deleted since.
-            Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(()),
-            Err(error) => return Err(Arc::new(error)),
+            Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(failures),
+            Err(error) => return Err(error),
         };
         // A service may give its tasks other tags, which are only in the tasks' events.
         let identity = match known.identify(&Tags::default(), scope.tenancy_of(&cluster), scope.tokens()) {
@@ -121,22 +112,21 @@ impl TaskEvents {
                 self.observer.tasks.ecs.forget(definition);
                 warn!(task_definition = definition.as_str(), field = reason.field(), %reason, outcome = "ignored",
                     "its tasks will not get a token");
-                return Ok(());
+                return Ok(failures);
             }
         };
         if let Some(Err(reason)) = identity.as_ref().map(|identity| scope.check_partition(&identity.service.tenancy)) {
             warn!(task_definition = definition.as_str(), field = reason.field(), %reason, outcome = "ignored",
                 "its tasks will not get a token");
-            return Ok(());
+            return Ok(failures);
         }
-        let mut done = Ok(());
         // One after the other: of several new spellings only the first one gets a token.
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
             let usage = TokenUsage::Needed(&NeededBy::Registered(&cluster));
             let provisioned = deadline.run(self.observer.tokens.reconcile(&holder, usage, None)).await;
-            done = done.and(provisioned.map(drop).map_err(Arc::new));
+            failures.extend(provisioned.err().map(|error| (holder, Arc::new(error))));
         }
-        done
+        Ok(failures)
     }
 
     /// The cluster that marks the tokens: the service's, or the deployment's first one if there is no service yet.

@@ -21,6 +21,7 @@ use mesh::{
 };
 
 use crate::{
+    bootstrap::NotCreated,
     error::ControllerError,
     tasks::{ClusterStatuses, ClusterTasks},
 };
@@ -143,6 +144,11 @@ impl Problem {
             let error = ControllerError::OverLimit { what: format!("{owner}: {what}"), most, waiting };
             Self { cluster: cluster.cloned(), ..Self::of(owner.to_string(), error) }
         })
+    }
+
+    /// The nodes and namespaces that Consul does not have.
+    pub(crate) fn not_created(places: NotCreated) -> impl Iterator<Item = Self> {
+        places.into_iter().map(|((cluster, _), error)| Self::new(Some(&cluster), error))
     }
 
     pub(crate) fn report(&self) -> report::Problem {

@@ -84,10 +84,9 @@ impl Sweep {
             if sets_up {
                 let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
                 if self.tasks.scope.repair == RepairMode::On {
-                    missing.extend(self.bootstrap.ensure_nodes(&self.missing_nodes(&survey), deadline).await);
+                    missing.extend(self.bootstrap.create_missing(&self.missing_nodes(&survey), deadline).await);
                 }
-                let problems = missing.into_iter().map(|((cluster, _), error)| Problem::new(Some(&cluster), error));
-                survey.problems.extend(problems);
+                survey.problems.extend(Problem::not_created(missing));
             }
             let mut divided = self.plan_sweep(&survey, order);
             divided.allowed = within_quotas(divided.allowed, &mut survey.problems);

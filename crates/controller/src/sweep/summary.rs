@@ -45,6 +45,7 @@ fn event_lag(interval: Duration) -> Duration {
 #[derive(Default)]
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
+    not_set_up: Vec<Problem>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
     last: Option<(Survey, Divided)>,
     planned: Vec<(Option<ClusterArn>, PlannedAction)>,
@@ -60,6 +61,7 @@ impl Swept {
 
     pub(super) fn set_up(&mut self, report: BootstrapReport) {
         self.set_up.extend(report.failures);
+        self.not_set_up.extend(Problem::not_created(report.not_created));
     }
 
     pub(super) fn add(&mut self, outcomes: Vec<Outcome>, survey: &Survey) {
@@ -123,7 +125,7 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
-        let Self { set_up, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
+        let Self { set_up, not_set_up, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
         let (survey, Divided { waiting, held_back, drains, alarms, .. }) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
         let mut clusters = Vec::new();
@@ -158,8 +160,8 @@ impl Swept {
             }
             clusters.push(report);
         }
-        let (faults, problems) =
-            problems(survey.problems.iter().chain(&repairs.problems), &set_up, &outcomes, order, &scope.clusters);
+        let read = not_set_up.iter().chain(&survey.problems).chain(&repairs.problems);
+        let (faults, problems) = problems(read, &set_up, &outcomes, order, &scope.clusters);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,

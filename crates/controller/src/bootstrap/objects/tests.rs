@@ -10,7 +10,7 @@ fn cluster(name: &str) -> ClusterArn {
 }
 
 fn target(extent: BootstrapExtent, token_mode: TokenMode, tenancy: &Tenancy) -> BootstrapTarget<'_> {
-    BootstrapTarget { extent, principals: PRINCIPALS, token_mode, nodes: &[], tenancy, is_primary: true }
+    BootstrapTarget { extent, principals: PRINCIPALS, token_mode, tenancy, is_primary: true }
 }
 
 fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primary: bool) -> Vec<String> {
@@ -71,17 +71,6 @@ fn anonymous_token_is_set_up_in_the_primary_datacenter() {
     let secondary = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, false);
     let only_primary: Vec<&String> = primary.iter().filter(|label| !secondary.contains(label)).collect();
     assert_eq!(only_primary, ["ACL policy anonymous-token-policy", "the anonymous ACL token"]);
-}
-
-#[test]
-fn each_active_cluster_gets_a_node() {
-    let (first, second) = (cluster("a"), cluster("b"));
-    let nodes = [&first, &second];
-    let desired = target(BootstrapExtent::Dataplane, TokenMode::Auto, &Tenancy::Community);
-    let objects = super::desired(&BootstrapTarget { nodes: &nodes, ..desired });
-    let nodes: Vec<&str> =
-        objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
-    assert_eq!(nodes, [first.as_str(), second.as_str()]);
 }
 
 #[test]
