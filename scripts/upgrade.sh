@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the functions of an earlier version, in a worktree that is removed afterwards, and prints the folder with its template
 # and its functions: NAME/bootstrap, as cargo-lambda writes them. Builds each commit once. Without a commit or a tag it is the last
-# release before this one, and before the first release 34de29d, the earliest version that is tested.
+# release before this one. Before the first release it is the commit after which nothing had to be compatible with earlier ones.
 set -euo pipefail
-from=${1:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || echo 34de29d)}
+from=${1:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || echo bb5c098bece3)}
 commit=$(git rev-parse --quiet --verify "$from^{commit}") || { echo "upgrade.sh: $from is no commit or tag" >&2; exit 1; }
 upgrade=$PWD/target/upgrade
 version=$upgrade/$commit

@@ -58,9 +58,6 @@ pub async fn reconcile<E: Error>(
     if order.check {
         return Ok(json!(controller.check(deadline).await));
     }
-    if order.health_sync || order.delete_unused_secrets {
-        return Ok(json!({ "outcome": "ignored" }));
-    }
     let clusters: Result<Vec<ClusterArn>, InvalidField> =
         order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
     let order = SweepOrder {

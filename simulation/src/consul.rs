@@ -90,9 +90,6 @@ impl World {
         if self.scenario.adopted {
             self.adopt();
         }
-        if self.scenario.reads_family_secrets {
-            self.create_family_token();
-        }
         self.create_hostile();
         if !self.scenario.foreign_tokens {
             return;
@@ -123,23 +120,6 @@ impl World {
         self.consul.tokens.push(record);
         let name = self.secret_name(0);
         self.put_secret(&name, "first".to_owned(), text);
-    }
-
-    /// The token that an earlier version has written into the secret of the first family.
-    fn create_family_token(&mut self) {
-        let holder = self.family_holder(0);
-        let names = &self.scope.names;
-        let description = format!(
-            "{}\necs-mesh-controller/secret: {}\necs-mesh-controller/family: family-0",
-            holder.token_description(&self.clusters[0]),
-            names.place_of(&holder)
-        );
-        let name = names.of(&holder);
-        let record = self.new_record(description, false);
-        let accessor = record.accessor.to_string();
-        let text = json!({ "accessor_id": accessor, "token": record.secret, "nonce": format!("{accessor}/1") });
-        self.consul.tokens.push(record);
-        self.put_secret(&name, "first".to_owned(), text.to_string());
     }
 
     pub(crate) fn new_record(&mut self, description: String, foreign: bool) -> Record {
@@ -270,9 +250,7 @@ impl World {
             match mark.service {
                 Some(name) if self.was_ever_shown(&record) => {
                     self.revoked.insert(record.secret.clone());
-                    if mark.family.is_none() {
-                        self.check_grace(&name);
-                    }
+                    self.check_grace(&name);
                     self.check_not_in_use(&record.secret);
                 }
                 Some(_) => {}

@@ -6,7 +6,6 @@ use secrecy::ExposeSecret;
 
 use super::{
     consul::Record,
-    ecs::Task,
     world::{CLIENT_SECRET, World, service_name},
 };
 
@@ -48,8 +47,7 @@ impl World {
     /// After the grace period, an idle service has no tokens.
     pub(crate) fn check_idle(&mut self) {
         for number in 0..self.scenario.services {
-            let counts = |task: &Task| task.reads_family || self.counts_for_token(task);
-            if self.ecs.of_service(number).any(|task| task.is_living() && counts(task)) {
+            if self.ecs.of_service(number).any(|task| task.is_living() && self.counts_for_token(task)) {
                 continue;
             }
             let left = self.tokens_of(number).iter().filter(|record| !self.is_of_unknown_secret(record)).count();
@@ -96,8 +94,7 @@ impl World {
         let is_held = |token: &&Record| shown.as_deref() == Some(token.secret.as_str());
         // Tasks may hold a token that was shown before a person emptied the secret. The controller cannot tell such a token
         // from one whose creator was interrupted: both are deleted when the service is idle.
-        let is_of_family = |token: &&Record| token.description.contains("ecs-mesh-controller/family: ");
-        let can_be_read = |token: &&Record| is_of_family(token) || self.was_shown(&name, &token.secret);
+        let can_be_read = |token: &&Record| self.was_shown(&name, &token.secret);
         let extra = tokens.iter().filter(|token| !is_held(token) && !can_be_read(token)).count();
         let waits = tokens.iter().filter(is_held).any(|token| token.description.contains("unused-since"));
         if tokens.iter().filter(is_held).count() != 1 {

@@ -295,7 +295,7 @@ impl World {
         let names = match revision {
             _ if hostile.is_some() => hostile.unwrap_or_default(),
             _ if revision % (FIRST_LOGIN - 1) == Kind::ReadsFamily as usize => {
-                vec![self.scope.names.of(&self.family_holder(number))]
+                vec![self.family_secret(number)]
             }
             FIRST_LOGIN.. => Vec::new(),
             _ => vec![self.secret_name(number), CLIENT_SECRET.to_owned()],

@@ -88,11 +88,8 @@ impl World {
     /// an event of it was acknowledged.
     pub(crate) fn read_secret(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
-        let name = if self.ecs.tasks[index].reads_family {
-            self.scope.names.of(&self.family_holder(number))
-        } else {
-            self.secret_name(number)
-        };
+        let name =
+            if self.ecs.tasks[index].reads_family { self.family_secret(number) } else { self.secret_name(number) };
         let state = self.version(&name).map_or(SecretState::Missing, |version| version.state(&name));
         let read = state.shown().map(|pair| pair.secret.expose_secret().to_owned());
         note!(self, "task {index} reads its secret: {state:?}");

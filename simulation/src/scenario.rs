@@ -91,8 +91,7 @@ pub struct Scenario {
     pub(crate) mode: TokenMode,
     /// Whether the secret of every other service is spelled with an upper-case letter.
     pub(crate) spells_secrets: bool,
-    /// Whether tasks claim by a tag to be of a service, and read the secret of their family. At the beginning, the family of
-    /// the first service has a token of an earlier version.
+    /// Whether tasks claim by a tag to be of a service, and read the secret of their family.
     pub(crate) reads_family_secrets: bool,
     pub(crate) grace: u16,
     pub(crate) tasks: usize,

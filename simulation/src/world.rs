@@ -241,12 +241,12 @@ impl World {
         if self.scenario.spells_secrets && number.is_multiple_of(2) {
             secret = secret.replacen('s', "S", 1);
         }
-        self.scope.names.of(&TokenHolder::in_secret(service, secret))
+        self.scope.names.of(&TokenHolder::in_secret(service, &secret).unwrap())
     }
 
-    /// The holder of the secret that a task of the service's family reads.
-    pub(crate) fn family_holder(&self, number: usize) -> TokenHolder {
-        TokenHolder::of_family(self.service(number), &format!("family-{number}").parse().unwrap())
+    /// The name of the secret that a task of the service's family reads.
+    pub(crate) fn family_secret(&self, number: usize) -> String {
+        format!("{}family-{number}{}", self.scope.names.start(), self.tenancy.secret_suffix())
     }
 
     /// Whether the token of its service is in use while the task lives. In an explicit mode every task counts.

@@ -188,16 +188,18 @@ async fn fulfil<E: Error>(
     if request.kind == Kind::Delete && !request.may_clean_up() {
         return Ok(Remark::Done);
     }
-    let progress = cloud_formation.events(&request.stack_id).await.map(|events| Progress::of(&events));
+    let events = cloud_formation.events(&request.stack_id).await.map_err(|error| error.to_string());
+    let progress =
+        events.and_then(|events| Progress::of(&events).ok_or_else(|| "it lists no event of the stack".to_owned()));
     match (request.kind, progress) {
         (Kind::Delete, Ok(Progress { phase: Phase::Cleanup, .. })) => clean_up(started(controller)?, deadline).await,
         (Kind::Delete, Ok(Progress { status, .. })) => Ok(Remark::Kept(status)),
-        (Kind::Delete, Err(error)) => Ok(Remark::Unknown(error.to_string())),
+        (Kind::Delete, Err(error)) => Ok(Remark::Unknown(error)),
         (_, Ok(Progress { phase: Phase::UpdateRollback, .. })) => Ok(Remark::RolledBack),
         (_, Ok(Progress { phase: Phase::Forward, .. })) => set_up(started(controller)?, deadline).await,
         (_, Ok(Progress { status, .. })) => Err(Failure::Late(status)),
         (_, Err(error)) => {
-            tracing::warn!(action = "custom_resource", outcome = "unknown_phase", reason = %error);
+            tracing::warn!(action = "custom_resource", outcome = "unknown_phase", reason = error);
             set_up(started(controller)?, deadline).await
         }
     }

@@ -39,17 +39,17 @@ pub(super) fn is_before_deletion(event: &StackEvent) -> bool {
 }
 
 impl Progress {
-    /// The progress by the stack's events, newest first. A deletion may have failed and begun again.
-    pub(super) fn of(events: &[StackEvent]) -> Self {
-        let own = |event: &&StackEvent| event.resource.is_none();
-        let status = events.iter().find(own).map_or("unknown", |event| event.status.as_str());
+    /// The progress by the stack's events, newest first; `None` without any of the stack itself. A deletion may have failed and
+    /// begun again.
+    pub(super) fn of(events: &[StackEvent]) -> Option<Self> {
+        let status = events.iter().find(|event| event.resource.is_none())?.status.as_str();
         let phase = match status {
             "CREATE_IN_PROGRESS" | "UPDATE_IN_PROGRESS" => Phase::Forward,
             "UPDATE_ROLLBACK_IN_PROGRESS" => Phase::UpdateRollback,
             "DELETE_IN_PROGRESS" if has_proof(events) => Phase::Cleanup,
             _ => Phase::Other,
         };
-        Self { phase, status: status.to_owned() }
+        Some(Self { phase, status: status.to_owned() })
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
             Some((resource, status)) => StackEvent { resource: Some(resource.to_owned()), status: status.to_owned() },
             None => StackEvent { resource: None, status: (*text).to_owned() },
         };
-        Progress::of(&events.iter().rev().map(event).collect::<Vec<_>>()).phase
+        Progress::of(&events.iter().rev().map(event).collect::<Vec<_>>()).unwrap().phase
     }
 
     const DELETED: [&str; 3] =
@@ -140,6 +140,6 @@ mod tests {
         assert_eq!(phase(&rolled_back), Phase::Other);
         assert_eq!(phase(&["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"]), Phase::UpdateRollback);
         assert_eq!(phase(&["CREATE_COMPLETE", "UPDATE_IN_PROGRESS"]), Phase::Forward);
-        assert_eq!(phase(&[]), Phase::Other);
+        assert_eq!(Progress::of(&[]), None);
     }
 }

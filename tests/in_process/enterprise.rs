@@ -388,24 +388,44 @@ async fn tags_create_a_few_namespaces_at_once() {
 }
 
 #[tokio::test]
-async fn a_task_without_its_namespace_is_not_done() {
+async fn a_task_without_its_namespace_harms_no_other() {
     let world = World::without_deployment("no-namespace").await;
     let in_namespace = |name| tags(&[("partition", "team"), ("namespace", name)]);
-    let refused = world.run(&world.definition("no-namespace-a", &in_namespace("bad"), None).await).await;
-    let other = world.run(&world.definition("no-namespace-b", &in_namespace("good"), None).await).await;
+    let mut events = Vec::new();
+    for name in ["consul", "bad", "late", "good"] {
+        let definition = world.definition(&format!("no-namespace-{name}"), &in_namespace(name), None).await;
+        events.push(world.event(&world.run(&definition).await).await);
+    }
     let fake = Fake::new();
     fake.put("namespace/default", json!({ "Name": "default" }));
     let upstream = fake.start().await;
+    // Given a Consul that refuses two namespaces for their names, and fails to create a third one
     let consul = Recorder::before(&upstream.url, |seen, _| {
-        let is_bad = seen.method != "GET" && seen.body.contains(r#""bad""#);
-        if is_bad { Answer::status(400, "invalid namespace") } else { Answer::Forward }
+        let creates = |name: &str| seen.method != "GET" && seen.body.contains(&format!(r#""Name":"{name}""#));
+        match () {
+            () if creates("consul") => {
+                let text = r#"rpc error making call: Namespace "consul" is reserved for future internal use"#;
+                Answer::status(500, text)
+            }
+            () if creates("bad") => Answer::status(400, "invalid namespace"),
+            () if creates("late") => Answer::status(500, "rpc error making call: EOF"),
+            () => Answer::Forward,
+        }
     })
     .await;
     let environment = Environment::with(&world, consul, &IN_TEAM, |edges| edges).await;
-    let report = without_pauses(environment.handle(&[world.event(&refused).await, world.event(&other).await])).await;
-    assert_eq!(report.failures.len(), 1, "{report:?}");
-    assert!(report.failures[0].error.to_string().contains("namespace bad"), "{report:?}");
+    let report = without_pauses(environment.handle(&events)).await;
+    let named = |failures: &[controller::Failure], name: &str| {
+        failures.iter().any(|failure| failure.error.to_string().contains(&format!("namespace {name}")))
+    };
+    // Then the message of the third one returns, and the others are faults
+    assert_eq!((report.failures.len(), report.faults.len()), (1, 2), "{report:?}");
+    assert!(named(&report.failures, "late") && named(&report.faults, "consul") && named(&report.faults, "bad"));
     assert_eq!(created(&fake), ["good"]);
+    // And sweeps are complete without them
+    let report = without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
+    let of_namespaces = report.faults.iter().filter(|fault| fault.reason.starts_with("namespace ")).count();
+    assert_eq!((report.outcome, of_namespaces), (SweepOutcome::Done, 3), "{report:?}");
 }
 
 #[tokio::test]

@@ -30,11 +30,10 @@ async fn token_of(world: &World<'_>, service: &str, marks: &str) -> Value {
     world.consul.put("/v1/acl/token", &body).await
 }
 
-/// The token that commit 34de29d created for tasks of a service whose definitions have this family, and its secret.
-async fn of_earlier_version(world: &World<'_>, service: &str, family: &str) -> (String, Value) {
-    let secret = world.secret_name(family);
-    let marks =
-        format!("\necs-mesh-controller/secret: 000000000000/us-east-1/{secret}\necs-mesh-controller/family: {family}");
+/// A token of this service that the secret with another name contains, as the controller would have written it.
+async fn token_in(world: &World<'_>, name: &str, service: &str) -> (String, Value) {
+    let secret = world.secret_name(name);
+    let marks = format!("\necs-mesh-controller/secret: 000000000000/us-east-1/{secret}");
     let token = token_of(world, service, &marks).await;
     let accessor = token["AccessorID"].as_str().unwrap();
     let nonce = format!("{accessor}/5f0c3b0e-9d5e-4a55-8a3b-0f5f7a3f1b11");
@@ -47,8 +46,8 @@ async fn of_earlier_version(world: &World<'_>, service: &str, family: &str) -> (
 async fn a_secret_s_name_decides_whose_token_replaces_another() {
     let world = World::without_deployment("families-taken").await;
     let (orders, other) = (format!("{}-orders", world.name), format!("{}-other", world.name));
-    // Given the token of another service, which an earlier version has written because of a tag
-    let (secret, stray) = of_earlier_version(&world, &other, &orders).await;
+    // Given the token of another service in the service's secret
+    let (secret, stray) = token_in(&world, &orders, &other).await;
     let environment = Environment::start(&world, "auto").await;
     // When a task of the service starts that the secret is named by
     let read = [("CONSUL_HTTP_TOKEN", orders.as_str())];

@@ -131,8 +131,7 @@ async fn a_write_without_an_answer_is_completed() {
 
 #[tokio::test]
 async fn a_former_cluster_s_token_is_marked_anew() {
-    // Given a token whose description names another cluster, and a secret of the previous release, which identifies it as the
-    // controller's
+    // Given a token whose description names another cluster, in a secret that the controller has written
     let world = World::without_deployment("before-moved").await;
     let service = world.service();
     let mark = |cluster: &str| format!("Token for {service} service\nconsul.hashicorp.com/cluster: {cluster}");
@@ -140,7 +139,8 @@ async fn a_former_cluster_s_token_is_marked_anew() {
     let made = json!({ "Description": elsewhere, "ServiceIdentities": [{ "ServiceName": service }] });
     let made = Token::from(&world.consul.put("/v1/acl/token", &made).await);
     let pair = Pair { accessor_id: made.accessor_id, token: made.secret_id };
-    let held = json!({ "accessor_id": pair.accessor_id, "token": pair.token, "claim": "0b1c1e9e-9f4e-4f0e-8f0c-6f1d2c3b4a59" });
+    let nonce = format!("{}/0b1c1e9e-9f4e-4f0e-8f0c-6f1d2c3b4a59", pair.accessor_id);
+    let held = json!({ "accessor_id": pair.accessor_id, "token": pair.token, "nonce": nonce });
     world.put_secret(&world.secret_name(&service), &held).await;
     // When a task starts
     start(&world, &world.mesh_definition(&service).await).await;

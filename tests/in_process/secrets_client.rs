@@ -84,10 +84,23 @@ async fn a_refusal_differs_from_an_uncertain_failure() {
         [("AccessDeniedException", true), ("LimitExceededException", true), ("InternalServiceError", false)]
     {
         let server = Recorder::start(move |_, _| refusal(kind)).await;
-        let error =
-            client(&server, None).write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap_err();
-        assert_eq!(matches!(error, SecretsError::Refused { .. }), is_refused, "{kind}: {error}");
-        assert!(!error.to_string().contains("s3cret"), "{error}");
+        for seen in [missing(), empty("version-1")] {
+            let error = client(&server, None).write(NAME, &seen, &SecretState::Active(pair())).await.unwrap_err();
+            assert_eq!(error.is_refusal(), is_refused, "{kind}: {error}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_existing_secret_is_at_fault_itself_and_a_new_one_is_the_deployment_s() {
+    // Given a key that is disabled, and a quota that is used up: of an existing secret its own, of a new one the deployment's
+    for kind in ["EncryptionFailure", "LimitExceededException"] {
+        let server = Recorder::start(move |_, _| refusal(kind)).await;
+        let write = async |seen: &StoredSecret| client(&server, None).write(NAME, seen, &SecretState::Empty).await;
+        let (of_existing, of_new) = (write(&empty("version-1")).await, write(&missing()).await);
+        assert!(matches!(of_existing, Err(SecretsError::Unusable { .. })), "{of_existing:?}");
+        assert!(matches!(of_new, Err(SecretsError::Refused { .. })), "{of_new:?}");
     }
 }
 

@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod dashboard;
-mod earlier_versions;
 mod iam;
 mod logging;
 mod metrics;

@@ -9,7 +9,7 @@ use mesh::arn::TaskDefinitionArn;
 use report::{AuditFinding, Event};
 use uuid::Uuid;
 
-use crate::announcement_log::Claim;
+use crate::announcement_log::RevisionFindings;
 
 /// The message attribute for filters of subscriptions.
 const SEVERITY: &str = "severity";
@@ -79,12 +79,14 @@ const MAX_FINDING: usize = 20_000;
 const MAX_NAME: usize = 50;
 
 /// An event for each finding.
-pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
-    let all = claims.iter().flat_map(|claim| claim.fresh.iter().map(move |(id, found)| (claim, id, *found)));
-    let event = |(claim, id, found): (&Claim<'_>, &Uuid, &Reported)| AuditFinding {
-        task_definition_arn: claim.revision.to_string(),
-        family: claim.revision.family().to_string(),
-        revision: claim.revision.revision().to_string(),
+pub(super) fn events(fresh: &[RevisionFindings<'_>]) -> Vec<Event> {
+    let all = fresh
+        .iter()
+        .flat_map(|of_revision| of_revision.findings.iter().map(move |(id, found)| (of_revision, id, *found)));
+    let event = |(of_revision, id, found): (&RevisionFindings<'_>, &Uuid, &Reported)| AuditFinding {
+        task_definition_arn: of_revision.revision.to_string(),
+        family: of_revision.revision.family().to_string(),
+        revision: of_revision.revision.revision().to_string(),
         rule: found.rule.id.to_owned(),
         severity: found.severity.as_str().to_owned(),
         container: found.container.clone(),
@@ -98,12 +100,12 @@ pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
 }
 
 /// One message with all findings, or several if they are too many for one.
-pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
+pub(super) fn messages(fresh: &[RevisionFindings<'_>]) -> Vec<Message> {
     let severities: Vec<Severity> =
-        claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
+        fresh.iter().flat_map(|of_revision| of_revision.findings.values()).map(|found| found.severity).collect();
     let Some(severity) = severities.iter().max() else { return Vec::new() };
-    let subject = format!("ecs-mesh: {} in {}", counted(&severities), place(claims));
-    let texts = texts(claims);
+    let subject = format!("ecs-mesh: {} in {}", counted(&severities), place(fresh));
+    let texts = texts(fresh);
     let number = texts.len();
     let messages = texts.into_iter().enumerate().map(|(index, text)| {
         let part = if number == 1 { String::new() } else { format!(" ({} of {number})", index + 1) };
@@ -123,10 +125,10 @@ fn counted(severities: &[Severity]) -> String {
 }
 
 /// The revision, if there is only one; else their number.
-fn place(claims: &[Claim<'_>]) -> String {
-    match claims {
-        [claim] => name(&claim.revision).chars().take(MAX_NAME).collect(),
-        _ => format!("{} task definitions", claims.len()),
+fn place(fresh: &[RevisionFindings<'_>]) -> String {
+    match fresh {
+        [of_revision] => name(&of_revision.revision).chars().take(MAX_NAME).collect(),
+        _ => format!("{} task definitions", fresh.len()),
     }
 }
 
@@ -135,12 +137,12 @@ fn name(revision: &TaskDefinitionArn) -> String {
 }
 
 /// The findings by revision, in the fewest texts within the limit.
-fn texts(claims: &[Claim<'_>]) -> Vec<String> {
+fn texts(fresh: &[RevisionFindings<'_>]) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
-    for claim in claims {
-        let heading = format!("{}\n{}\n\n", name(&claim.revision), claim.revision);
+    for of_revision in fresh {
+        let heading = format!("{}\n{}\n\n", name(&of_revision.revision), of_revision.revision);
         let mut has_heading = false;
-        let mut findings: Vec<&Reported> = claim.fresh.values().copied().collect();
+        let mut findings: Vec<&Reported> = of_revision.findings.values().copied().collect();
         findings.sort_by_key(|found| (std::cmp::Reverse(found.severity), found.start));
         for found in findings {
             let finding = paragraph(found);

@@ -1,6 +1,6 @@
 //! Audits an account, and announces new findings.
 
-use std::{error::Error, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use audit::{
     Deployment, audit_in,
@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::{
     announce::{self, Topic},
-    announcement_log::{AnnouncementLog, Claim, RevisionFindings},
+    announcement_log::{AnnouncementLog, RevisionFindings},
     handler::{Invocation, Order, Scope},
     report_store::{ReportStore, Responder},
 };
@@ -106,44 +106,41 @@ impl Auditor {
 
     /// Announces the new findings of `report`. Returns their number.
     async fn announce(&self, report: &Report, invocation: &Invocation, reasons: &mut Vec<String>) -> usize {
-        let announcement_log = AnnouncementLog { store: self.edges.store.as_ref(), invocation };
+        let announcement_log = AnnouncementLog { store: self.edges.store.as_ref(), now: invocation.now };
         let by_revision = RevisionFindings::all_in(report, reasons);
-        let mut claims = Vec::new();
-        let mut claiming = stream::iter(&by_revision)
-            .map(|revision_findings| announcement_log.claim(revision_findings))
-            .buffered(CONCURRENCY);
-        while let Some(claimed) = claiming.next().await {
-            match claimed {
-                Ok(claim) if claim.fresh.is_empty() => {}
-                Ok(claim) => claims.push(claim),
+        let reads = stream::iter(&by_revision).map(|found| announcement_log.fresh(found)).buffered(CONCURRENCY);
+        let mut fresh = Vec::new();
+        for read in reads.collect::<Vec<_>>().await {
+            match read {
+                Ok(of_revision) if of_revision.findings.is_empty() => {}
+                Ok(of_revision) => fresh.push(of_revision),
                 Err(error) => reasons.push(error.to_string()),
             }
         }
-        drop(claiming);
-        let published = self.publish(&claims).await;
-        let finishing =
-            stream::iter(&claims).map(|claim| announcement_log.finish(claim, published.is_ok())).buffered(CONCURRENCY);
-        let finished: Vec<_> = finishing.collect().await;
-        reasons.extend(finished.into_iter().filter_map(|finished| finished.err().map(|error| error.to_string())));
-        match published {
-            Ok(()) => claims.iter().map(|claim| claim.fresh.len()).sum(),
-            Err(error) => {
-                reasons.push(error.to_string());
-                0
-            }
+        let failed = self.publish(&fresh).await;
+        if !failed.is_empty() {
+            reasons.extend(failed);
+            return 0;
         }
+        let writes = stream::iter(&fresh).map(|announced| announcement_log.record(announced)).buffered(CONCURRENCY);
+        let written: Vec<_> = writes.collect().await;
+        reasons.extend(written.into_iter().filter_map(|written| written.err().map(|error| error.to_string())));
+        fresh.iter().map(|of_revision| of_revision.findings.len()).sum()
     }
 
-    async fn publish(&self, claims: &[Claim<'_>]) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let events = announce::events(claims);
+    /// Announces findings on the event bus and the topic. Returns why that failed, if it did: one channel does not need the
+    /// other.
+    async fn publish(&self, fresh: &[RevisionFindings<'_>]) -> Vec<String> {
+        let events = announce::events(fresh);
         if events.is_empty() {
-            return Ok(());
+            return Vec::new();
         }
-        self.edges.bus.publish(&events).await?;
-        for message in announce::messages(claims) {
-            self.edges.topic.notify(&message).await?;
+        let mut failed = Vec::new();
+        failed.extend(self.edges.bus.publish(&events).await.err().map(|error| error.to_string()));
+        for message in announce::messages(fresh) {
+            failed.extend(self.edges.topic.notify(&message).await.err().map(|error| error.to_string()));
         }
-        Ok(())
+        failed
     }
 }
 

@@ -2,14 +2,12 @@
 //!
 //! ```text
 //!  order ─▶ gather (ecs) ─▶ judge (audit) ─▶ report ─▶ answer, or the bucket if it is large
-//!                                              └──▶ new findings ─▶ claim ─▶ topic and event bus ─▶ finish
+//!                                              └──▶ new findings ─▶ event bus and topic ─▶ record
 //! ```
 //!
 //! A finding is announced once for each revision of a task definition. A record in the bucket lists the announced
-//! findings of a revision. Before it announces findings, an invocation claims them in the record, so that only one of
-//! several concurrent invocations announces them. If the announcement fails, it releases the claim; if the invocation
-//! ends abnormally, the claim expires with the invocation's timeout. So a finding may be announced twice, but is never
-//! lost.
+//! findings of a revision. It is written after the announcement, so a finding is never lost, and may be announced twice:
+//! by two concurrent invocations, or by one that ended in between. Both announcements have the finding's fingerprint.
 
 mod announce;
 mod announcement_log;

@@ -18,7 +18,7 @@ const CONCURRENCY: usize = 8;
 /// An error of `EventBridge`.
 #[derive(Debug, thiserror::Error)]
 #[error("EventBridge: PutEvents failed: {0}")]
-pub struct EventsError(String);
+pub struct EventsError(pub String);
 
 /// The entry of an event in `PutEvents`.
 fn entry(event: &Event) -> PutEventsRequestEntry {

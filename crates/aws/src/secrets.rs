@@ -168,7 +168,11 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
-            Err(e) => Err(write_error(name, &e)),
+            // A new secret has the deployment's key, and no policy: what is wrong concerns every new secret.
+            Err(e) => Err(match write_error(name, &e) {
+                SecretsError::Unusable { name, reason } => SecretsError::Refused { name, reason },
+                error => error,
+            }),
         }
     }
 
@@ -180,6 +184,8 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
+            // Other writers have used up the secret's versions, about 100 a day.
+            Err(e) if e.code() == Some("LimitExceededException") => Err(unusable(name, &e)),
             Err(e) => Err(write_error(name, &e)),
         }
     }

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn functions_of_other_versions_are_understood() {
-        // As a function of commit 34de29d answers, with an outcome and an action that no version knows
+        // As a function of another version answers, with an outcome and an action that this one does not know
         let cluster = json!({
             "clusterArn": "arn:aws:ecs:us-east-1:123456789012:cluster/prod", "status": "active", "found": {}, "created": {},
             "hidden": 0, "deleted": { "services": 1 }, "drained": 0, "repaired": 0, "corrected": 0, "takenOver": 0,

@@ -21,8 +21,8 @@ use crate::{
 #[command(
     after_help = "The stack's function `reconcile` does the work, with its own permissions. The command asks before \
                   it deletes anything.\n\n\
-                  Exit codes: 0 done, or planned, 1 the guard holds deletions back, or the answer was no, 2 the sweep \
-                  was incomplete, or refused.\n\n\
+                  Exit codes: 0 done, or planned, 1 the guard holds deletions back, the sweep left a fault, or the \
+                  answer was no, 2 the sweep was incomplete, or refused.\n\n\
                   Examples:\n  ecs-mesh sweep --dry-run\n  ecs-mesh sweep --cluster prod\n  ecs-mesh sweep --cluster prod --force"
 )]
 pub(super) struct Arguments {

@@ -53,8 +53,12 @@ pub struct CleanupReport {
 impl CleanupReport {
     fn add(&mut self, cluster: Option<&ClusterArn>, owner: Option<String>, error: &ControllerError) {
         let problem = report::Problem { owner, ..error.problem(cluster) };
-        // What a further deletion may do fails this one. What its author has to correct does not, nor does a flood.
-        if error.needs_correction() || matches!(error, ControllerError::OverLimit { .. }) {
+        // What a further deletion may do fails this one. What its author has to correct does not, nor does a service that writes
+        // without end. Hosts do not matter here.
+        let is_left = error.needs_correction()
+            || error.is_conflict()
+            || matches!(error, ControllerError::OverLimit { .. } | ControllerError::Ec2(_));
+        if is_left {
             self.faults.push(problem);
         } else {
             self.problems.push(problem);
@@ -102,7 +106,7 @@ impl Cleanup {
         report
     }
 
-    /// One round; [`Effect::Unchanged`] if it removed nothing.
+    /// One round; [`Effect::Unchanged`] if it removed nothing, and nothing had changed since it was read.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let began = self.observer.tasks.clock.now();
@@ -128,7 +132,9 @@ impl Cleanup {
                 (Ok(_), _) => report.nodes += 1,
                 (Err(error), _) => {
                     report.add(None, None, &error);
-                    continue;
+                    if !error.is_conflict() {
+                        continue;
+                    }
                 }
             }
             effect = Effect::Done;

@@ -62,8 +62,8 @@ pub enum ControllerError {
     /// One owner has more of something than is handled at once.
     #[error("{what}: {waiting} wait, because at most {most} are handled at once")]
     OverLimit { what: String, most: usize, waiting: usize },
-    /// Consul refused to register a task: its configuration is not valid there.
-    #[error("{0}; correct the task's configuration")]
+    /// Consul refused to register a task, or to create its namespace: its configuration or its tags are not valid there.
+    #[error("{0}; correct the task's configuration or tags")]
     NotRegistered(#[source] ConsulError),
     /// An error that several tasks or messages share.
     #[error(transparent)]
@@ -254,6 +254,11 @@ impl Outcome {
     /// Whether an object has changed since it was read, so that the action is planned again.
     pub(crate) fn is_conflict(&self) -> bool {
         self.result.as_ref().is_err_and(|error| error.is_conflict())
+    }
+
+    /// Whether it failed because of one thing.
+    pub(crate) fn concerns_one_thing(&self) -> bool {
+        self.result.as_ref().is_err_and(|error| error.reach() == Reach::Thing)
     }
 }
 

@@ -135,8 +135,7 @@ impl Message {
         }
         let order = IdleCheckOrder {
             service: service.name.to_string(),
-            secret: if let TokenHolder::Named { secret, .. } = holder { Some(secret.clone()) } else { None },
-            family: None,
+            secret: if let TokenHolder::Spelled { secret, .. } = holder { Some(secret.clone()) } else { None },
             hops: hops + 1,
             partition: service.tenancy.partition().map(ToString::to_string),
             namespace: service.tenancy.namespace().map(ToString::to_string),
@@ -155,10 +154,11 @@ fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
         tenancy: tenancy.unwrap_or_default(),
         name: detail.service.parse().map_err(|e: InvalidField| e.in_field("detail.service"))?,
     };
-    let holder = match (detail.secret, detail.family) {
-        (Some(secret), _) => TokenHolder::in_secret(service, secret),
-        (None, Some(family)) => TokenHolder::of_family(service, &family.parse()?),
-        (None, None) => TokenHolder::Service(service),
+    let holder = match detail.secret {
+        Some(secret) => TokenHolder::in_secret(service, &secret).ok_or_else(|| {
+            InvalidField::new("detail.secret", &secret, "the name of the service's secret, in any case")
+        })?,
+        None => TokenHolder::Service(service),
     };
     Ok(IdleCheck { holder, hops: detail.hops })
 }
@@ -298,38 +298,12 @@ mod tests {
         let enterprise = Tenancy::from_names(Some("p"), Some("n"), ("", "")).unwrap().unwrap();
         for tenancy in [Tenancy::Community, enterprise] {
             let service = MeshService { tenancy, name: "web".parse().unwrap() };
-            let spelled = TokenHolder::in_secret(service.clone(), "Web".to_owned());
+            let spelled = TokenHolder::in_secret(service.clone(), &service.secret_name().to_ascii_uppercase()).unwrap();
             for holder in [TokenHolder::Service(service), spelled] {
                 let message = Message::idle_check(&holder, 0).unwrap();
                 assert_eq!(parse(&message), Ok(Message::IdleCheck(IdleCheck { holder, hops: 1 })));
             }
         }
-    }
-
-    #[test]
-    fn idle_check_of_a_family_s_secret_is_read_as_version_34de29d_wrote_it() {
-        for (partition, secret) in [("null", "Web"), (r#""p""#, "Web-n-p")] {
-            let namespace = if partition == "null" { "null" } else { r#""n""# };
-            let body = format!(
-                r#"{{"detail":{{"family":"Web","hops":2,"namespace":{namespace},"partition":{partition},"service":"shop"}},"detail-type":"Service Idle Check","source":"ecs-mesh-controller"}}"#
-            );
-            let Ok(Message::IdleCheck(check)) = parse(&body) else { panic!("an idle check: {body}") };
-            let TokenHolder::Named { service, secret: read } = check.holder else { panic!("a named secret") };
-            assert_eq!((service.name.as_str(), read.as_str(), check.hops), ("shop", secret, 2));
-        }
-    }
-
-    #[test]
-    fn idle_check_is_read_as_version_34de29d_wrote_it() {
-        let body = r#"{"source":"ecs-mesh-controller","detail-type":"Service Idle Check","detail":{"service":"shop","family":null,"hops":2,"partition":null,"namespace":null}}"#;
-        let holder = TokenHolder::Service(MeshService { tenancy: Tenancy::Community, name: "shop".parse().unwrap() });
-        assert_eq!(parse(body), Ok(Message::IdleCheck(IdleCheck { holder, hops: 2 })));
-    }
-
-    #[test]
-    fn order_of_an_earlier_version_to_sync_health_is_not_an_error() {
-        let body = r#"{"detail":{"cluster":"arn:aws:ecs:us-east-1:123456789012:cluster/prod","tasks":["0123456789abcdef0123456789abcdef"]},"detail-type":"Health Sync Takeover","source":"ecs-mesh-controller"}"#;
-        assert_eq!(parse(body), Ok(Message::Other("ecs-mesh-controller: Health Sync Takeover".to_owned())));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::{
-    arn::{ClusterArn, Family, TaskId},
+    arn::{ClusterArn, TaskId},
     cluster_selection::ClusterSelection,
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
     definition::MeshService,
@@ -26,9 +26,6 @@ const SECRET_KEY: &str = "ecs-mesh-controller/secret";
 /// The key of the lines with further clusters whose tasks have used a token.
 const USED_IN_KEY: &str = "ecs-mesh-controller/used-in";
 
-/// The key of the line with the family that the secret is named by, which an earlier version wrote.
-const FAMILY_KEY: &str = "ecs-mesh-controller/family";
-
 /// The marks of a token that this controller or that of consul-ecs created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderMark {
@@ -40,11 +37,8 @@ pub struct HolderMark {
     pub used_in: Vec<String>,
     /// Since when the token has been waiting for the first task of its service.
     pub unused_since: Option<Timestamp>,
-    /// The secret that it was created for; `None` in tokens of consul-ecs and of the previous release of this
-    /// controller.
+    /// The secret that it was created for; `None` in tokens of consul-ecs.
     pub secret: Option<String>,
-    /// The family that its secret is named by, if an earlier version named it so.
-    pub family: Option<Family>,
     partition: Option<String>,
     namespace: Option<String>,
 }
@@ -66,7 +60,6 @@ impl HolderMark {
             used_in: marks.iter().filter(|(k, _)| *k == USED_IN_KEY).map(|(_, arn)| (*arn).to_owned()).collect(),
             unused_since: mark(UNUSED_SINCE_KEY).and_then(|at| at.parse().ok()),
             secret: mark(SECRET_KEY),
-            family: mark(FAMILY_KEY).and_then(|family| family.parse().ok()),
             partition: mark(PARTITION_TAG),
             namespace: mark(NAMESPACE_TAG),
         })
@@ -269,9 +262,8 @@ mod tests {
         assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));
     }
 
-    /// As commit 34de29d wrote them. The same bytes are written now, so that this version can be replaced by that one.
     #[test]
-    fn marks_of_34de29d_are_read_and_written() {
+    fn marks_have_the_documented_form() {
         let team = Tenancy::Enterprise { partition: "team".parse().unwrap(), namespace: "shop".parse().unwrap() };
         let in_team = MeshService { tenancy: team, ..service() };
         let in_cluster = "consul.hashicorp.com/cluster: arn:aws:ecs:us-east-1:123456789012:cluster/prod";

@@ -8,9 +8,7 @@
 //! | `{"nonce": N}` | no token |
 //!
 //! The nonce makes each write unique, and shows that the controller has written the value: it starts with the accessor
-//! ID, or with `empty`, so that it is invalid for a value that an operator has edited. Unknown fields are ignored. The
-//! previous release of the controller wrote `reserved` for a pair that no task reads, and `claim` or `adopted` instead
-//! of a nonce.
+//! ID, or with `empty`, so that it is invalid for a value that an operator has edited. Unknown fields are ignored.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -69,7 +67,7 @@ words! {
 /// Why a token is retired.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retirement {
-    /// What caused the hiding; `None` if the previous release hid the token.
+    /// What caused the hiding; `None` if the value does not say it.
     pub trigger: Option<Trigger>,
     /// When the last task of the service stopped; `None` if ECS lists none.
     pub idle_since: Option<Timestamp>,
@@ -94,12 +92,6 @@ struct Payload<'a> {
     last_task: Option<&'a str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     nonce: Option<&'a str>,
-    #[serde(borrow, skip_serializing)]
-    reserved: Option<&'a str>,
-    #[serde(borrow, skip_serializing)]
-    claim: Option<&'a str>,
-    #[serde(skip_serializing)]
-    adopted: bool,
     #[serde(borrow, flatten, skip_serializing)]
     #[expect(clippy::zero_sized_map_values, reason = "what is flattened is a map")]
     unknown: HashMap<&'a str, IgnoredAny>,
@@ -115,8 +107,7 @@ impl Payload<'_> {
 
     fn is_ours(&self) -> bool {
         let expected = if self.accessor().is_empty() { EMPTY } else { self.accessor() };
-        let has_nonce = self.nonce.and_then(|nonce| nonce.split_once('/')).is_some_and(|(start, _)| start == expected);
-        has_nonce || self.adopted || self.claim.is_some() || self.reserved.is_some()
+        self.nonce.and_then(|nonce| nonce.split_once('/')).is_some_and(|(start, _)| start == expected)
     }
 
     fn pair(&self, secret: &str) -> Result<TokenPair, InvalidField> {
@@ -162,8 +153,8 @@ impl SecretState {
         };
         let payload: Payload<'_> = serde_json::from_str(value.expose_secret()).map_err(|_| invalid())?;
         let is_ours = payload.is_ours();
-        let hidden = payload.retiring.or(payload.reserved).unwrap_or_default();
-        let state = match (payload.accessor(), payload.token.unwrap_or_default(), hidden) {
+        let state = match (payload.accessor(), payload.token.unwrap_or_default(), payload.retiring.unwrap_or_default())
+        {
             ("", "", "") if is_ours || payload.unknown.is_empty() => Ok(Self::Empty),
             (_, "", "") => Err(invalid()),
             (_, token, "") => payload.pair(token).map(Self::Active),

@@ -88,7 +88,7 @@ impl SecretNames {
         let prefix = &self.prefix.0;
         match holder {
             TokenHolder::Service(service) => format!("{prefix}-{}", service.secret_name()),
-            TokenHolder::Named { secret, .. } => format!("{prefix}-{secret}"),
+            TokenHolder::Spelled { secret, .. } => format!("{prefix}-{secret}"),
             TokenHolder::Client { tenancy } => {
                 let name = self.client_token.clone().unwrap_or_else(|| format!("{prefix}-{CLIENT_TOKEN}"));
                 match tenancy.partition() {
@@ -121,7 +121,7 @@ impl SecretNames {
     pub fn holder_in(&self, service: &MeshService, reference: &SecretReference) -> Option<TokenHolder> {
         let name = self.of(&TokenHolder::Service(service.clone()));
         let spelling = reference.spelling_of(&name).filter(|_| reference.is_in(&self.account, &self.region))?;
-        Some(TokenHolder::in_secret(service.clone(), spelling.strip_prefix(&self.start())?.to_owned()))
+        TokenHolder::in_secret(service.clone(), spelling.strip_prefix(&self.start())?)
     }
 
     /// The account, region and name of a holder's secret: the mark of tokens that were created for it.
@@ -150,9 +150,7 @@ impl SecretNames {
         let service = mark.service_in(tenancy)?;
         let spelled = mark.secret.as_deref().and_then(|secret| {
             let name = secret.strip_prefix(&format!("{}/{}/{}", self.account, self.region, self.start()))?;
-            let holder = TokenHolder::in_secret(service.clone(), name.to_owned());
-            let of_family = || mark.family.as_ref().map(|family| TokenHolder::of_family(service.clone(), family));
-            (holder.owns_its_secret() || of_family().as_ref() == Some(&holder)).then_some(holder)
+            TokenHolder::in_secret(service.clone(), name)
         });
         Some(spelled.unwrap_or(TokenHolder::Service(service)))
     }
@@ -257,8 +255,7 @@ mod tests {
     #[test]
     fn mark_leads_back_to_its_holder() {
         for service in [service("web"), in_tenancy("team", "shop")] {
-            let spelled = TokenHolder::in_secret(service.clone(), service.secret_name().to_ascii_uppercase());
-            assert!(spelled.owns_its_secret());
+            let spelled = TokenHolder::in_secret(service.clone(), &service.secret_name().to_ascii_uppercase()).unwrap();
             for holder in [TokenHolder::Service(service), spelled] {
                 let mark = mark(&names("mesh"), &holder);
                 assert_eq!(names("mesh").holder_of(&mark, holder.tenancy()), Some(holder));
@@ -270,33 +267,12 @@ mod tests {
     fn mark_of_another_prefix_is_no_other_spelling() {
         let (own, other) = (names("mesh"), names("mesh-blue"));
         let service = TokenHolder::Service(service("web"));
-        let spelled = TokenHolder::in_secret(self::service("web"), "Web".to_owned());
+        let spelled = TokenHolder::in_secret(self::service("web"), "Web").unwrap();
         for holder in [&service, &spelled] {
             let mark = mark(&other, holder);
             assert_eq!(own.holder_of(&mark, &Tenancy::Community).as_ref(), Some(&service));
             assert!(!mark.may_be_for(&own.place_of(&service)));
         }
-    }
-
-    /// As commit 34de29d wrote it.
-    const OF_A_FAMILY: &str = "Token for web service\n\
-        consul.hashicorp.com/cluster: arn:aws:ecs:us-east-1:123456789012:cluster/prod\n\
-        consul.hashicorp.com/partition: team\n\
-        consul.hashicorp.com/namespace: shop\n\
-        ecs-mesh-controller/secret: 123456789012/us-east-1/mesh-Store-shop-team\n\
-        ecs-mesh-controller/family: Store";
-
-    #[test]
-    fn mark_of_a_family_of_an_earlier_version_is_read() {
-        let mark = HolderMark::parse(OF_A_FAMILY).unwrap();
-        let service = in_tenancy("team", "shop");
-        let holder = names("mesh").holder_of(&mark, &service.tenancy).unwrap();
-        assert_eq!(holder, TokenHolder::Named { service: service.clone(), secret: "Store-shop-team".to_owned() });
-        assert!(!holder.owns_its_secret(), "nothing new is written into it");
-        assert_eq!(names("mesh").of(&holder), "mesh-Store-shop-team");
-        let forged = OF_A_FAMILY.replace("family: Store", "family: Other");
-        let forged = names("mesh").holder_of(&HolderMark::parse(&forged).unwrap(), &service.tenancy);
-        assert_eq!(forged, Some(TokenHolder::Service(service)), "the secret is not the family's");
     }
 
     #[test]
@@ -328,7 +304,6 @@ mod tests {
         assert!(configured(arn).is_reserved(&holder("agents")));
         assert!(!configured("mesh-Agents").is_reserved(&holder("agents-2")));
         assert!(!names("mesh").is_reserved(&holder("web")));
-        assert!(names("mesh").is_reserved(&TokenHolder::of_family(service("web"), &CLIENT_TOKEN.parse().unwrap())));
         let consul = MeshService { name: "consul".parse().unwrap(), ..in_tenancy("team", "client-token") };
         assert!(names("mesh").is_reserved(&TokenHolder::Service(consul)), "the client token of the partition team");
     }

@@ -1,9 +1,10 @@
 //! The spellings of a service's secret: task definitions may write its name with other upper and lower case, and each spelling is
 //! a secret of its own.
 //!
-//! A service gets a token in one spelling, and in one more only if tasks of that one ran before: then its secret exists. The
+//! A service gets a token in one spelling, and in a further one only if tasks of that one ran before: then its secret exists. The
 //! service's own name is always one of them, so that definitions can be corrected. Without this bound, one definition with
-//! hundreds of spellings makes as many secrets and tokens.
+//! hundreds of spellings makes as many secrets and tokens. A bound on existing secrets would let a task that claims a service's
+//! name lock the service's own tasks out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ use crate::{
 /// Whether a token may be created for a holder, if `others` is the number of other spellings of its service with a token.
 pub fn may_create(holder: &TokenHolder, has_run: bool, others: usize) -> bool {
     match holder {
-        TokenHolder::Named { .. } => others == 0 || others == 1 && has_run,
+        TokenHolder::Spelled { .. } => others == 0 || has_run,
         TokenHolder::Service(_) | TokenHolder::Client { .. } => true,
     }
 }
@@ -32,7 +33,7 @@ pub fn has_run(secret: &StoredSecret) -> bool {
 pub fn spelled(token: &ListedToken, names: &SecretNames) -> Option<TokenHolder> {
     let mark = HolderMark::parse(&token.description)?;
     let holder = names.holder_of(&mark, &token.tenancy)?;
-    let is_its = holder.owns_its_secret() && mark.secret? == names.place_of(&holder);
+    let is_its = mark.secret? == names.place_of(&holder);
     (is_its && holder.service().is_some()).then_some(holder)
 }
 
@@ -57,9 +58,7 @@ pub fn refused<'a>(
     secrets: &BTreeMap<TokenHolder, StoredSecret>,
     names: &SecretNames,
 ) -> BTreeSet<&'a TokenHolder> {
-    let has_pair = |(holder, secret): &(&TokenHolder, &StoredSecret)| {
-        holder.owns_its_secret() && secret.is_ours && secret.state.pair().is_some()
-    };
+    let has_pair = |(_, secret): &(&TokenHolder, &StoredSecret)| secret.is_ours && secret.state.pair().is_some();
     let with_pairs = secrets.iter().filter(has_pair).map(|(holder, _)| holder.clone());
     let mut held: BTreeSet<TokenHolder> =
         tokens.iter().filter_map(|token| spelled(token, names)).chain(with_pairs).collect();
@@ -69,7 +68,7 @@ pub fn refused<'a>(
     }
     let mut refused = BTreeSet::new();
     // The service's own name sorts before its spellings.
-    for holder in required.iter().filter(|holder| holder.owns_its_secret()) {
+    for holder in required {
         let Some(service) = holder.service() else { continue };
         let others = held.iter().filter(|other| *other != holder && other.service() == Some(service)).count();
         match secrets.get(holder) {
@@ -104,7 +103,7 @@ mod tests {
     }
 
     fn holder(secret: &str) -> TokenHolder {
-        TokenHolder::in_secret(service("web"), secret.to_owned())
+        TokenHolder::in_secret(service("web"), secret).unwrap()
     }
 
     fn secret(state: SecretState) -> StoredSecret {
@@ -152,9 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn one_more_spelling_that_ran_before_keeps_its_token() {
+    fn a_spelling_that_ran_before_keeps_its_token() {
         assert_eq!(refused_of(&["WEB", "Web"], &["Web"], &["WEB"]), [""; 0]);
-        assert_eq!(refused_of(&["WEB"], &["Web", "web"], &["WEB"]), ["mesh-WEB"], "a third one does not");
+        assert_eq!(refused_of(&["WEB"], &["Web", "web"], &["WEB"]), [""; 0], "whoever claims the service's name");
+        assert_eq!(refused_of(&["WEB"], &["Web", "web"], &[]), ["mesh-WEB"], "a new one does not");
     }
 
     #[test]
@@ -164,18 +164,6 @@ mod tests {
         let required = BTreeSet::from([holder("Web")]);
         assert_eq!(refused(&required, &[unused], &secrets, &names()), BTreeSet::new());
         assert_eq!(refused(&required, &[token_of("WEB")], &secrets, &names()).len(), 1);
-    }
-
-    #[test]
-    fn token_in_the_secret_of_a_family_is_no_spelling() {
-        let pair = || TokenPair { accessor: token_of("web").accessor, secret: "s3cret".to_owned().into() };
-        let of_family = TokenHolder::of_family(service("web"), &"store".parse().unwrap());
-        let secrets = BTreeMap::from([
-            (of_family, secret(SecretState::Active(pair()))),
-            (holder("Web"), secret(SecretState::Missing)),
-        ]);
-        let required = BTreeSet::from([holder("Web")]);
-        assert_eq!(refused(&required, &[], &secrets, &names()), BTreeSet::new());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use crate::{
-    arn::{ClusterArn, Family, TaskId},
+    arn::{ClusterArn, TaskId},
     definition::MeshService,
     mark::{self, LoginMark},
     names::InvalidField,
@@ -44,9 +44,8 @@ impl fmt::Display for AccessorId {
 pub enum TokenHolder {
     /// All instances of a service share one token.
     Service(MeshService),
-    /// The token of a service in a secret with another name: the service's in another spelling, or a family's, which an
-    /// earlier version wrote.
-    Named {
+    /// The token of a service in a secret whose name is the service's in another case.
+    Spelled {
         service: MeshService,
         /// The secret's name after the prefix, which differs from [`MeshService::secret_name`].
         secret: String,
@@ -61,34 +60,28 @@ pub enum TokenHolder {
 impl TokenHolder {
     pub fn tenancy(&self) -> &Tenancy {
         match self {
-            Self::Service(service) | Self::Named { service, .. } => &service.tenancy,
+            Self::Service(service) | Self::Spelled { service, .. } => &service.tenancy,
             Self::Client { tenancy } => tenancy,
         }
     }
 
-    /// The holder of a service's token in the secret with this name after the prefix.
-    pub fn in_secret(service: MeshService, secret: String) -> Self {
-        if secret == service.secret_name() { Self::Service(service) } else { Self::Named { service, secret } }
-    }
-
-    /// The holder of a service's token in the secret that an earlier version named by a family.
-    pub fn of_family(service: MeshService, family: &Family) -> Self {
-        let secret = format!("{family}{}", service.tenancy.secret_suffix());
-        Self::in_secret(service, secret)
-    }
-
-    /// Whether the secret's name is the holder's own, ignoring case. Only then a token is written into it.
-    pub fn owns_its_secret(&self) -> bool {
-        match self {
-            Self::Named { service, secret } => secret.eq_ignore_ascii_case(&service.secret_name()),
-            Self::Service(_) | Self::Client { .. } => true,
+    /// The holder of a service's token in the secret with this name after the prefix. `None` if the name is not the service's,
+    /// ignoring case: no token of the service is written into it.
+    pub fn in_secret(service: MeshService, secret: &str) -> Option<Self> {
+        let own = service.secret_name();
+        match secret {
+            same if same == own => Some(Self::Service(service)),
+            spelled if spelled.eq_ignore_ascii_case(&own) => {
+                Some(Self::Spelled { service, secret: spelled.to_owned() })
+            }
+            _ => None,
         }
     }
 
     /// The service whose instances have the token; `None` for client agents.
     pub fn service(&self) -> Option<&MeshService> {
         match self {
-            Self::Service(service) | Self::Named { service, .. } => Some(service),
+            Self::Service(service) | Self::Spelled { service, .. } => Some(service),
             Self::Client { .. } => None,
         }
     }
@@ -103,7 +96,7 @@ impl TokenHolder {
     /// recognizes the token after a rollback.
     pub fn token_description(&self, cluster: &ClusterArn) -> String {
         let holder = match self {
-            Self::Service(service) | Self::Named { service, .. } => mark::title_of(&service.name),
+            Self::Service(service) | Self::Spelled { service, .. } => mark::title_of(&service.name),
             Self::Client { .. } => "Token for consul-client".to_owned(),
         };
         let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");
@@ -123,7 +116,7 @@ impl fmt::Display for TokenHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Service(service) => write!(f, "service {}", service.name),
-            Self::Named { service, secret } => write!(f, "service {} in the secret {secret}", service.name),
+            Self::Spelled { service, secret } => write!(f, "service {} in the secret {secret}", service.name),
             Self::Client { .. } => f.write_str("consul-client"),
         }
     }

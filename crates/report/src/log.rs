@@ -164,7 +164,7 @@ impl LogLine {
     }
 }
 
-/// The service of a holder as [`LogLine::holder`] names it. The name of its secret may follow; an earlier version wrote a family.
+/// The service of a holder as [`LogLine::holder`] names it. The name of its secret may follow.
 pub fn service_of_holder(holder: &str) -> Option<&str> {
     holder.strip_prefix("service ")?.split(' ').next()
 }

@@ -31,9 +31,6 @@ pub struct IdleCheckOrder {
     pub service: String,
     /// The secret's name after the prefix, if it is not the service's.
     pub secret: Option<String>,
-    /// The family that the secret is named by, in messages of an earlier version.
-    #[serde(skip_serializing)]
-    pub family: Option<String>,
     /// The position in the chain of messages that the controller sends to itself: 1 for the first.
     #[serde(default = "first")]
     pub hops: u32,

@@ -47,7 +47,6 @@ names! {
         TaskStopped = "task_stopped",
         Deregister = "deregister",
         /// Of versions that synced health.
-        DeregisterCheck = "deregister_check",
         DeleteLoginToken = "delete_login_token",
         MarkCritical = "mark_critical",
         CreateToken = "create_token",

@@ -14,11 +14,6 @@ pub struct ReconcileOrder {
     pub clusters: Vec<String>,
     pub dry_run: bool,
     pub force: bool,
-    /// Sent, like the next field, by a schedule of an earlier version until the update of its stack has deleted it.
-    #[serde(skip_serializing)]
-    pub health_sync: bool,
-    #[serde(skip_serializing)]
-    pub delete_unused_secrets: bool,
     /// Check the installation instead of sweeping.
     #[serde(skip_serializing_if = "is_false")]
     pub check: bool,

@@ -64,8 +64,7 @@ async fn conflicts_on_one_node_affect_no_other() {
     let events = [stopped(&noisy).await, stopped(&quiet).await];
     let is_stale = |seen: &RecordedRequest, _: usize| {
         if seen.uri.starts_with("/v1/txn") && seen.body.contains("fair-a-restless") {
-            let error = json!({ "Errors": [{ "OpIndex": 0, "What": "failed to delete service, index is stale" }] });
-            return Answer::status(409, error.to_string());
+            return Answer::status(409, STALE);
         }
         Answer::Forward
     };
@@ -76,19 +75,19 @@ async fn conflicts_on_one_node_affect_no_other() {
     assert_eq!(quiet.service_ids().await, Vec::<String>::new());
 }
 
-/// Whether a transaction writes entries of this task, and fails because one of them has changed.
-fn is_stale_for(seen: &RecordedRequest, task: &str) -> Answer {
-    if seen.uri.starts_with("/v1/txn") && seen.body.contains(task_id(task)) {
-        let error = json!({ "Errors": [{ "OpIndex": 0, "What": "failed to delete service, index is stale" }] });
-        return Answer::status(409, error.to_string());
-    }
-    Answer::Forward
-}
+const STALE: &str = r#"{"Errors":[{"OpIndex":0,"What":"failed to delete service, index is stale"}]}"#;
 
 #[tokio::test]
-async fn a_changed_entry_of_one_task_affects_no_other_task() {
-    // Given three stopped tasks of one cluster, of which one has an entry that always changes
-    let world = World::without_deployment("fair-tasks").await;
+async fn an_entry_of_one_task_affects_no_other_task() {
+    // Given entries that always change, and entries that are too large for a transaction
+    for (name, status, text) in [("fair-tasks", 409, STALE), ("fair-large", 413, "Request body too large")] {
+        one_of_three_fails(name, status, text).await;
+    }
+}
+
+async fn one_of_three_fails(name: &'static str, status: u16, text: &'static str) {
+    // Given three stopped tasks of one cluster, of which one has such an entry
+    let world = World::without_deployment(name).await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut tasks = Vec::new();
     for _ in 0..3 {
@@ -98,7 +97,11 @@ async fn a_changed_entry_of_one_task_affects_no_other_task() {
         tasks.push(task);
     }
     let restless = tasks[1].clone();
-    let environment = Environment::scripted(&world, &[LOGINS], move |seen, _| is_stale_for(seen, &restless)).await;
+    let environment = Environment::scripted(&world, &[LOGINS], move |seen, _| {
+        let is_of_it = seen.uri.starts_with("/v1/txn") && seen.body.contains(task_id(&restless));
+        if is_of_it { Answer::status(status, text) } else { Answer::Forward }
+    })
+    .await;
     let mut events = Vec::new();
     for task in &tasks {
         events.push(world.event(task).await);
@@ -124,10 +127,11 @@ async fn a_changed_entry_of_one_task_delays_no_drain_of_another() {
     let restless = tasks[0].clone();
     let fails = move |seen: &RecordedRequest, _: usize| {
         let is_registration = seen.line().starts_with("PUT /v1/catalog/register");
-        if is_registration && seen.body.contains(task_id(&restless)) {
-            return Answer::status(409, "index is stale");
+        match seen.body.contains(task_id(&restless)) {
+            true if is_registration => Answer::status(409, "index is stale"),
+            true if seen.uri.starts_with("/v1/txn") => Answer::status(409, STALE),
+            _ => Answer::Forward,
         }
-        is_stale_for(seen, &restless)
     };
     let environment = Environment::scripted(&world, &[LOGINS], fails).await;
     let mut events = Vec::new();

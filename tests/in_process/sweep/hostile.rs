@@ -8,7 +8,10 @@ use serde_json::json;
 use test_harness::recorder::{Answer, RecordedRequest};
 
 use super::{an_hour_later, environment, forward, is_hidden, swept};
-use crate::{environment::Environment, time::LONG};
+use crate::{
+    environment::{Environment, refusal},
+    time::LONG,
+};
 
 /// A definition of the service that reads these secrets, named without the prefix.
 async fn reading(world: &World<'_>, service: &str, secrets: &[String]) -> Definition {
@@ -92,6 +95,27 @@ async fn faulty_secrets_harm_only_their_own_service() {
     let cleaned = environment.controller.clean_up(Deadline::after(LONG)).await;
     assert!(cleaned.problems.is_empty() && cleaned.faults.len() == faulty.len(), "{cleaned:?}");
     assert_eq!(world.is_empty(&world.secret_name(&new)).await, Some(true));
+}
+
+#[tokio::test]
+async fn a_secret_that_never_rests_is_a_fault_of_its_own() {
+    // Given a secret that another writer changes whenever the controller writes it
+    let world = World::without_deployment("restless").await;
+    world.run(&world.mesh_definition(&world.service()).await).await;
+    let restless = |seen: &RecordedRequest, before| match seen.operation().as_deref() {
+        Some("GetSecretValue") => {
+            Answer::ok(json!({ "SecretString": "{}", "VersionId": format!("v{before}") }).to_string())
+        }
+        Some("PutSecretValue") => refusal("ResourceExistsException"),
+        _ => Answer::Forward,
+    };
+    let settings = [("TIME_BOUNDS", "secrets-lag=0,attempt=3")];
+    let environment = environment(&world, forward, restless, &settings, |edges| edges).await;
+    // When the clusters are swept, then the sweep is complete without it
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    let reason = &fault_about(&report, &world.secret_name(&world.service())).reason;
+    assert!(reason.ends_with("changed since it was read"), "{reason}");
 }
 
 #[tokio::test]

@@ -121,6 +121,18 @@ async fn a_cluster_that_ecs_does_not_know_fails_no_sweep() {
 }
 
 #[tokio::test]
+async fn an_idle_check_is_left_to_sweeps_while_a_cluster_is_unknown() {
+    // Given settings that name a cluster that does not exist
+    let world = World::without_deployment("named-unknown").await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "named-unknown,no-such-cluster")];
+    let environment = environment(&world, forward, forward, &settings, |e| e).await;
+    // When the tokens of a service are to be checked, then the message does not return to the queue
+    let report = environment.handle(&[idle_check(&world.service())]).await;
+    assert!(report.failures.is_empty() && report.faults.is_empty(), "{report:?}");
+    assert!(environment.consul.requests().is_empty(), "{:?}", environment.consul.lines());
+}
+
+#[tokio::test]
 async fn an_event_of_a_pattern_s_cluster_needs_no_list() {
     let world = World::without_deployment("pattern-event").await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;

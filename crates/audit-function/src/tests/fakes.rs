@@ -15,7 +15,6 @@ use aws::{
 };
 use report::Event;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
 use crate::{
     announce::{AnnounceError, Message, Topic},
@@ -160,24 +159,12 @@ impl ReportStore for Bucket {
 }
 
 /// An announcer that records messages and events.
+#[derive(Default)]
 pub(crate) struct RecordingAnnouncer {
     pub(crate) messages: Mutex<Vec<Message>>,
     pub(crate) events: Mutex<Vec<Event>>,
-    /// Whether the topic rejects messages.
-    pub(crate) is_failing: AtomicBool,
-    /// The number of events calls that are let through.
-    pub(crate) gate: Semaphore,
-}
-
-impl Default for RecordingAnnouncer {
-    fn default() -> Self {
-        Self {
-            messages: Mutex::default(),
-            events: Mutex::default(),
-            is_failing: AtomicBool::new(false),
-            gate: Semaphore::new(1_000),
-        }
-    }
+    pub(crate) is_topic_down: AtomicBool,
+    pub(crate) is_bus_down: AtomicBool,
 }
 
 impl RecordingAnnouncer {
@@ -195,7 +182,7 @@ impl RecordingAnnouncer {
 #[async_trait]
 impl Topic for RecordingAnnouncer {
     async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
-        if self.is_failing.load(Ordering::SeqCst) {
+        if self.is_topic_down.load(Ordering::SeqCst) {
             return Err(AnnounceError::new("Publish", "the topic is down"));
         }
         self.messages.lock().unwrap().push(message.clone());
@@ -206,7 +193,9 @@ impl Topic for RecordingAnnouncer {
 #[async_trait]
 impl EventPublisher for RecordingAnnouncer {
     async fn publish(&self, events: &[Event]) -> Result<(), EventsError> {
-        self.gate.acquire().await.unwrap().forget();
+        if self.is_bus_down.load(Ordering::SeqCst) {
+            return Err(EventsError("the bus is down".to_owned()));
+        }
         self.events.lock().unwrap().extend_from_slice(events);
         Ok(())
     }

@@ -8,10 +8,9 @@ use audit::{Deployment, ignore::Config};
 use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames, settings::TokenMode, tenancy::Tenancy};
 use report::Event;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
 use self::fakes::{Account, Bucket, RecordingAnnouncer, arn, invocation};
-use super::{Auditor, Edges, Order, auditor::Incomplete, report_store::ReportStore};
+use super::{Auditor, Edges, Order, auditor::Incomplete};
 
 const RECORD: &str = "announced/web/7.json";
 
@@ -25,12 +24,6 @@ struct World {
 impl World {
     fn of(account: Account) -> Self {
         Self { account: Arc::new(account), ..Self::default() }
-    }
-
-    /// The same account and bucket with another announcer, as in another invocation.
-    fn with_announcer(&self, announcer: RecordingAnnouncer) -> Self {
-        let Self { account, bucket, .. } = self;
-        Self { account: account.clone(), bucket: bucket.clone(), announcer: Arc::new(announcer) }
     }
 
     fn edges(&self) -> Edges {
@@ -101,36 +94,6 @@ async fn only_new_findings_of_a_revision_are_announced() {
 }
 
 #[tokio::test]
-async fn an_update_announces_nothing_again() {
-    // Given the record that an earlier version wrote, whose IDs are derived from messages
-    let world = web(&["db"]);
-    let written = include_str!("record_by_messages.json");
-    ReportStore::create(world.bucket.as_ref(), RECORD, written.to_owned()).await.unwrap();
-    // When the revision is audited, then its finding is not announced again
-    world.run("one", &json!({ "all": true })).await.unwrap();
-    assert_eq!(world.announcer.announced_messages().len(), 0);
-    // And afterwards a new finding of the revision is announced
-    let after = World { bucket: world.bucket.clone(), ..web(&["db", "cache"]) };
-    after.run("two", &json!({ "all": true })).await.unwrap();
-    let announced = after.announcer.announced_messages();
-    assert!(announced.len() == 1 && announced[0].contains("cache"), "{announced:?}");
-}
-
-#[tokio::test]
-async fn what_failed_before_an_update_is_announced_after_it() {
-    // Given the record of an earlier version that claimed a finding, and ended before it announced it
-    let world = web(&["db"]);
-    let written = json!({
-        "announced": {},
-        "claimed": { "d485433f-6823-5933-af9a-2fada758715f": { "by": "zero", "until": "2026-11-21T09:05:00Z" } },
-    });
-    ReportStore::create(world.bucket.as_ref(), RECORD, written.to_string()).await.unwrap();
-    // When the revision is audited, then the finding is announced
-    world.run("one", &json!({ "all": true })).await.unwrap();
-    assert_eq!(world.announcer.announced_messages().len(), 1);
-}
-
-#[tokio::test]
 async fn nothing_is_announced_if_announce_is_false() {
     let world = web(&["db"]);
     world.run("one", &json!({ "all": true, "announce": false })).await.unwrap();
@@ -138,67 +101,42 @@ async fn nothing_is_announced_if_announce_is_false() {
 }
 
 #[tokio::test]
-async fn one_of_two_concurrent_invocations_announces() {
-    let first = web(&["db"]);
-    let slow = first.with_announcer(RecordingAnnouncer { gate: Semaphore::new(0), ..RecordingAnnouncer::default() });
-    let order = json!({ "all": true });
-    let second = async {
-        // While the slow one is about to announce
-        first.run("second", &order).await.unwrap();
-        slow.announcer.gate.add_permits(1);
-    };
-    let (slow_answer, ()) = tokio::join!(slow.run("slow", &order), second);
-    slow_answer.unwrap();
-    assert_eq!((slow.announcer.announced_messages().len(), first.announcer.announced_messages().len()), (1, 0));
-}
-
-#[tokio::test]
 async fn record_written_concurrently_is_read_again() {
     let world = web(&["db"]);
+    let other = "00000000-0000-0000-0000-000000000001";
+    let concurrent = json!({ "announced": { other: "2026-11-21T09:05:00Z" } }).to_string();
+    *world.bucket.concurrent_write.lock().unwrap() = Some(concurrent);
     world.run("one", &json!({ "all": true })).await.unwrap();
-    let announced = world.bucket.text(RECORD).unwrap();
-    // The next one reads an empty record, and before it can claim, another invocation announces everything
-    let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
-    let empty = RecordingAnnouncer { is_failing: true.into(), ..RecordingAnnouncer::default() };
-    let failed = World { bucket: late.bucket.clone(), ..late.with_announcer(empty) };
-    failed.run("two", &json!({ "all": true })).await.unwrap_err();
-    *late.bucket.concurrent_write.lock().unwrap() = Some(announced);
-    late.run("three", &json!({ "all": true })).await.unwrap();
-    assert_eq!(late.announcer.announced_messages().len(), 0);
+    let record: Value = serde_json::from_str(&world.bucket.text(RECORD).unwrap()).unwrap();
+    let announced = record["announced"].as_object().unwrap();
+    assert!(announced.len() == 2 && announced.contains_key(other), "{record}");
 }
 
 #[tokio::test]
-async fn what_could_not_be_announced_is_announced_the_next_time() {
-    let world = web(&["db"]);
-    world.announcer.is_failing.store(true, Ordering::SeqCst);
-    let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
-    assert!(error.starts_with("announcing: Publish failed: the topic is down\n1 error in 1 of 1"), "{error}");
-    world.announcer.is_failing.store(false, Ordering::SeqCst);
-    world.run("two", &json!({ "all": true })).await.unwrap();
-    assert_eq!(world.announcer.messages.lock().unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn claim_expires_with_its_invocation() {
-    // A record of an invocation that ended at 09:05, and of one that runs until 10:05
-    let world = web(&["db"]);
-    for (until, announced) in [("2026-11-21T10:05:00Z", 0), ("2026-11-21T09:05:00Z", 1)] {
-        let mut record: Value = json!({ "ids": "places", "claimed": {} });
-        let reported = web(&["db"]);
-        reported.run("one", &json!({ "all": true })).await.unwrap();
-        let known: Value = serde_json::from_str(&reported.bucket.text(RECORD).unwrap()).unwrap();
-        for fingerprint in known["announced"].as_object().unwrap().keys() {
-            record["claimed"][fingerprint] = json!({ "by": "another invocation", "until": until });
-        }
-        let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
-        ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
-        late.run("two", &json!({ "all": true })).await.unwrap();
-        assert_eq!(late.announcer.announced_messages().len(), announced, "{until}");
+async fn one_channel_does_not_silence_the_other_and_both_are_tried_again() {
+    for (is_bus_down, is_topic_down, reason) in [(true, false, "the bus is down"), (false, true, "the topic is down")] {
+        let world = web(&["db"]);
+        world.announcer.is_bus_down.store(is_bus_down, Ordering::SeqCst);
+        world.announcer.is_topic_down.store(is_topic_down, Ordering::SeqCst);
+        let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert!(error.contains("1 error in 1 of 1"), "{error}");
+        world.announcer.is_bus_down.store(false, Ordering::SeqCst);
+        world.announcer.is_topic_down.store(false, Ordering::SeqCst);
+        world.run("two", &json!({ "all": true })).await.unwrap();
+        let counts = (world.announcer.events.lock().unwrap().len(), world.announcer.messages.lock().unwrap().len());
+        assert_eq!(counts, if is_bus_down { (1, 2) } else { (2, 1) });
+        let events = world.announcer.events.lock().unwrap().clone();
+        let fingerprint = |event: &Event| match event {
+            Event::AuditFinding(finding) => finding.fingerprint.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert!(events.iter().all(|event| fingerprint(event) == fingerprint(&events[0])), "a subscriber can tell");
     }
 }
 
 #[tokio::test]
-async fn failed_claim_is_reported_and_not_announced() {
+async fn findings_without_a_record_are_reported_and_not_announced() {
     let world = web(&["db"]);
     world.bucket.is_down.store(true, Ordering::SeqCst);
     let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();

@@ -353,8 +353,8 @@ impl Applier {
     }
 }
 
-/// Writes entries in chunks. A chunk fails as a whole: if an entry has changed since it was read, the chunk is written
-/// again task by task, so that the change affects no other task.
+/// Writes entries in chunks. A chunk fails as a whole: if the error concerns one of its entries, the chunk is written again task by
+/// task, so that the entry affects no other task.
 async fn write_in_chunks<T: Clone>(
     groups: impl Iterator<Item = Group<T>>,
     deadline: Deadline,
@@ -380,7 +380,7 @@ async fn write_in_chunks<T: Clone>(
         for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
             let written = write_all(chunk).await;
             let mut by_task: BTreeMap<Option<&TaskId>, Group<T>> = BTreeMap::new();
-            for (entry, planned) in chunk.iter().filter(|_| written.iter().any(Outcome::is_conflict)) {
+            for (entry, planned) in chunk.iter().filter(|_| written.iter().any(Outcome::concerns_one_thing)) {
                 by_task.entry(task_of(planned)).or_default().push((entry.clone(), planned.clone()));
             }
             if by_task.len() > 1 {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use aws::ecs::ClusterStatus;
-use consul::{ConsulBootstrap, Object};
+use consul::{ConsulBootstrap, ConsulError, Object};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
@@ -271,7 +271,8 @@ impl Bootstrap {
             let objects = [cross_namespace_policy(&home, partition)].into_iter().chain(names.into_values());
             self.upserter.ensure(&objects.collect::<Vec<_>>(), deadline, &mut report).await;
         }
-        report.set_apart(missing.into_iter().filter_map(|place| Some((place, namespace(place)?))));
+        let objects = missing.into_iter().filter_map(|place| Some((place, namespace(place)?)));
+        report.set_apart(objects, refused_namespace);
         failed.extend(report.not_created);
         Ok(failed)
     }
@@ -300,7 +301,7 @@ impl Bootstrap {
         let object = |(cluster, tenancy): &Place| synthetic_node(tenancy, cluster);
         let objects: Vec<Object> = nodes.iter().map(object).collect();
         self.upserter.ensure(&objects, deadline, report).await;
-        report.set_apart(nodes.iter().zip(objects));
+        report.set_apart(nodes.iter().zip(objects), |refused| ControllerError::NotSetUp(refused.to_string()));
         let now = self.tasks.clock.now();
         for node in nodes.iter().filter(|node| !report.not_created.contains_key(node)) {
             self.nodes.insert(node.clone(), now);
@@ -332,6 +333,17 @@ fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
     let active = statuses.iter().filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }));
     let active: BTreeSet<ClusterArn> = active.map(|(cluster, _)| cluster.clone()).collect();
     active.difference(&namesakes(statuses)).cloned().collect()
+}
+
+/// Why Consul refuses a namespace: for good because of its name, which is a task's tag. Consul answers with status 500 to names that
+/// are reserved.
+fn refused_namespace(error: ConsulError) -> ControllerError {
+    match &error {
+        ConsulError::Refused { status, reason, .. } if *status < 500 || reason.contains("reserved") => {
+            ControllerError::NotRegistered(error)
+        }
+        _ => ControllerError::NotSetUp(error.to_string()),
+    }
 }
 
 /// Whether an object was seen within [`BOOTSTRAP_INTERVAL`].

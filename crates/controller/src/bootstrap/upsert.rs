@@ -309,15 +309,24 @@ impl BootstrapReport {
         self.skipped.push(object);
     }
 
-    /// Sets the failures of these objects apart, by the place that each object is of.
-    pub(super) fn set_apart<'a>(&mut self, objects: impl Iterator<Item = (&'a Place, Object)>) {
+    /// Sets the failures of these objects apart, by the place that each object is of. `refused` is the error of an object that
+    /// Consul refuses, which concerns nothing else.
+    pub(super) fn set_apart<'a>(
+        &mut self,
+        objects: impl Iterator<Item = (&'a Place, Object)>,
+        refused: impl Fn(ConsulError) -> ControllerError,
+    ) {
         let mut places: BTreeMap<String, Vec<Place>> = BTreeMap::new();
         for (place, object) in objects {
             places.entry(object.to_string()).or_default().push(place.clone());
         }
         let of_place = |failure: &mut BootstrapFailure| places.contains_key(&failure.object);
         for failure in self.failures.extract_if(.., of_place) {
-            let error: Arc<ControllerError> = Arc::new(failure.error.into());
+            let error = match ControllerError::from(failure.error) {
+                ControllerError::Consul(error @ ConsulError::Refused { .. }) => refused(error),
+                error => error,
+            };
+            let error = Arc::new(error);
             let of = places.get(&failure.object).into_iter().flatten();
             self.not_created.extend(of.map(|place| (place.clone(), Arc::clone(&error))));
         }

@@ -42,6 +42,11 @@ impl TaskEvents {
                 kept(None, None, "ECS lists no cluster of the deployment, so no service is proven idle").warn();
                 return Failures::new();
             }
+            // Sweeps judge the same tokens, and report the cluster.
+            Err(error @ ControllerError::Ecs(EcsError::UnknownCluster(_))) => {
+                kept(None, None, &error.to_string()).warn();
+                return Failures::new();
+            }
             Err(error) => {
                 let error = Arc::new(error);
                 return checks.keys().map(|holder| (holder.clone(), Arc::clone(&error))).collect();

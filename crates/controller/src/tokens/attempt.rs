@@ -1,6 +1,9 @@
 //! An attempt at one holder's token: takes the steps that [`next_step`] decides until there is nothing left to do.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use aws::secrets::SecretsError;
 use backon::{ExponentialBuilder, Retryable};
@@ -48,6 +51,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) tokens: &'a Tokens,
     pub(super) holder: &'a TokenHolder,
     pub(super) name: String,
+    /// Whether another writer has changed the secret meanwhile.
+    pub(super) is_contended: AtomicBool,
 }
 
 impl Reconciliation<'_> {
@@ -67,7 +72,10 @@ impl Reconciliation<'_> {
                 // A further step would find the secret and Consul as they were.
                 Progress::Again if !self.tokens.scope.mode.acts() => return Ok(Effect::Done),
                 Progress::Again => effect = Effect::Done,
-                Progress::Conflict(read) => seen = Some(self.read_after(&secret, read).await?),
+                Progress::Conflict(read) => {
+                    self.is_contended.store(true, Ordering::Relaxed);
+                    seen = Some(self.read_after(&secret, read).await?);
+                }
             }
         }
     }
@@ -250,13 +258,19 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Runs the work, for at most the time bound of an attempt.
+    /// Runs the work, for at most the time bound of an attempt. A writer that never stops ends only this attempt.
     pub(super) async fn bounded<T>(
         &self,
         work: impl Future<Output = Result<T, ControllerError>>,
     ) -> Result<T, ControllerError> {
         let bound = self.tokens.scope.bounds.attempt;
-        timeout(bound, Box::pin(work)).await.unwrap_or(Err(ControllerError::OutOfTime))
+        match timeout(bound, Box::pin(work)).await {
+            Ok(done) => done,
+            Err(_) if self.is_contended.load(Ordering::Relaxed) => {
+                Err(SecretsError::Changed { name: self.name.clone() }.into())
+            }
+            Err(_) => Err(ControllerError::OutOfTime),
+        }
     }
 
     pub(super) async fn read(&self) -> Result<StoredSecret, SecretsError> {

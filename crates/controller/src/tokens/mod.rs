@@ -4,7 +4,10 @@
 mod attempt;
 mod steps;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use aws::{
     queue::MessageSender,
@@ -138,7 +141,7 @@ impl Tokens {
                 service.name.as_str(),
                 "a name whose secret is not the client token's; rename the service",
             )),
-            _ => Ok(Reconciliation { tokens: self, holder, name }),
+            _ => Ok(Reconciliation { tokens: self, holder, name, is_contended: AtomicBool::new(false) }),
         }
     }
 

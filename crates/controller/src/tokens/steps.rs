@@ -90,7 +90,7 @@ impl Reconciliation<'_> {
 
     /// Checks that the service's tokens may have this spelling of its secret.
     async fn check_spelling(&self, secret: &StoredSecret, needed_by: &NeededBy<'_>) -> Result<(), ControllerError> {
-        let TokenHolder::Named { service, .. } = self.holder else { return Ok(()) };
+        let TokenHolder::Spelled { service, .. } = self.holder else { return Ok(()) };
         let names = &self.tokens.scope.names;
         // A definition that no task has run blocks the spelling of no task.
         let counts = |token: &ListedToken| matches!(needed_by, NeededBy::Registered(_)) || !spelling::is_unused(token);
@@ -217,7 +217,7 @@ impl Reconciliation<'_> {
         let holder = self.holder;
         let grant = self.grant().await?;
         let description = match (needed_by, holder) {
-            (NeededBy::Registered(_), TokenHolder::Service(_) | TokenHolder::Named { .. }) => {
+            (NeededBy::Registered(_), TokenHolder::Service(_) | TokenHolder::Spelled { .. }) => {
                 marked_unused(&self.marks(cluster), self.tokens.clock.now())
             }
             _ => self.marks(cluster),
@@ -316,7 +316,7 @@ impl Reconciliation<'_> {
             NeededBy::Events(_) | NeededBy::Listed(_) => marked_used(&token.description),
         };
         let description = match self.holder {
-            TokenHolder::Named { .. } => self.with_secret_mark(&description).unwrap_or(description),
+            TokenHolder::Spelled { .. } => self.with_secret_mark(&description).unwrap_or(description),
             TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
         };
         let description = marked_used_in(&description, needed_by.clusters().into_iter().map(ClusterArn::as_str));
@@ -347,7 +347,7 @@ impl Reconciliation<'_> {
     /// The grant of the holder's token. Creates the policy that it refers to.
     async fn grant(&self) -> Result<Grant, ControllerError> {
         Ok(match self.holder {
-            TokenHolder::Service(service) | TokenHolder::Named { service, .. } => {
+            TokenHolder::Service(service) | TokenHolder::Spelled { service, .. } => {
                 Grant::ServiceIdentity(service.name.clone())
             }
             TokenHolder::Client { tenancy } => {

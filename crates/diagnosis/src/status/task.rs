@@ -136,8 +136,7 @@ pub(crate) fn verdict(
     }
 }
 
-/// Why no login token proves the admission of a task as what it is registered. An earlier version may have registered it for its
-/// word alone, except with a client agent, which registers the task itself.
+/// Why no login token proves the admission of a task as what it is registered. A client agent registers its task itself.
 pub(super) fn gap(member: &MemberTask, on_node: &OnNode<'_>, tokens: &Tokens) -> Option<TokenGap> {
     let (cluster, task) = (&member.cluster, member.task.arn.id());
     let mut services = on_node.services_of(task).filter(|_| !member.definition.runs_client_agent());

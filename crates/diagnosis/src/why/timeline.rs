@@ -193,7 +193,6 @@ fn done(line: &LogLine) -> String {
     match action {
         A::TaskStopped => "received its stop event".to_owned(),
         A::Deregister => format!("deregistered {}", or_it(&line.service_id)),
-        A::DeregisterCheck => format!("deregistered the check {}", or_it(&line.check_id)),
         A::DeleteLoginToken => format!("deleted its login token{accessor}"),
         A::MarkCritical => format!("put {} into maintenance mode{because}", or_it(&instance(line))),
         A::CreateToken => format!("created the token{accessor} of the {holder}"),

@@ -19,12 +19,11 @@ use crate::{
     token::{AccessorId, ListedToken, TokenHolder},
 };
 
-/// The usage of a holder's token, by a listing of every task. A token in a secret of another name stays as it is while a
-/// task reads it.
+/// The usage of a holder's token, by a listing of every task.
 pub fn usage(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings<'_>) -> Usage {
     match judge(holder, listing, settings) {
-        Idleness::Living(_) if holder.owns_its_secret() => required_by_a_listed_task(settings),
-        Idleness::Living(_) | Idleness::RecentlyStopped(_) => Usage::Recent,
+        Idleness::Living(_) => required_by_a_listed_task(settings),
+        Idleness::RecentlyStopped(_) => Usage::Recent,
         Idleness::Idle(idle) => Usage::Idle(idle),
     }
 }

@@ -59,28 +59,6 @@ fn swept(observed: &Observed) -> Vec<Action> {
 }
 
 #[test]
-fn token_in_the_secret_of_a_family_is_left_alone_while_a_task_reads_it() {
-    let holder = TokenHolder::of_family(service("web"), &"Family".parse().unwrap());
-    let marks = format!(
-        "{}\necs-mesh-controller/secret: {}\necs-mesh-controller/family: Family",
-        holder.token_description(&cluster("prod")),
-        names().place_of(&holder)
-    );
-    let token = token(5, &marks);
-    let planned = |is_hidden, all_tasks| {
-        let secrets = BTreeMap::from([(holder.clone(), naming(token.accessor, is_hidden))]);
-        let observed = Observed { secrets, ..sweep_of(vec![token.clone()], all_tasks) };
-        actions(&observed, TokenMode::Auto)
-    };
-    let idle = Idle { retirement: never_used(), listed_at: now() };
-    let reader = || vec![service_task("Family", TaskPhase::Active, None)];
-    assert_eq!(planned(false, reader()), [], "it is kept");
-    assert_eq!(planned(true, reader()), [], "it is not shown again");
-    assert_eq!(planned(false, vec![]), [Action::Hide(holder.clone(), idle.clone())]);
-    assert_eq!(planned(true, vec![]), [Action::Revoke(holder.clone(), idle)]);
-}
-
-#[test]
 fn token_of_a_service_without_tasks_is_hidden() {
     let token = service_token(&Tenancy::Community, "web");
     for all_tasks in [vec![], vec![service_task("api", TaskPhase::Active, None)]] {

@@ -132,8 +132,7 @@ prop_compose! {
 fn any_holder() -> impl Strategy<Value = TokenHolder> {
     prop_oneof![
         any_service().prop_map(TokenHolder::Service),
-        (any_service(), prop::sample::select(vec![Naming::Spelled, Naming::Family]))
-            .prop_map(|(service, naming)| naming.holder(service)),
+        any_service().prop_map(|service| Naming::Spelled.holder(service)),
         any_tenancy().prop_map(|tenancy| TokenHolder::Client { tenancy }),
     ]
 }
@@ -143,8 +142,6 @@ fn any_holder() -> impl Strategy<Value = TokenHolder> {
 enum Naming {
     Service,
     Spelled,
-    /// By an earlier version.
-    Family,
 }
 
 impl Naming {
@@ -153,9 +150,8 @@ impl Naming {
             Self::Service => TokenHolder::Service(service),
             Self::Spelled => {
                 let secret = service.secret_name().to_ascii_uppercase();
-                TokenHolder::in_secret(service, secret)
+                TokenHolder::in_secret(service, &secret).unwrap()
             }
-            Self::Family => TokenHolder::of_family(service, &"Family".parse().unwrap()),
         }
     }
 
@@ -166,7 +162,7 @@ impl Naming {
 
 fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
     let place = (prop::sample::select(vec!["prod", "test"]), 0u8..6);
-    let reads = prop::sample::subsequence(vec![Naming::Service, Naming::Spelled, Naming::Family], 0..=2);
+    let reads = prop::sample::subsequence(vec![Naming::Service, Naming::Spelled], 0..=2);
     let service = (any_service(), prop::bool::weighted(0.2), reads);
     let host =
         prop::sample::select(vec![host::Host::Unknown, host::Host::Running, host::Host::Running, host::Host::Gone]);
@@ -248,9 +244,6 @@ prop_compose! {
         if let Some(is_this) = place {
             let place = if is_this { names().place_of(&holder) } else { "another".to_owned() };
             description = marked_for_secret(&description, &place);
-            if !holder.owns_its_secret() {
-                description.push_str("\necs-mesh-controller/family: Family");
-            }
         }
         if let Some(age) = unused_for {
             description = marked_unused(&description, seconds_ago(age));
