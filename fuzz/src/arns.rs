@@ -7,7 +7,7 @@ use controller::bootstrap::IamRolePath;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, Family, TaskArn, TaskDefinitionArn, TaskId},
-    mark::{self, HolderMark},
+    mark::TokenDescription,
     names::{InvalidField, ServiceName},
     secret_name::SecretNamePrefix,
     secret_reference::SecretReference,
@@ -81,11 +81,10 @@ pub fn run(text: &str) {
 
 /// Descriptions of tokens, which any holder of `acl:write` can write.
 fn descriptions(text: &str) {
-    let _ = consul::login_mark(text);
-    if let Some(mark) = HolderMark::parse(text) {
-        let used = mark::marked_used(text);
-        let unused = HolderMark::parse(&mark::marked_unused(&used, Timestamp::UNIX_EPOCH));
-        assert_eq!(unused.map(|again| again.cluster), Some(mark.cluster));
+    let description = TokenDescription::from(text);
+    if let Some(mark) = description.holder() {
+        let unused = description.used().unused(Timestamp::UNIX_EPOCH);
+        assert_eq!(unused.holder().map(|again| &again.cluster), Some(&mark.cluster));
     }
-    let _ = mark::with_restarted_wait(text, Timestamp::MAX, Duration::MAX);
+    let _ = description.with_restarted_wait(Timestamp::MAX, Duration::MAX);
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use aws::iam::{IamError, IamRoles};
-use consul::{ConsulError, Datacenter, Grant, Logins, grants_of, login_mark};
+use consul::{ConsulError, Datacenter, Grant, Logins, grants_of};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
     admission::{AuthMethod, BindingRule, IamRole, RoleArn},
     consul_ecs::{NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
+    mark::TokenDescription,
     tenancy::Tenancy,
     token::Grants,
 };
@@ -117,10 +118,10 @@ impl World {
     }
 }
 
-pub(crate) fn login_description(cluster: &str, task: &str) -> String {
+pub(crate) fn login_description(cluster: &str, task: &str) -> TokenDescription {
     let meta = json!({ "consul.hashicorp.com/cluster": cluster, "consul.hashicorp.com/task-id": task });
-    let description = format!("token created via login: {meta}");
-    assert!(login_mark(&description).is_some(), "{description}");
+    let description = TokenDescription::from(format!("token created via login: {meta}"));
+    assert!(description.login().is_some(), "{description}");
     description
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use consul::login_mark;
 use mesh::{
     arn::{TaskArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, OtherService, ServiceInstance},
@@ -143,7 +142,7 @@ impl Consul {
 
     /// Deletes the login tokens of a task.
     pub fn log_out(&mut self, task: &TaskId) {
-        self.tokens.retain(|record| login_mark(&record.description).is_none_or(|mark| mark.task != *task));
+        self.tokens.retain(|record| record.description.login().is_none_or(|mark| mark.task != *task));
     }
 }
 

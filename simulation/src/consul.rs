@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use consul::{Grant, NewToken, Token, grants_of, login_mark};
+use consul::{Grant, NewToken, Token, grants_of};
 use mesh::{
     catalog::HealthCheck,
-    mark::HolderMark,
+    mark::TokenDescription,
     names::ServiceName,
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder, TokenPair},
@@ -28,7 +28,7 @@ use super::{
 pub(crate) struct Record {
     pub(crate) accessor: AccessorId,
     pub(crate) secret: String,
-    pub(crate) description: String,
+    pub(crate) description: TokenDescription,
     pub(crate) grants: Map<String, Value>,
     /// The auth method of the login.
     pub(crate) auth_method: Option<String>,
@@ -101,7 +101,7 @@ impl World {
             format!("Token for {name} service"),
             format!("Token for {name} service\nconsul.hashicorp.com/cluster: {other}"),
             format!("Token for {name} service\nconsul.hashicorp.com/cluster: cluster-0"),
-            login_description(other, &format!("{:032x}", 77)),
+            login_description(other, &format!("{:032x}", 77)).to_string(),
         ] {
             let record = self.new_record(description, true);
             self.consul.tokens.push(record);
@@ -122,14 +122,14 @@ impl World {
         self.put_secret(&name, "first".to_owned(), text);
     }
 
-    pub(crate) fn new_record(&mut self, description: String, foreign: bool) -> Record {
+    pub(crate) fn new_record(&mut self, description: impl Into<TokenDescription>, foreign: bool) -> Record {
         let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
         let grants = granted(&Grant::Policy("some".to_owned()));
         let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
         Record {
             accessor,
             secret,
-            description,
+            description: description.into(),
             grants,
             auth_method: None,
             created: self.now,
@@ -236,21 +236,24 @@ impl World {
             return self.scenario.dialect.no_token_to_delete();
         };
         let record = self.consul.tokens.remove(index);
-        let login = login_mark(&record.description);
+        let login = record.description.login();
         let is_own_loser = record.creator == Some(self.caller) && !self.was_ever_shown(&record);
         if !is_own_loser {
-            self.check_not_blind(login.as_ref().map(|mark| mark.cluster.as_str()));
+            self.check_not_blind(login.map(|mark| mark.cluster.as_str()));
         }
         if record.foreign {
-            self.broken(format!("only ours: token {accessor} of another owner was deleted: {:?}", record.description));
+            self.broken(format!(
+                "only ours: token {accessor} of another owner was deleted: {:?}",
+                record.description.as_str()
+            ));
         }
         if let Some(mark) = login {
             self.check_stopped(&mark.task, "its login token was deleted");
-        } else if let Some(mark) = HolderMark::parse(&record.description) {
-            match mark.service {
+        } else if let Some(mark) = record.description.holder() {
+            match &mark.service {
                 Some(name) if self.was_ever_shown(&record) => {
                     self.revoked.insert(record.secret.clone());
-                    self.check_grace(&name);
+                    self.check_grace(name);
                     self.check_not_in_use(&record.secret);
                 }
                 Some(_) => {}
@@ -265,7 +268,6 @@ impl World {
     pub(crate) fn listed_tokens(&self, tenancy: &Tenancy, service: Option<&ServiceName>) -> Vec<ListedToken> {
         let listed = |record: &Record| ListedToken {
             accessor: record.accessor,
-            login: login_mark(&record.description),
             description: record.description.clone(),
             auth_method: record.auth_method.clone(),
             is_local: record.auth_method.is_some(),

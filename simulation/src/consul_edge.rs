@@ -105,7 +105,7 @@ impl Acl for ConsulEdge {
         let label = || format!("PUT token {}: the check", new.pair.accessor);
         self.call(label, move |world| world.check_new_token(&asked)).await?;
         let (asked, mut is_done) = (new.clone(), false);
-        let label = || format!("PUT token {} {:?}: the write", new.pair.accessor, new.description);
+        let label = || format!("PUT token {} {:?}: the write", new.pair.accessor, new.description.as_str());
         let effect = move |world: &mut World| {
             // The client has retried its request.
             if std::mem::replace(&mut is_done, true) {
@@ -118,7 +118,7 @@ impl Acl for ConsulEdge {
 
     async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {
         let asked = token.clone();
-        let label = || format!("PUT token {} {:?}: update", token.pair.accessor, token.description);
+        let label = || format!("PUT token {} {:?}: update", token.pair.accessor, token.description.as_str());
         self.call(label, move |world| world.update_token(&asked)).await.map(drop)
     }
 
@@ -138,7 +138,7 @@ impl Acl for ConsulEdge {
         let label = || format!("GET tokens of {service:?}");
         let asked = service.clone();
         let mut all = self.call(label, move |world| Ok(world.listed_tokens(&tenancy, asked.as_ref()))).await?;
-        let has_text = |token: &ListedToken| search.texts.iter().any(|text| token.description.contains(text));
+        let has_text = |token: &ListedToken| search.texts.iter().any(|text| token.description.as_str().contains(text));
         all.retain(|token| (search.texts.is_empty() || has_text(token)) && keep(token));
         Ok(Some(all))
     }

@@ -1,7 +1,6 @@
 //! The promises that are checked once faults have ended: after one sweep, the state has converged.
 
-use consul::login_mark;
-use mesh::{definition::MeshService, mark::HolderMark, settings::TokenMode, task::TaskPhase, token::TokenHolder};
+use mesh::{definition::MeshService, settings::TokenMode, task::TaskPhase, token::TokenHolder};
 use secrecy::ExposeSecret;
 
 use super::{
@@ -60,10 +59,9 @@ impl World {
     /// After the clean-up, everything of the controller's is gone, and nothing else.
     pub(crate) fn check_cleaned_up(&mut self) {
         let is_ours = |record: &&Record| {
-            let login = login_mark(&record.description).map(|mark| mark.cluster);
-            let named = login.or_else(|| HolderMark::parse(&record.description).map(|mark| mark.cluster));
+            let named = record.description.cluster();
             // A task may have named another cluster in its login.
-            let is_here = named.is_some_and(|name| self.clusters.iter().any(|cluster| cluster.is_named_by(&name)));
+            let is_here = named.is_some_and(|name| self.clusters.iter().any(|cluster| cluster.is_named_by(name)));
             !record.foreign && is_here && !self.is_of_unknown_secret(record)
         };
         let left = self.consul.tokens.iter().filter(is_ours).count();
@@ -96,7 +94,7 @@ impl World {
         // from one whose creator was interrupted: both are deleted when the service is idle.
         let can_be_read = |token: &&Record| self.was_shown(&name, &token.secret);
         let extra = tokens.iter().filter(|token| !is_held(token) && !can_be_read(token)).count();
-        let waits = tokens.iter().filter(is_held).any(|token| token.description.contains("unused-since"));
+        let waits = tokens.iter().filter(is_held).any(|token| token.description.as_str().contains("unused-since"));
         if tokens.iter().filter(is_held).count() != 1 {
             self.broken(format!(
                 "converges: service {number} has a task, and its secret shows no token that Consul has"
@@ -123,8 +121,7 @@ impl World {
     pub(crate) fn tokens_of(&self, number: usize) -> Vec<Record> {
         let name = service_name(number);
         let is_its = |record: &&Record| {
-            !record.foreign
-                && HolderMark::parse(&record.description).is_some_and(|mark| mark.service.as_ref() == Some(&name))
+            !record.foreign && record.description.holder().is_some_and(|mark| mark.service.as_ref() == Some(&name))
         };
         self.consul.tokens.iter().filter(is_its).cloned().collect()
     }
@@ -132,8 +129,8 @@ impl World {
     /// Whether the controller cannot know which secret holds the token: with the mode `auto`, a token of consul-ecs that it
     /// has not marked, and that the secret of the service does not contain.
     fn is_of_unknown_secret(&self, record: &Record) -> bool {
-        let Some(mark) = HolderMark::parse(&record.description) else { return false };
-        let by_service = mark.service.map(|name| MeshService { tenancy: self.tenancy.clone(), name });
+        let Some(mark) = record.description.holder() else { return false };
+        let by_service = mark.service.clone().map(|name| MeshService { tenancy: self.tenancy.clone(), name });
         let held = by_service.map(|service| self.secret(&self.scope.names.of(&TokenHolder::Service(service))));
         let is_held = held.is_some_and(|held| held.pair().is_some_and(|pair| pair.accessor == record.accessor));
         self.scenario.mode == TokenMode::Auto && mark.secret.is_none() && !is_held

@@ -2,11 +2,7 @@
 //! spelled in many ways; and task definitions that were registered long ago and never used. They harm only themselves.
 
 use fastrand::Rng;
-use mesh::{
-    mark::{marked_for_secret, marked_unused},
-    settings::TokenMode,
-    token::TokenHolder,
-};
+use mesh::{settings::TokenMode, token::TokenHolder};
 use report::{Problem, SweepReport};
 use serde_json::json;
 
@@ -92,8 +88,8 @@ impl World {
         for number in FIRST_UNUSED..FIRST_UNUSED + unused {
             let holder = TokenHolder::Service(self.service(number));
             let description = holder.token_description(&self.clusters[0]);
-            let description = marked_for_secret(&description, &self.scope.names.place_of(&holder));
-            let record = self.new_record(marked_unused(&description, time_at(0)), false);
+            let description = description.for_secret(&self.scope.names.place_of(&holder));
+            let record = self.new_record(description.unused(time_at(0)), false);
             let accessor = record.accessor.to_string();
             let text = json!({ "accessor_id": accessor, "token": record.secret, "nonce": format!("{accessor}/1") });
             let name = self.scope.names.of(&holder);

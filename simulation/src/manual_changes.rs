@@ -97,7 +97,7 @@ impl World {
         let lost = self.consul.tokens.iter().filter(|record| !kept.contains(&record.secret));
         self.manual_changes.lost.extend(lost.map(|record| record.secret.clone()));
         // Login tokens are kept: the controller cannot restore them.
-        let is_login = |record: &&Record| record.description.starts_with("token created via login");
+        let is_login = |record: &&Record| record.description.as_str().starts_with("token created via login");
         let logins: Vec<Record> = self.consul.tokens.iter().filter(is_login).cloned().collect();
         self.consul.tokens = snapshot.into_iter().filter(|record| !is_login(&record)).chain(logins).collect();
         for number in 0..self.scenario.services {

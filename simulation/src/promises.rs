@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use consul::login_mark;
 use controller::{BatchReport, Delivery};
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -270,7 +269,7 @@ impl World {
             .consul
             .tokens
             .iter()
-            .any(|record| !record.foreign && login_mark(&record.description).is_some_and(|mark| mark.task == id));
+            .any(|record| !record.foreign && record.description.login().is_some_and(|mark| mark.task == id));
         let is_proven = |instance: &Instance| is_swept || instance.unproven_since.is_none();
         let has_service = self.consul.instances.iter().any(|it| it.task == id && is_proven(it));
         if has_token || has_service {

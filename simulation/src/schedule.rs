@@ -80,7 +80,7 @@ impl Schedule {
         self.check(|world| world.check_converged(true));
         self.check_plan().await;
         let (grace, waits) = self.with(|world| {
-            let waits = world.consul.tokens.iter().any(|token| token.description.contains("unused-since"));
+            let waits = world.consul.tokens.iter().any(|token| token.description.as_str().contains("unused-since"));
             (u64::from(world.scenario.grace) * 1_000, waits)
         });
         self.wait(grace + shown + if waits { 3_700_000 } else { 0 }).await;

@@ -33,11 +33,11 @@ fn secret_types_redact_and_zero() {
         Some(value.to_owned())
     })
     .unwrap();
-    let (description, tenancy) = (String::new(), Tenancy::Community);
+    let (description, tenancy) = ("".into(), Tenancy::Community);
     let token = Token { pair: pair(), description, grants: serde_json::Map::new(), tenancy };
     let new = NewToken {
         pair: pair(),
-        description: String::new(),
+        description: "".into(),
         grant: Grant::Policy("p".to_owned()),
         tenancy: Tenancy::Community,
     };

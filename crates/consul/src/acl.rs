@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use mesh::{
-    mark::LoginMark,
+    mark::TokenDescription,
     names::ServiceName,
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant, TokenPair},
@@ -23,8 +23,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Token {
     pub pair: TokenPair,
-    /// Its description, with the marks of its creator.
-    pub description: String,
+    pub description: TokenDescription,
     /// Its permissions, by the names of Consul's fields.
     pub grants: Fields,
     /// Where it was read.
@@ -63,36 +62,9 @@ pub enum Grant {
 #[derive(Debug, Clone)]
 pub struct NewToken {
     pub pair: TokenPair,
-    pub description: String,
+    pub description: TokenDescription,
     pub grant: Grant,
     pub tenancy: Tenancy,
-}
-
-/// The text that Consul puts before the metadata of a login in the description of the token.
-const LOGIN_PREFIX: &str = "token created via login: ";
-
-/// The metadata with which a task of consul-ecs logs in.
-#[derive(Deserialize)]
-struct LoginMeta {
-    #[serde(rename = "consul.hashicorp.com/task-id")]
-    task_id: String,
-    #[serde(rename = "consul.hashicorp.com/cluster")]
-    cluster: String,
-}
-
-/// The task that logged in for the token with this description; `None` if it is not the login token of a task.
-///
-/// ```
-/// let mark = consul::login_mark(
-///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
-///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
-/// );
-/// assert_eq!(mark.expect("the mark of a task").cluster, "prod");
-/// assert_eq!(consul::login_mark("token created via login"), None);
-/// ```
-pub fn login_mark(description: &str) -> Option<LoginMark> {
-    let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
-    Some(LoginMark { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
 }
 
 /// Which tokens of a list are wanted, so that others need not be sent or parsed.
@@ -294,7 +266,7 @@ fn read_token(
     let grants = answer.rest.into_iter().filter(|(field, value)| GRANTS.contains(&field.as_str()) && !value.is_null());
     let token = Token {
         pair: TokenPair { accessor, secret: answer.secret_id },
-        description: answer.description,
+        description: answer.description.into(),
         grants: grants.collect(),
         tenancy: tenancy.clone(),
     };
@@ -314,7 +286,7 @@ fn token_body(new: &NewToken) -> Value {
     body.extend(fields([
         ("AccessorID", json!(new.pair.accessor.to_string())),
         ("SecretID", json!(new.pair.secret.expose_secret())),
-        ("Description", json!(new.description)),
+        ("Description", json!(new.description.as_str())),
     ]));
     Value::Object(body)
 }
@@ -334,8 +306,7 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
     };
     Some(ListedToken {
         accessor: entry.accessor_id.parse().ok()?,
-        login: login_mark(&entry.description),
-        description: entry.description,
+        description: entry.description.into(),
         auth_method: entry.auth_method.filter(|name| !name.is_empty()),
         is_local: entry.local,
         grants: grants.into(),

@@ -26,7 +26,7 @@ mod request;
 mod servers;
 
 pub use self::{
-    acl::{Acl, Grant, NewToken, Token, TokenFilter, TokenSearch, grants_of, login_mark},
+    acl::{Acl, Grant, NewToken, Token, TokenFilter, TokenSearch, grants_of},
     agent::{Agents, Datacenter, Release},
     authorization::{Logins, OwnToken, Permissions},
     bootstrap::{ConsulBootstrap, Fields, Kind, Object, fields},

@@ -11,7 +11,7 @@ use std::{
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, LeftoverNode},
-    mark::{HolderMark, LoginMark},
+    mark::LoginMark,
     plan::{Action, Planned, plan},
     secret::{Retirement, Trigger},
     tenancy::Tenancy,
@@ -173,7 +173,7 @@ impl Cleanup {
         let is_ours = |mark: &LoginMark| {
             clusters.has_arn(&mark.cluster) || (clusters.is_named_by(&mark.cluster) && is_known(mark))
         };
-        let logins = observed.tokens.iter().filter(|token| token.login.as_ref().is_some_and(is_ours));
+        let logins = observed.tokens.iter().filter(|token| token.login().is_some_and(is_ours));
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
         // Only agents that the plan finds failed are removed.
@@ -195,8 +195,8 @@ impl Cleanup {
     fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
         let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
-            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.scope().clusters));
-            let holder = mark.and_then(|mark| self.scope().names.holder_of(&mark, &token.tenancy));
+            let mark = token.mark().filter(|mark| mark.is_of(&self.scope().clusters));
+            let holder = mark.and_then(|mark| self.scope().names.holder_of(mark, &token.tenancy));
             let Some(holder) = holder else { continue };
             own.entry(holder).or_default().push(token);
         }
@@ -211,7 +211,7 @@ impl Cleanup {
         let place = self.scope().names.place_of(holder);
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
-            let mark = HolderMark::parse(&token.description);
+            let mark = token.mark();
             if mark.is_some_and(|mark| mark.has_arn_of(&self.scope().clusters) && mark.may_be_for(&place)) {
                 removed +=
                     usize::from(self.observer.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);

@@ -61,7 +61,7 @@ impl Acl for Observing {
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         let (accessor, service) = (new.pair.accessor, service_of(new));
-        observed!("PUT /v1/acl/token", accessor_id = %accessor, service, description = new.description);
+        observed!("PUT /v1/acl/token", accessor_id = %accessor, service, description = new.description.as_str());
         let grants = match &new.grant {
             Grant::AsBefore(grants) => grants.clone(),
             Grant::ServiceIdentity(_) | Grant::Policy(_) => Fields::new(),
@@ -72,7 +72,7 @@ impl Acl for Observing {
 
     async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {
         let accessor = token.pair.accessor;
-        observed!("PUT /v1/acl/token", accessor_id = %accessor, description = token.description);
+        observed!("PUT /v1/acl/token", accessor_id = %accessor, description = token.description.as_str());
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use mesh::{
     cluster_selection::ClusterSelection,
     consul_ecs::{Programs, Registrar, RegistrarContainer},
     definition::{ContainerDefinition, MeshIdentity, MeshService, Tags, TaskDefinition},
-    mark::LoginMark,
+    mark::TokenDescription,
     repair::NodeReading,
     secret_name::SecretNames,
     secret_reference::SecretReference,
@@ -131,13 +131,18 @@ pub(crate) fn task(number: u8) -> MemberTask {
     }
 }
 
+/// The description of the login token of a task that names this cluster.
+pub(crate) fn login_description(cluster: &str, number: u8) -> TokenDescription {
+    let meta = serde_json::json!({ "consul.hashicorp.com/cluster": cluster, "consul.hashicorp.com/task-id": id(number).as_str() });
+    format!("token created via login: {meta}").into()
+}
+
 /// The token of a task that has logged in as its service.
 pub(crate) fn login_token(number: u8) -> ListedToken {
     let web = ServiceGrant { service: "web".to_owned(), datacenters: Vec::new() };
     ListedToken {
         accessor: AccessorId::new(Uuid::from_u128(u128::from(number))),
-        description: String::new(),
-        login: Some(LoginMark { cluster: cluster().to_string(), task: id(number) }),
+        description: login_description(cluster().as_str(), number),
         auth_method: Some("iam-ecs-service-token".to_owned()),
         is_local: true,
         grants: Grants { services: vec![web], ..Grants::default() },

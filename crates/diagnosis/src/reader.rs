@@ -16,7 +16,6 @@ use mesh::{
     cluster_selection::ClusterSelection,
     consul_ecs::SERVICE_METHOD,
     definition::{MeshService, TaskDefinition},
-    mark::HolderMark,
     permissions::{Permission, Segment},
     repair::NodeReading,
     secret_name::{SecretNamePrefix, SecretNames},
@@ -130,8 +129,8 @@ impl<'a> Reader<'a> {
             );
         }
         let is_wanted = |token: &ListedToken| {
-            let is_login = token.login.is_some() || token.auth_method.as_deref() == Some(SERVICE_METHOD);
-            is_login || HolderMark::parse(&token.description).is_some()
+            let is_login = token.login().is_some() || token.auth_method.as_deref() == Some(SERVICE_METHOD);
+            is_login || token.mark().is_some()
         };
         let mut all = Vec::new();
         for tenancy in self.tenancies().await? {
@@ -150,7 +149,7 @@ impl<'a> Reader<'a> {
         if datacenter.allows_by_default {
             return Ok(None);
         }
-        let logins = tokens.iter().filter(|token| token.login.is_some() && token.auth_method.is_some());
+        let logins = tokens.iter().filter(|token| token.login().is_some() && token.auth_method.is_some());
         let linked: BTreeSet<(Tenancy, String)> = logins.flat_map(ListedToken::linked_roles).collect();
         let mut roles = BTreeMap::new();
         for (tenancy, name) in linked {

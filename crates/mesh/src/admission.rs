@@ -96,7 +96,7 @@ impl Claim<'_> {
     ) -> Result<(), TokenGap> {
         let mut gap = TokenGap::NoToken;
         for token in tokens {
-            let names_task = token.login.as_ref().is_some_and(|login| login.is_of(self.task, self.cluster));
+            let names_task = token.login().is_some_and(|login| login.is_of(self.task, self.cluster));
             let Some(method) = token.auth_method.as_ref().filter(|_| names_task) else { continue };
             let linked =
                 token.grants.roles.iter().filter_map(|role| facts.roles.get(&(token.tenancy.clone(), role.clone())));

@@ -48,7 +48,7 @@ impl<'a> LoginTokens<'a> {
     ) -> Self {
         let mut of_tasks: BTreeMap<&TaskId, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
-            if let Some(login) = token.login.as_ref().filter(|_| token.auth_method.is_some()) {
+            if let Some(login) = token.login().filter(|_| token.auth_method.is_some()) {
                 of_tasks.entry(&login.task).or_default().push(token);
             }
         }

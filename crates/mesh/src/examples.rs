@@ -88,8 +88,7 @@ pub(crate) fn login(cluster_mark: &str, number: u8) -> LoginMark {
 pub(crate) fn token(accessor: u128, description: &str) -> ListedToken {
     ListedToken {
         accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
-        description: description.to_owned(),
-        login: None,
+        description: description.into(),
         auth_method: None,
         is_local: true,
         grants: Grants::default(),
@@ -105,7 +104,7 @@ pub(crate) fn login_token(accessor: u128, cluster_mark: &str, number: u8) -> Lis
         r#"token created via login: {{"consul.hashicorp.com/cluster":"{}","consul.hashicorp.com/task-id":"{}"}}"#,
         login.cluster, login.task
     );
-    ListedToken { login: Some(login), ..token(accessor, &description) }
+    token(accessor, &description)
 }
 
 pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {

@@ -82,7 +82,7 @@ impl Guard<'_> {
 /// Whether Consul holds something of the cluster's tasks: login tokens, used tokens of services, or instances.
 pub fn has_entries(observed: &Observed, cluster: &ClusterArn) -> bool {
     let is_used = |token: &ListedToken| {
-        let login = token.login.as_ref().map(|login| cluster.is_named_by(&login.cluster));
+        let login = token.login().map(|login| cluster.is_named_by(&login.cluster));
         login.unwrap_or_else(|| service_of(token, cluster).is_some_and(|mark| mark.unused_since.is_none()))
     };
     observed.tokens.iter().any(is_used)
@@ -94,9 +94,7 @@ pub fn has_entries(observed: &Observed, cluster: &ClusterArn) -> bool {
 /// cluster has a task of it.
 pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
     match action {
-        Action::DeleteLoginToken(token) => {
-            token.login.as_ref().is_some_and(|login| cluster.is_named_by(&login.cluster))
-        }
+        Action::DeleteLoginToken(token) => token.login().is_some_and(|login| cluster.is_named_by(&login.cluster)),
         Action::Deregister(instance) => instance.node == cluster.as_str(),
         Action::Repair(difference) => difference.node() == Some(cluster.as_str()),
         Action::CorrectHealth(checks) => checks.iter().any(|check| check.node == cluster.as_str()),
@@ -214,7 +212,7 @@ impl<'a> Ages<'a> {
     fn new(bounds: &'a Bounds, now: Timestamp, waited: Option<&'a BTreeSet<TaskArn>>, observed: &'a Observed) -> Self {
         let mut logins: BTreeMap<_, Vec<&ListedToken>> = BTreeMap::new();
         for token in &observed.tokens {
-            if let Some(login) = &token.login {
+            if let Some(login) = token.login() {
                 logins.entry(&login.task).or_default().push(token);
             }
         }

@@ -1,8 +1,9 @@
-//! The marks in descriptions of ACL tokens: which cluster, service or task a token belongs to.
+//! The descriptions of ACL tokens, and the marks in them: which cluster, service or task a token belongs to.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use crate::{
     arn::{ClusterArn, TaskId},
@@ -12,7 +13,7 @@ use crate::{
     names::ServiceName,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
-    token::{ListedToken, TokenHolder},
+    token::TokenHolder,
 };
 
 /// The key of the line with the cluster that a token was created for.
@@ -25,6 +26,27 @@ const SECRET_KEY: &str = "ecs-mesh-controller/secret";
 
 /// The key of the lines with further clusters whose tasks have used a token.
 const USED_IN_KEY: &str = "ecs-mesh-controller/used-in";
+
+/// The text that Consul puts before the metadata of a login in the description of the token.
+const LOGIN_PREFIX: &str = "token created via login: ";
+
+/// The description of a token, with its mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenDescription {
+    text: String,
+    mark: Mark,
+}
+
+/// Who a token belongs to, as its description says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// A task has logged in. Its author can choose what the mark names.
+    Login(LoginMark),
+    /// This controller or that of consul-ecs created the token.
+    Holder(HolderMark),
+    /// The description names neither.
+    None,
+}
 
 /// The marks of a token that this controller or that of consul-ecs created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,9 +65,118 @@ pub struct HolderMark {
     namespace: Option<String>,
 }
 
+impl From<String> for TokenDescription {
+    fn from(text: String) -> Self {
+        let login = LoginMark::parse(&text).map(Mark::Login);
+        let mark = login.or_else(|| HolderMark::parse(&text).map(Mark::Holder)).unwrap_or(Mark::None);
+        Self { text, mark }
+    }
+}
+
+impl From<&str> for TokenDescription {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl fmt::Display for TokenDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TokenDescription {
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The task that logged in for the token.
+    ///
+    /// ```
+    /// use mesh::mark::TokenDescription;
+    ///
+    /// let description = TokenDescription::from(
+    ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
+    ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
+    /// );
+    /// assert_eq!(description.login().expect("the mark of a task").cluster, "prod");
+    /// assert_eq!(TokenDescription::from("token created via login").login(), None);
+    /// ```
+    pub fn login(&self) -> Option<&LoginMark> {
+        match &self.mark {
+            Mark::Login(login) => Some(login),
+            Mark::Holder(_) | Mark::None => None,
+        }
+    }
+
+    /// The mark of the controller that created the token.
+    pub fn holder(&self) -> Option<&HolderMark> {
+        match &self.mark {
+            Mark::Holder(mark) => Some(mark),
+            Mark::Login(_) | Mark::None => None,
+        }
+    }
+
+    /// What the mark names as its cluster: an ARN, or in tokens of consul-ecs also a name.
+    pub fn cluster(&self) -> Option<&str> {
+        match &self.mark {
+            Mark::Login(login) => Some(&login.cluster),
+            Mark::Holder(mark) => Some(&mark.cluster),
+            Mark::None => None,
+        }
+    }
+
+    /// Whether a controller of one of `clusters` created the token for `holder`.
+    pub fn is_of(&self, holder: &TokenHolder, clusters: &ClusterSelection) -> bool {
+        self.holder().is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
+    }
+
+    /// With the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
+    #[must_use]
+    pub fn for_secret(&self, place: &str) -> Self {
+        format!("{self}\n{SECRET_KEY}: {place}").into()
+    }
+
+    /// With a mark for each of `clusters` that the description does not name yet.
+    #[must_use]
+    pub fn used_in<'a>(self, clusters: impl IntoIterator<Item = &'a str>) -> Self {
+        clusters.into_iter().fold(self, |marked, cluster| {
+            let names = |named: &str| cluster == named || cluster.rsplit('/').next() == Some(named);
+            let names_it = |mark: &HolderMark| names(&mark.cluster) || mark.used_in.iter().any(|named| names(named));
+            if marked.holder().is_none_or(names_it) {
+                marked
+            } else {
+                format!("{marked}\n{USED_IN_KEY}: {cluster}").into()
+            }
+        })
+    }
+
+    /// With the mark that the token has been unused since `since`.
+    #[must_use]
+    pub fn unused(&self, since: Timestamp) -> Self {
+        format!("{self}\n{UNUSED_SINCE_KEY}: {since}").into()
+    }
+
+    /// Without the mark of an unused token, because a task of its service has started.
+    #[must_use]
+    pub fn used(&self) -> Self {
+        let lines = self.text.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
+        lines.collect::<Vec<_>>().join("\n").into()
+    }
+
+    /// Restarts the wait of an unused token at `now`. `None` if the token is in use, or if less than a tenth of `wait` has
+    /// passed since its mark.
+    ///
+    /// The tenth bounds the writes to Consul when task definitions are registered in quick succession.
+    pub fn with_restarted_wait(&self, now: Timestamp, wait: Duration) -> Option<Self> {
+        let since = self.holder()?.unused_since?;
+        (elapsed(since, now) >= wait / 10).then(|| self.used().unused(now))
+    }
+}
+
 impl HolderMark {
     /// The marks in a description, or `None` if no controller created the token.
-    pub fn parse(description: &str) -> Option<Self> {
+    fn parse(description: &str) -> Option<Self> {
         let mut lines = description.lines();
         let holder = lines.next()?.strip_prefix("Token for ")?;
         let service = match holder {
@@ -126,58 +257,6 @@ pub fn title_of(service: &ServiceName) -> String {
     format!("Token for {service} service")
 }
 
-/// Whether `description` marks a token that a controller of one of `clusters` created for `holder`.
-pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &ClusterSelection) -> bool {
-    HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
-}
-
-/// Adds the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
-pub fn marked_for_secret(description: &str, place: &str) -> String {
-    format!("{description}\n{SECRET_KEY}: {place}")
-}
-
-/// Adds a mark for each of `clusters` that the description does not name yet.
-pub fn marked_used_in<'a>(description: &str, clusters: impl IntoIterator<Item = &'a str>) -> String {
-    let mut marked = description.to_owned();
-    for cluster in clusters {
-        let names = |named: &str| cluster == named || cluster.rsplit('/').next() == Some(named);
-        let is_named = HolderMark::parse(&marked)
-            .is_none_or(|mark| names(&mark.cluster) || mark.used_in.iter().any(|named| names(named)));
-        if !is_named {
-            marked = format!("{marked}\n{USED_IN_KEY}: {cluster}");
-        }
-    }
-    marked
-}
-
-/// Adds the mark that the token has been unused since `since`.
-pub fn marked_unused(description: &str, since: Timestamp) -> String {
-    format!("{description}\n{UNUSED_SINCE_KEY}: {since}")
-}
-
-/// Removes the mark of an unused token, because a task of its service has started.
-pub fn marked_used(description: &str) -> String {
-    let lines = description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Restarts the wait of an unused token at `now`. `None` if the token is in use, or if less than a tenth of `wait` has
-/// passed since its mark.
-///
-/// The tenth bounds the writes to Consul when task definitions are registered in quick succession.
-pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
-    let since = HolderMark::parse(description)?.unused_since?;
-    (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
-}
-
-/// What a token's marks name as its cluster: an ARN, or in tokens of consul-ecs also a name. `None` if it has no marks.
-pub fn cluster_of(token: &ListedToken) -> Option<String> {
-    match &token.login {
-        Some(login) => Some(login.cluster.clone()),
-        None => HolderMark::parse(&token.description).map(|mark| mark.cluster),
-    }
-}
-
 /// The task that logged in for a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginMark {
@@ -186,7 +265,22 @@ pub struct LoginMark {
     pub task: TaskId,
 }
 
+/// The metadata with which a task of consul-ecs logs in.
+#[derive(Deserialize)]
+struct LoginMeta {
+    #[serde(rename = "consul.hashicorp.com/task-id")]
+    task_id: String,
+    #[serde(rename = "consul.hashicorp.com/cluster")]
+    cluster: String,
+}
+
 impl LoginMark {
+    /// The task that logged in for the token with this description, or `None` if the description names none.
+    fn parse(description: &str) -> Option<Self> {
+        let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
+        Some(Self { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
+    }
+
     /// Whether `task` of `cluster`, which the mark names by ARN or by name, logged in.
     pub fn is_of(&self, task: &TaskId, cluster: &ClusterArn) -> bool {
         self.task == *task && cluster.is_named_by(&self.cluster)
@@ -208,11 +302,12 @@ mod tests {
 
     #[test]
     fn marks_of_own_tokens_are_parsed() {
-        let mark = HolderMark::parse(&TokenHolder::Service(service()).token_description(&cluster())).unwrap();
+        let description = TokenHolder::Service(service()).token_description(&cluster());
+        let mark = description.holder().unwrap();
         assert_eq!(mark.service, Some("web".parse().unwrap()));
         assert!(mark.has_arn_of(&clusters("prod")) && mark.is_in(&Tenancy::Community));
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
-        assert_eq!(HolderMark::parse(&client.token_description(&cluster())).unwrap().service, None);
+        assert_eq!(client.token_description(&cluster()).holder().unwrap().service, None);
     }
 
     #[test]
@@ -232,34 +327,34 @@ mod tests {
     fn unused_mark_is_added_and_removed() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let since = Timestamp::from_second(1_000_000).unwrap();
-        let unused = marked_unused(&description, since);
-        assert_eq!(HolderMark::parse(&unused).unwrap().unused_since, Some(since));
-        assert!(is_token_of(&unused, &TokenHolder::Service(service()), &clusters("prod")));
-        assert_eq!(marked_used(&unused), description);
-        assert_eq!(marked_used(&description), description);
+        let unused = description.unused(since);
+        assert_eq!(unused.holder().unwrap().unused_since, Some(since));
+        assert!(unused.is_of(&TokenHolder::Service(service()), &clusters("prod")));
+        assert_eq!(unused.used(), description);
+        assert_eq!(description.used(), description);
     }
 
     #[test]
     fn further_clusters_are_marked_once() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let other = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
-        let marked = marked_used_in(&description, [cluster().as_str(), other, other]);
-        assert_eq!(marked, format!("{description}\necs-mesh-controller/used-in: {other}"));
-        let mark = HolderMark::parse(&marked).unwrap();
-        assert_eq!(mark.cluster_outside(&clusters("prod")), Some(other));
-        assert_eq!(HolderMark::parse(&description).unwrap().cluster_outside(&clusters("prod")), None);
-        let by_name = "Token for web service\nconsul.hashicorp.com/cluster: prod";
-        assert_eq!(marked_used_in(by_name, [cluster().as_str()]), by_name, "as consul-ecs names it");
-        assert_eq!(marked_used_in("by hand", [other]), "by hand");
+        let marked = description.clone().used_in([cluster().as_str(), other, other]);
+        assert_eq!(marked.as_str(), format!("{description}\necs-mesh-controller/used-in: {other}"));
+        assert_eq!(marked.holder().unwrap().cluster_outside(&clusters("prod")), Some(other));
+        assert_eq!(description.holder().unwrap().cluster_outside(&clusters("prod")), None);
+        let by_name = TokenDescription::from("Token for web service\nconsul.hashicorp.com/cluster: prod");
+        assert_eq!(by_name.clone().used_in([cluster().as_str()]), by_name, "as consul-ecs names it");
+        assert_eq!(TokenDescription::from("by hand").used_in([other]).as_str(), "by hand");
     }
 
     #[test]
     fn mark_of_a_secret_excludes_other_secrets() {
         let plain = TokenHolder::Service(service()).token_description(&cluster());
-        let marked = HolderMark::parse(&marked_for_secret(&plain, "123456789012/us-east-1/consul-ecs-web")).unwrap();
+        let marked = plain.for_secret("123456789012/us-east-1/consul-ecs-web");
+        let marked = marked.holder().unwrap();
         assert!(marked.may_be_for("123456789012/us-east-1/consul-ecs-web"));
         assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "the secret of another deployment");
-        assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));
+        assert!(plain.holder().unwrap().may_be_for("123456789012/us-east-1/blue-web"));
     }
 
     #[test]
@@ -290,9 +385,9 @@ mod tests {
         for (holder, name, text) in written {
             let place = format!("123456789012/us-east-1/consul-ecs-{name}");
             let since = Timestamp::from_second(1_000).unwrap();
-            let marked = marked_for_secret(&holder.token_description(&cluster()), &place);
-            assert_eq!(marked_unused(&marked, since), text);
-            let mark = HolderMark::parse(&text).unwrap();
+            let marked = holder.token_description(&cluster()).for_secret(&place).unused(since);
+            assert_eq!(marked.as_str(), text);
+            let mark = marked.holder().unwrap();
             assert!(mark.is_for(&holder) && mark.has_arn_of(&clusters("prod")) && mark.may_be_for(&place), "{text}");
             assert_eq!(mark.unused_since, Some(since));
         }
@@ -302,12 +397,13 @@ mod tests {
     fn wait_restarts_after_a_tenth_of_it() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), Duration::from_hours(20));
-        let after =
-            |description: &str, hours| with_restarted_wait(description, since + Duration::from_hours(hours), wait);
-        let unused = marked_unused(&description, since);
+        let after = |description: &TokenDescription, hours| {
+            description.with_restarted_wait(since + Duration::from_hours(hours), wait)
+        };
+        let unused = description.unused(since);
         assert_eq!(after(&unused, 1), None);
         let restarted = after(&unused, 2).unwrap();
-        assert_eq!(restarted, marked_unused(&description, since + Duration::from_hours(2)));
+        assert_eq!(restarted, description.unused(since + Duration::from_hours(2)));
         assert_eq!(after(&description, 19), None, "a token in use does not wait");
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     host::Host,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::Idle,
-    mark::{LoginMark, is_token_of},
+    mark::LoginMark,
     repair::Difference,
     secret::{Retirement, StoredSecret},
     settings::PlanSettings,
@@ -144,7 +144,7 @@ fn revocable_holders(task: &MeshTask, observed: &Observed, settings: PlanSetting
     let required = settings.tokens().required(identity);
     let mut used = settings.tokens().used(identity);
     used.retain(|holder| {
-        let is_held = || observed.tokens.iter().any(|token| is_token_of(&token.description, holder, settings.clusters));
+        let is_held = || observed.tokens.iter().any(|token| token.description.is_of(holder, settings.clusters));
         required.contains(holder) || is_held()
     });
     used
@@ -296,7 +296,7 @@ impl Observed {
         }
         self.instances.retain(|instance| instance.node != cluster.as_str() || !tasks.contains(&instance.task));
         let is_theirs = |login: &LoginMark| cluster.is_named_by(&login.cluster) && tasks.contains(&login.task);
-        self.tokens.retain(|token| !token.login.as_ref().is_some_and(is_theirs));
+        self.tokens.retain(|token| !token.login().is_some_and(is_theirs));
     }
 }
 
@@ -321,7 +321,7 @@ struct ByTask<'a> {
 
 impl<'a> ByTask<'a> {
     fn new(observed: &'a Observed) -> Self {
-        let logins = observed.tokens.iter().filter_map(|token| Some((&token.login.as_ref()?.task, token)));
+        let logins = observed.tokens.iter().filter_map(|token| Some((&token.login()?.task, token)));
         let stopped = observed.tasks.iter().filter(|task| task.phase == TaskPhase::Stopped);
         let critical = observed.checks.iter().filter(|check| check.status == CheckStatus::Critical);
         Self {
@@ -335,7 +335,7 @@ impl<'a> ByTask<'a> {
     /// The login tokens of a task.
     fn logins(&self, task: &MeshTask) -> impl Iterator<Item = &'a ListedToken> {
         let tokens = self.logins.get(task.arn.id()).into_iter().flatten().copied();
-        tokens.filter(|token| token.login.as_ref().is_some_and(|login| login.is_of(task.arn.id(), &task.cluster)))
+        tokens.filter(|token| token.login().is_some_and(|login| login.is_of(task.arn.id(), &task.cluster)))
     }
 
     /// The instances of a task on the synthetic node of its cluster.

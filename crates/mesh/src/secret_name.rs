@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::{
         examples::{cluster, clusters, service},
-        mark::marked_for_secret,
+        mark::TokenDescription,
     };
 
     fn names(prefix: &str) -> SecretNames {
@@ -248,8 +248,7 @@ mod tests {
 
     /// The mark of a token that the deployment with these names creates for `holder`.
     fn mark(names: &SecretNames, holder: &TokenHolder) -> HolderMark {
-        let description = holder.token_description(&cluster("prod"));
-        HolderMark::parse(&marked_for_secret(&description, &names.place_of(holder))).unwrap()
+        holder.token_description(&cluster("prod")).for_secret(&names.place_of(holder)).holder().unwrap().clone()
     }
 
     #[test]
@@ -280,13 +279,13 @@ mod tests {
         let service = in_tenancy("team", "shop");
         let found = in_tenancy("team", "default").tenancy;
         let description = TokenHolder::Service(service.clone()).token_description(&cluster("prod"));
-        let holder_of = |description: &str, found: &Tenancy| {
-            names("mesh").holder_of(&HolderMark::parse(description).unwrap(), found)
+        let holder_of = |description: &TokenDescription, found: &Tenancy| {
+            names("mesh").holder_of(description.holder().unwrap(), found)
         };
         assert_eq!(holder_of(&description, &found), Some(TokenHolder::Service(service)));
         assert_eq!(holder_of(&description, &in_tenancy("team", "web").tenancy), None, "astray");
         assert_eq!(holder_of(&description, &in_tenancy("other", "default").tenancy), None, "another partition");
-        let marked = marked_for_secret(&description, "123456789012/us-east-1/mesh-web-shop-team");
+        let marked = description.for_secret("123456789012/us-east-1/mesh-web-shop-team");
         assert_eq!(holder_of(&marked, &found), holder_of(&description, &found), "marked before it is replaced");
     }
 

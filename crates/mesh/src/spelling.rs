@@ -9,7 +9,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    mark::HolderMark,
     names::InvalidField,
     secret::{SecretState, StoredSecret},
     secret_name::SecretNames,
@@ -31,15 +30,15 @@ pub fn has_run(secret: &StoredSecret) -> bool {
 
 /// The holder of a token that was created for one spelling of its service's secret in this deployment; `None` for other tokens.
 pub fn spelled(token: &ListedToken, names: &SecretNames) -> Option<TokenHolder> {
-    let mark = HolderMark::parse(&token.description)?;
-    let holder = names.holder_of(&mark, &token.tenancy)?;
-    let is_its = mark.secret? == names.place_of(&holder);
+    let mark = token.mark()?;
+    let holder = names.holder_of(mark, &token.tenancy)?;
+    let is_its = mark.secret.as_ref()? == &names.place_of(&holder);
     (is_its && holder.service().is_some()).then_some(holder)
 }
 
 /// Whether the token was created ahead, and no task has needed it.
 pub fn is_unused(token: &ListedToken) -> bool {
-    HolderMark::parse(&token.description).is_some_and(|mark| mark.unused_since.is_some())
+    token.mark().is_some_and(|mark| mark.unused_since.is_some())
 }
 
 /// The refusal of further spellings; the error names them.
@@ -93,7 +92,6 @@ mod tests {
     use super::*;
     use crate::{
         examples::{cluster, clusters, service, token},
-        mark::{marked_for_secret, marked_unused},
         tenancy::Tenancy,
         token::TokenPair,
     };
@@ -112,8 +110,8 @@ mod tests {
 
     fn token_of(secret: &str) -> ListedToken {
         let holder = holder(secret);
-        let description = holder.token_description(&cluster("prod"));
-        token(1, &marked_for_secret(&description, &names().place_of(&holder)))
+        let description = holder.token_description(&cluster("prod")).for_secret(&names().place_of(&holder));
+        token(1, description.as_str())
     }
 
     /// The refused spellings among these, whose secrets are missing unless they are `emptied`.
@@ -159,7 +157,7 @@ mod tests {
 
     #[test]
     fn token_that_no_task_has_used_blocks_no_spelling() {
-        let unused = token(1, &marked_unused(&token_of("WEB").description, Timestamp::UNIX_EPOCH));
+        let unused = token(1, token_of("WEB").description.unused(Timestamp::UNIX_EPOCH).as_str());
         let secrets = BTreeMap::from([(holder("Web"), secret(SecretState::Missing))]);
         let required = BTreeSet::from([holder("Web")]);
         assert_eq!(refused(&required, &[unused], &secrets, &names()), BTreeSet::new());
@@ -168,7 +166,7 @@ mod tests {
 
     #[test]
     fn tokens_without_the_mark_of_a_secret_and_of_others_count_for_no_spelling() {
-        let unmarked = token(1, &holder("web").token_description(&cluster("prod")));
+        let unmarked = token(1, holder("web").token_description(&cluster("prod")).as_str());
         assert_eq!(spelled(&unmarked, &names()), None, "of consul-ecs");
         assert_eq!(spelled(&token_of("Web"), &names()), Some(holder("Web")));
         let elsewhere = SecretNames::new("other".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     arn::{ClusterArn, TaskId},
     definition::MeshService,
-    mark::{self, LoginMark},
+    mark::{self, HolderMark, LoginMark, TokenDescription},
     names::InvalidField,
     tenancy::Tenancy,
 };
@@ -94,7 +94,7 @@ impl TokenHolder {
 
     /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller
     /// recognizes the token after a rollback.
-    pub fn token_description(&self, cluster: &ClusterArn) -> String {
+    pub fn token_description(&self, cluster: &ClusterArn) -> TokenDescription {
         let holder = match self {
             Self::Service(service) | Self::Spelled { service, .. } => mark::title_of(&service.name),
             Self::Client { .. } => "Token for consul-client".to_owned(),
@@ -108,7 +108,7 @@ impl TokenHolder {
                 "\nconsul.hashicorp.com/partition: {partition}\nconsul.hashicorp.com/namespace: {namespace}"
             );
         }
-        description
+        description.into()
     }
 }
 
@@ -170,10 +170,7 @@ impl Grants {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedToken {
     pub accessor: AccessorId,
-    pub description: String,
-    /// The task that its description names: what the task said when it logged in, which its author can choose. `None` if it
-    /// names none.
-    pub login: Option<LoginMark>,
+    pub description: TokenDescription,
     /// The auth method of the login; `None` if the token was not created by a login.
     pub auth_method: Option<String>,
     /// Whether it is valid in this datacenter only.
@@ -185,9 +182,19 @@ pub struct ListedToken {
 }
 
 impl ListedToken {
+    /// The task that its description names: what the task said when it logged in, which its author can choose.
+    pub fn login(&self) -> Option<&LoginMark> {
+        self.description.login()
+    }
+
+    /// The mark of the controller that created it.
+    pub fn mark(&self) -> Option<&HolderMark> {
+        self.description.holder()
+    }
+
     /// Whether a login created it, and its description names `task` of `cluster`.
     pub fn is_login_of(&self, task: &TaskId, cluster: &ClusterArn) -> bool {
-        self.auth_method.is_some() && self.login.as_ref().is_some_and(|login| login.is_of(task, cluster))
+        self.auth_method.is_some() && self.login().is_some_and(|login| login.is_of(task, cluster))
     }
 
     /// The ACL roles that it links, in its own tenancy.

@@ -22,7 +22,7 @@ fn accessor(number: usize) -> AccessorId {
 fn token(number: usize, secret: usize, grant: Grant) -> NewToken {
     NewToken {
         pair: TokenPair { accessor: accessor(number), secret: SecretString::from(SECRETS[secret]) },
-        description: format!("conformance {number}"),
+        description: format!("conformance {number}").into(),
         grant,
         tenancy: HOME,
     }
@@ -43,7 +43,7 @@ fn seen(token: &Token) -> String {
     }
     grants.sort();
     let (pair, nothing) = (&token.pair, token.grants_nothing());
-    format!("{} {} {:?} {grants:?} {nothing}", pair.accessor, pair.secret.expose_secret(), token.description)
+    format!("{} {} {:?} {grants:?} {nothing}", pair.accessor, pair.secret.expose_secret(), token.description.as_str())
 }
 
 async fn read(consul: &dyn Consul, number: usize) -> Result<Option<String>, ConsulError> {
@@ -52,10 +52,10 @@ async fn read(consul: &dyn Consul, number: usize) -> Result<Option<String>, Cons
 
 async fn listed(consul: &dyn Consul) -> Result<Vec<String>, ConsulError> {
     let tokens = consul.tokens(&HOME, &|_| true).await?.unwrap_or_default();
-    let ours = tokens.iter().filter(|token| token.description.starts_with("conformance"));
+    let ours = tokens.iter().filter(|token| token.description.as_str().starts_with("conformance"));
     let line = |token: &mesh::token::ListedToken| {
         let (dated, tenancy) = (token.created_at.is_some(), &token.tenancy);
-        format!("{} {:?} {:?} {dated} {tenancy:?}", token.accessor, token.description, token.grants)
+        format!("{} {:?} {:?} {dated} {tenancy:?}", token.accessor, token.description.as_str(), token.grants)
     };
     let mut lines: Vec<String> = ours.map(line).collect();
     lines.sort();
@@ -75,8 +75,7 @@ async fn tokens(consul: &dyn Consul) -> Exchange {
     all.note("create with a secret half in use", consul.create_token(&token(1, 0, of_service())).await.map(drop));
     all.note("read what was not created", read(consul, 1).await);
     let before = consul.token(&HOME, accessor(0)).await.unwrap().unwrap();
-    let renamed =
-        NewToken { description: "conformance anew".to_owned(), ..token(0, 0, Grant::AsBefore(before.grants)) };
+    let renamed = NewToken { description: "conformance anew".into(), ..token(0, 0, Grant::AsBefore(before.grants)) };
     all.note("update the description", consul.update_token(&renamed).await);
     all.note("read the update", read(consul, 0).await);
     all.note("delete", consul.delete_token(&HOME, accessor(0)).await);

@@ -14,7 +14,7 @@ fn token() -> NewToken {
     let accessor = "00000001-1111-4111-8111-111111111111".parse().unwrap();
     let pair = TokenPair { accessor, secret: SecretString::from("00000001-2222-4222-8222-222222222222") };
     let grant = Grant::ServiceIdentity("orders".parse().unwrap());
-    NewToken { pair, description: "orders".to_owned(), grant, tenancy: HOME }
+    NewToken { pair, description: "orders".into(), grant, tenancy: HOME }
 }
 
 fn policy() -> Object {

@@ -27,8 +27,8 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use consul::login_mark;
 use fastrand::Rng;
+use mesh::mark::TokenDescription;
 
 pub use self::stack::Formation;
 use self::stack::Stack;
@@ -173,7 +173,8 @@ impl Deployments {
     fn mesh(&self) -> BTreeSet<String> {
         self.direct.with(|world| {
             let task = world.ecs.tasks[0].arn.clone();
-            let is_its = |description: &str| login_mark(description).is_some_and(|mark| mark.task == *task.id());
+            let is_its =
+                |description: &TokenDescription| description.login().is_some_and(|mark| mark.task == *task.id());
             let tokens = world.consul.tokens.iter().filter(|it| it.foreign || is_its(&it.description));
             let tokens = tokens.map(|it| format!("token {}", it.accessor));
             let instances = world.consul.instances.iter().filter(|it| it.task == *task.id());
@@ -186,7 +187,7 @@ impl Deployments {
     /// Whether Consul still has something of the deployment's tasks.
     fn has_entries(&self) -> bool {
         self.direct.with(|world| {
-            let has_login = world.consul.tokens.iter().any(|it| !it.foreign && login_mark(&it.description).is_some());
+            let has_login = world.consul.tokens.iter().any(|it| !it.foreign && it.description.login().is_some());
             has_login || !world.consul.instances.is_empty()
         })
     }

@@ -18,7 +18,7 @@ fn pair(accessor: usize, secret: usize) -> TokenPair {
 /// A token of the service `orders`.
 fn orders(accessor: usize, secret: usize, description: &str) -> NewToken {
     let grant = Grant::ServiceIdentity("orders".parse().unwrap());
-    NewToken { pair: pair(accessor, secret), description: description.to_owned(), grant, tenancy: HOME }
+    NewToken { pair: pair(accessor, secret), description: description.into(), grant, tenancy: HOME }
 }
 
 fn create(world: &mut World, new: &NewToken) -> Result<Value, Answer> {
@@ -37,7 +37,7 @@ fn with_built_in_tokens(world: &mut World) {
         ("00000000-0000-4000-8000-000000000001", "Bootstrap Token (Global Management)", management),
         ("00000000-0000-0000-0000-000000000002", "Anonymous Token", json!({})),
     ] {
-        let record = world.new_record(description.to_owned(), true);
+        let record = world.new_record(description, true);
         let (accessor, grants) = (accessor.parse().unwrap(), grants.as_object().cloned().unwrap());
         world.consul.tokens.push(Record { accessor, grants, ..record });
     }
@@ -55,14 +55,14 @@ fn body(token: &Token) -> Value {
     let mut fields: Map<String, Value> = token.grants.clone();
     fields.insert("AccessorID".to_owned(), json!(token.pair.accessor.to_string()));
     fields.insert("SecretID".to_owned(), json!(token.pair.secret.expose_secret()));
-    fields.insert("Description".to_owned(), json!(token.description));
+    fields.insert("Description".to_owned(), json!(token.description.as_str()));
     Value::Object(fields)
 }
 
 fn listed(world: &World) -> Value {
     let tokens = world.listed_tokens(&HOME, None);
     let entry = |token: &mesh::token::ListedToken| {
-        let mut entry = json!({ "AccessorID": token.accessor.to_string(), "Description": token.description });
+        let mut entry = json!({ "AccessorID": token.accessor.to_string(), "Description": token.description.as_str() });
         if !token.grants.policies.is_empty() {
             let policies: Vec<Value> = token.grants.policies.iter().map(|name| json!({ "Name": name })).collect();
             entry["Policies"] = Value::Array(policies);

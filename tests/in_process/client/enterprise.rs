@@ -33,7 +33,7 @@ fn request(line: impl Into<String>) -> (String, Value) {
 fn new_token(grant: Grant) -> NewToken {
     NewToken {
         pair: TokenPair { accessor: accessor(), secret: SecretString::from("s3cret") },
-        description: "Token for web service".to_owned(),
+        description: "Token for web service".into(),
         grant,
         tenancy: enterprise(),
     }

@@ -184,7 +184,7 @@ async fn an_echoed_secret_is_redacted_in_errors() {
         let pair = TokenPair { accessor: accessor(), secret: SecretString::from("canary-new") };
         let new = NewToken {
             pair,
-            description: "Token for web service".to_owned(),
+            description: "Token for web service".into(),
             grant: Grant::Policy("p".to_owned()),
             tenancy: Tenancy::Community,
         };

@@ -134,7 +134,7 @@ async fn a_description_update_keeps_the_rest() {
     .await;
     let token = NewToken {
         pair: TokenPair { accessor: accessor(), secret: SecretString::from("s3cret") },
-        description: "used".to_owned(),
+        description: "used".into(),
         grant: Grant::AsBefore(serde_json::Map::from_iter([("Local".to_owned(), json!(true))])),
         tenancy: enterprise(),
     };

@@ -117,11 +117,11 @@ impl<'a> Objects<'a> {
             secret: SecretString::from(uuid::Uuid::new_v4().to_string()),
         };
         let grant = Grant::ServiceIdentity(self.name.parse().unwrap());
-        let mut new = NewToken { pair, description: "made".to_owned(), grant, tenancy: HOME };
+        let mut new = NewToken { pair, description: "made".into(), grant, tenancy: HOME };
         let policy = controller::bootstrap::client_agent_policy(&HOME, &format!("{}-client", self.name));
         let has_policy = self.client.create_policy(&policy).await.is_ok();
         let is_made = self.client.create_token(&new).await.is_ok();
-        "updated".clone_into(&mut new.description);
+        new.description = "updated".into();
         let is_updated = self.client.update_token(&new).await.is_ok();
         let read = self.client.token(&HOME, new.pair.accessor).await.ok().flatten();
         vec![

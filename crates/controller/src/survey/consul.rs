@@ -7,7 +7,7 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
     existence::{Answers, Existence},
-    mark::{self, HolderMark, LoginMark},
+    mark::{HolderMark, LoginMark},
     plan::Observed,
     quota::{self, ENTRIES_OF_ONE, EntryOwner},
     repair::NodeReading,
@@ -103,9 +103,9 @@ impl Observer {
     /// Whether a token's marks name a cluster of the sweep, or it is in a secret of this deployment, whose clusters were others
     /// before. Other tokens are ignored.
     fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
-        let is_named = |cluster: String| order.names(&cluster, &self.tasks.scope.clusters);
+        let is_named = |cluster: &str| order.names(cluster, &self.tasks.scope.clusters);
         let is_spelled = || spelling::spelled(token, &self.tasks.scope.names).is_some();
-        mark::cluster_of(token).is_some_and(is_named) || order.clusters.is_empty() && is_spelled()
+        token.description.cluster().is_some_and(is_named) || order.clusters.is_empty() && is_spelled()
     }
 
     /// The checks on the nodes that exist: checks of stopping tasks have to be critical, and checks of running tasks have
@@ -273,7 +273,7 @@ struct Mention {
 /// Skips the login tokens of tasks that may be of another account's cluster of the same name.
 fn skip_login_tokens(cluster: &ClusterArn, tasks: &BTreeSet<TaskId>, survey: &mut Survey) {
     let belongs = |login: &LoginMark| tasks.contains(&login.task) && cluster.is_named_by(&login.cluster);
-    survey.observed.tokens.retain(|token| !token.login.as_ref().is_some_and(belongs));
+    survey.observed.tokens.retain(|token| !token.login().is_some_and(belongs));
     survey.skipped.extend(tasks.iter().map(|id| Skipped {
         cluster: cluster.clone(),
         what: format!("login token of task {id}"),
@@ -295,7 +295,7 @@ fn mentioned<'a>(observed: &'a Observed, cluster: &ClusterArn) -> BTreeMap<&'a T
         mention.owners.insert(owner);
     };
     for token in &observed.tokens {
-        if let Some(login) = token.login.as_ref().filter(|login| cluster.is_named_by(&login.cluster)) {
+        if let Some(login) = token.login().filter(|login| cluster.is_named_by(&login.cluster)) {
             mention(&login.task, login.cluster == cluster.as_str(), EntryOwner::of_token(token));
         }
     }
@@ -320,20 +320,20 @@ pub(super) fn skip_uncertain_tokens(scope: &Scope, survey: &mut Survey) {
     };
     let first = readings.first().map(|reading| reading.cluster.clone());
     observed.tokens.retain(|token| {
-        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some()) else {
+        let Some(mark) = token.mark().filter(|mark| mark.service.is_some()) else {
             return true;
         };
         let Some(cluster) = scope.clusters.cluster_named_by(&mark.cluster).or_else(|| first.clone()) else {
             return true;
         };
-        let Some(holder) = scope.names.holder_of(&mark, &token.tenancy) else { return true };
+        let Some(holder) = scope.names.holder_of(mark, &token.tenancy) else { return true };
         if let Some(outside) = mark.cluster_outside(&scope.clusters).filter(|_| !is_required(&holder)) {
             let (what, why) = (format!("token {} of {holder}", token.accessor), used_outside(outside));
             skipped.push(Skipped { cluster, what, why });
             return false;
         }
         let uncertain = match secrets.get(&holder) {
-            Some(secret) => uncertainty(scope, token, &mark, &holder, secret),
+            Some(secret) => uncertainty(scope, token, mark, &holder, secret),
             None if out_of_reach.contains(&holder) => Some(out_of_reach_of_role(&scope.names.of(&holder))),
             // Its secret could not be read, which is a problem in the report.
             None => return mark.has_arn_of(&scope.clusters),

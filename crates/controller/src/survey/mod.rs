@@ -19,7 +19,6 @@ use mesh::{
     definition::{Classification, MeshService},
     guard::TaskCounts,
     idleness::TaskListing,
-    mark::{self, HolderMark},
     plan::Coverage,
     quota::{self, CLUSTERS_OF_ONE, EntryOwner},
     spelling,
@@ -144,8 +143,8 @@ impl Observer {
             .collect();
         let mut holders = required.clone();
         holders.extend(survey.observed.tokens.iter().filter_map(|token| {
-            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
-            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy)?;
+            let mark = token.mark().filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
+            let holder = self.tasks.scope.names.holder_of(mark, &token.tenancy)?;
             holder.service().is_some().then_some(holder)
         }));
         let reads = holders.into_iter().map(|holder| async move {
@@ -306,7 +305,7 @@ impl Observer {
         };
         let tokens = survey.observed.tokens.iter();
         let of_tokens =
-            tokens.filter_map(|token| Some((EntryOwner::of_token(token), mark::cluster_of(token)?.parse().ok()?)));
+            tokens.filter_map(|token| Some((EntryOwner::of_token(token), token.description.cluster()?.parse().ok()?)));
         let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
         let of_instances = instances.filter_map(|instance| {
             Some((EntryOwner::of_instance(instance), selection.cluster_of(instance.task_arn.as_ref()?)?))

@@ -214,8 +214,8 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
         (true, true) => ClusterStatus::Deleted,
         (true, false) => ClusterStatus::Active,
     };
-    let logins = observed.tokens.iter().filter_map(|token| token.login.as_ref());
-    let services = observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
+    let logins = observed.tokens.iter().filter_map(|token| token.login());
+    let services = observed.tokens.iter().filter_map(|token| token.mark());
     let found = BTreeMap::from([
         ("tasks".into(), reading.listed),
         ("livingTasks".into(), reading.living),
@@ -286,15 +286,15 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
 struct Owners<'a> {
     clusters: Vec<&'a ClusterArn>,
     /// The marks of the tokens that a controller created, by service.
-    marks: BTreeMap<Option<ServiceName>, Vec<HolderMark>>,
+    marks: BTreeMap<Option<&'a ServiceName>, Vec<&'a HolderMark>>,
 }
 
 impl<'a> Owners<'a> {
     fn new(survey: &'a Survey) -> Self {
         let clusters = survey.readings.iter().map(|reading| &reading.cluster).collect();
-        let mut marks: BTreeMap<_, Vec<HolderMark>> = BTreeMap::new();
-        for mark in survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description)) {
-            marks.entry(mark.service.clone()).or_default().push(mark);
+        let mut marks: BTreeMap<_, Vec<&HolderMark>> = BTreeMap::new();
+        for mark in survey.observed.tokens.iter().filter_map(|token| token.mark()) {
+            marks.entry(mark.service.as_ref()).or_default().push(mark);
         }
         Self { clusters, marks }
     }
@@ -312,7 +312,7 @@ impl<'a> Owners<'a> {
 
     /// The cluster that a holder's token was created for.
     fn of_holder(&self, holder: &TokenHolder) -> Option<ClusterArn> {
-        let name = holder.service().map(|service| service.name.clone());
+        let name = holder.service().map(|service| &service.name);
         let marks = self.marks.get(&name).into_iter().flatten().filter(|mark| mark.is_in(holder.tenancy()));
         let named: Vec<&str> = marks.map(|mark| mark.cluster.as_str()).collect();
         let found = self.clusters.iter().find(|cluster| named.iter().any(|name| cluster.is_named_by(name)));
@@ -362,7 +362,7 @@ pub(crate) fn describe(planned: &Planned) -> Option<PlannedAction> {
         }
         Action::DeleteLoginToken(token) => PlannedAction::DeleteLoginToken {
             accessor_id: token.accessor.to_string(),
-            task_id: token.login.as_ref().map(|login| login.task.to_string()),
+            task_id: token.login().map(|login| login.task.to_string()),
         },
         Action::Deregister(instance) => {
             PlannedAction::Deregister { service_id: instance.id.clone(), task_id: instance.task.to_string() }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskArn,
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
-    mark::{HolderMark, is_token_of},
+    mark::HolderMark,
     names::InvalidField,
     plan::is_awaited,
     secret::{Retirement, SecretState, StoredSecret},
@@ -83,7 +83,7 @@ impl Reconciliation<'_> {
     async fn take_step(&self, secret: &StoredSecret, usage: &TokenUsage<'_>) -> Result<Progress, ControllerError> {
         let token = self.named_token(secret, usage).await?;
         if let Some((token, mark)) = token.as_ref().and_then(|token| self.foreign(token, usage)) {
-            return self.replace(token, &mark, secret, usage).await;
+            return self.replace(token, mark, secret, usage).await;
         }
         let held = token.as_ref().map(|token| self.held(secret, token));
         let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
@@ -140,7 +140,7 @@ impl Reconciliation<'_> {
         let is_due = if let Some((token, mark)) = foreign {
             let is_needed = matches!(usage, TokenUsage::Needed(_));
             if is_needed {
-                self.check_precedence(token, &mark)?;
+                self.check_precedence(token, mark)?;
             }
             is_needed && self.may_create()
         } else {
@@ -161,9 +161,9 @@ impl Reconciliation<'_> {
 
     /// Whether a cluster that is not selected any more has used the token. Then its tasks may still do, and it is kept.
     fn log_used_outside(&self, token: Option<&Token>) -> bool {
-        let mark = token.and_then(|token| HolderMark::parse(&token.description));
+        let mark = token.and_then(|token| token.description.holder());
         let clusters = &self.tokens.scope.clusters;
-        let Some(outside) = mark.as_ref().and_then(|mark| mark.cluster_outside(clusters)) else { return false };
+        let Some(outside) = mark.and_then(|mark| mark.cluster_outside(clusters)) else { return false };
         LogLine { reason: Some(used_outside(outside)), ..self.line(LogAction::Revoke, LogOutcome::Kept) }.info();
         true
     }
@@ -241,14 +241,14 @@ impl Reconciliation<'_> {
 
     /// The token, with its mark, if it is marked for another holder; or if a task needs it, and it is in another namespace
     /// than its service.
-    fn foreign<'a>(&self, token: &'a Token, usage: &TokenUsage<'_>) -> Option<(&'a Token, HolderMark)> {
-        let mark = HolderMark::parse(&token.description)?;
+    fn foreign<'a>(&self, token: &'a Token, usage: &TokenUsage<'_>) -> Option<(&'a Token, &'a HolderMark)> {
+        let mark = token.description.holder()?;
         let is_misplaced = matches!(usage, TokenUsage::Needed(_)) && token.tenancy != *self.holder.tenancy();
         (is_misplaced || mark.is_for_another_than(self.holder)).then_some((token, mark))
     }
 
     fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {
-        let unused_since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
+        let unused_since = token.description.holder().and_then(|mark| mark.unused_since);
         // What a credential that only reads does not see is assumed to be the same.
         let is_same = token.hides_its_secret() || secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
         HeldToken {
@@ -337,7 +337,7 @@ impl Reconciliation<'_> {
 
     /// Whether its description has a mark of a controller of these clusters for the holder.
     pub(super) fn is_marked(&self, token: &Token) -> bool {
-        is_token_of(&token.description, self.holder, &self.tokens.scope.clusters)
+        token.description.is_of(self.holder, &self.tokens.scope.clusters)
     }
 
     /// Caches that the holder's token is valid, so that further events do not read it.

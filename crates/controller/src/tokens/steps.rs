@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use consul::{ConsulError, Grant, NewToken, Token, TokenSearch};
 use mesh::{
     arn::ClusterArn,
-    mark::{self, HolderMark, marked_for_secret, marked_unused, marked_used, marked_used_in, with_restarted_wait},
+    mark::{self, TokenDescription},
     secret::{Retirement, SecretState, StoredSecret},
     spelling,
     tenancy::Tenancy,
@@ -218,7 +218,7 @@ impl Reconciliation<'_> {
         let grant = self.grant().await?;
         let description = match (needed_by, holder) {
             (NeededBy::Registered(_), TokenHolder::Service(_) | TokenHolder::Spelled { .. }) => {
-                marked_unused(&self.marks(cluster), self.tokens.clock.now())
+                self.marks(cluster).unused(self.tokens.clock.now())
             }
             _ => self.marks(cluster),
         };
@@ -255,9 +255,9 @@ impl Reconciliation<'_> {
     }
 
     /// The description of the holder's token.
-    fn marks(&self, cluster: &ClusterArn) -> String {
+    fn marks(&self, cluster: &ClusterArn) -> TokenDescription {
         let place = self.tokens.scope.names.place_of(self.holder);
-        marked_for_secret(&self.holder.token_description(cluster), &place)
+        self.holder.token_description(cluster).for_secret(&place)
     }
 
     /// Updates the token in the secret. A required token loses its unused mark, so that it is revoked when its service
@@ -288,10 +288,9 @@ impl Reconciliation<'_> {
             description
         } else {
             // What used it before may still do.
-            let before = HolderMark::parse(&token.description).filter(|mark| mark.is_for(holder));
-            let before = before.into_iter().flat_map(|mark| [mark.cluster].into_iter().chain(mark.used_in));
-            let before: Vec<String> = before.collect();
-            marked_used_in(&self.marks(&cluster), before.iter().map(String::as_str))
+            let before = token.description.holder().filter(|mark| mark.is_for(holder));
+            let before = before.into_iter().flat_map(|mark| [&mark.cluster].into_iter().chain(&mark.used_in));
+            self.marks(&cluster).used_in(before.map(String::as_str))
         };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
@@ -308,18 +307,25 @@ impl Reconciliation<'_> {
     }
 
     /// The description that the token in the secret would get, if the token has to be updated.
-    pub(super) fn update_of(&self, secret: &StoredSecret, token: &Token, needed_by: &NeededBy<'_>) -> Option<String> {
+    pub(super) fn update_of(
+        &self,
+        secret: &StoredSecret,
+        token: &Token,
+        needed_by: &NeededBy<'_>,
+    ) -> Option<TokenDescription> {
         let unused_for = self.tokens.scope.unused_for;
         let description = match needed_by {
-            NeededBy::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), unused_for)
-                .unwrap_or_else(|| token.description.clone()),
-            NeededBy::Events(_) | NeededBy::Listed(_) => marked_used(&token.description),
+            NeededBy::Registered(_) => {
+                let restarted = token.description.with_restarted_wait(self.tokens.clock.now(), unused_for);
+                restarted.unwrap_or_else(|| token.description.clone())
+            }
+            NeededBy::Events(_) | NeededBy::Listed(_) => token.description.used(),
         };
         let description = match self.holder {
             TokenHolder::Spelled { .. } => self.with_secret_mark(&description).unwrap_or(description),
             TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
         };
-        let description = marked_used_in(&description, needed_by.clusters().into_iter().map(ClusterArn::as_str));
+        let description = description.used_in(needed_by.clusters().into_iter().map(ClusterArn::as_str));
         let is_marked = self.is_marked(token);
         let is_current = is_marked && description == token.description && !token.grants_nothing();
         ((secret.is_ours || is_marked) && !is_current).then_some(description)
@@ -327,9 +333,9 @@ impl Reconciliation<'_> {
 
     /// The description with the mark of the secret, for a token of consul-ecs, which has no such mark. Without the
     /// mark, a token that its secret does not contain any more may be in another one.
-    fn with_secret_mark(&self, description: &str) -> Option<String> {
-        let is_unmarked = HolderMark::parse(description).is_some_and(|mark| mark.secret.is_none());
-        is_unmarked.then(|| marked_for_secret(description, &self.tokens.scope.names.place_of(self.holder)))
+    fn with_secret_mark(&self, description: &TokenDescription) -> Option<TokenDescription> {
+        let is_unmarked = description.holder().is_some_and(|mark| mark.secret.is_none());
+        is_unmarked.then(|| description.for_secret(&self.tokens.scope.names.place_of(self.holder)))
     }
 
     /// Marks a token of consul-ecs for this secret, before the secret contains it no more.

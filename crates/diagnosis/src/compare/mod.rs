@@ -333,8 +333,8 @@ impl EndState<'_> {
                 Some(self.tokens?.listed.iter().any(|token| token.accessor.to_string() == subject))
             }
             Kind::TokensCreated => {
-                let has_it = |mark: HolderMark| is_holder(&mark, subject);
-                Some(!self.tokens?.listed.iter().any(|token| HolderMark::parse(&token.description).is_some_and(has_it)))
+                let has_it = |mark: &HolderMark| is_holder(mark, subject);
+                Some(!self.tokens?.listed.iter().any(|token| token.mark().is_some_and(has_it)))
             }
             Kind::InstancesDrained => {
                 let (catalog, instance) = (self.catalog(planned)?, subject.strip_prefix(MAINTENANCE)?);

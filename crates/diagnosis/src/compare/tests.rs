@@ -106,8 +106,7 @@ fn tokens_are_compared_by_accessor_and_by_holder() {
     let accessor = |number| Uuid::from_u128(number).to_string();
     let token = |number, description: &str| ListedToken {
         accessor: AccessorId::new(Uuid::from_u128(number)),
-        description: description.to_owned(),
-        login: None,
+        description: description.into(),
         auth_method: None,
         is_local: true,
         grants: Grants::default(),

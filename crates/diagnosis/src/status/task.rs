@@ -169,9 +169,8 @@ pub(crate) fn login_tokens(member: &MemberTask, tokens: Option<&ClusterTokens<'_
 /// Whether Consul certainly lacks the token that a running task has read from Secrets Manager.
 pub(crate) fn is_service_token_gone(member: &MemberTask, cluster: &ObservedCluster, tokens: Option<&Tokens>) -> bool {
     let reads = matches!(cluster.token_source(member), TokenSource::SecretsManager { .. });
-    let is_its = |mark: HolderMark| mark.service.as_ref() == Some(&member.identity.service.name);
-    let has_token =
-        |tokens: &Tokens| tokens.listed.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its));
+    let is_its = |mark: &HolderMark| mark.service.as_ref() == Some(&member.identity.service.name);
+    let has_token = |tokens: &Tokens| tokens.listed.iter().any(|token| token.mark().is_some_and(is_its));
     reads && member.task.is_running() && tokens.is_some_and(|tokens| !has_token(tokens))
 }
 

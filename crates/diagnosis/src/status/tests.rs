@@ -5,7 +5,6 @@ use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck, OtherService, ServiceInstance},
     consul_ecs::SERVICE_METHOD,
     definition::ContainerDefinition,
-    mark::LoginMark,
     repair::REPAIR_TAG,
     task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
     token::{ListedToken, ServiceGrant},
@@ -15,7 +14,8 @@ use super::*;
 use crate::{
     CatalogReading,
     examples::{
-        INIT, container, described, healthy, id, login_token, minutes_ago, now, register, revision, task, tokens,
+        INIT, container, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision,
+        task, tokens,
     },
 };
 
@@ -270,7 +270,7 @@ fn login_tokens_that_name_no_task_of_the_clusters_are_counted_by_what_they_grant
     let cluster = healthy().arn;
     let login = |named: Option<&str>, service: &str, minutes: i64| {
         let mut token = login_token(1);
-        token.login = token.login.zip(named).map(|(login, cluster)| LoginMark { cluster: cluster.to_owned(), ..login });
+        token.description = named.map_or_else(|| "".into(), |cluster| login_description(cluster, 1));
         token.auth_method = Some(SERVICE_METHOD.to_owned());
         token.grants.services = vec![ServiceGrant { service: service.to_owned(), datacenters: Vec::new() }];
         token.created_at = Some(minutes_ago(minutes));

@@ -27,7 +27,7 @@ impl Tokens {
     pub fn untraceable_logins(&self, clusters: &[ClusterArn]) -> Vec<UntraceableLogins> {
         let is_here = |login: &LoginMark| clusters.iter().any(|cluster| cluster.is_named_by(&login.cluster));
         let is_untraceable = |token: &&ListedToken| {
-            token.auth_method.as_deref() == Some(SERVICE_METHOD) && !token.login.as_ref().is_some_and(is_here)
+            token.auth_method.as_deref() == Some(SERVICE_METHOD) && !token.login().is_some_and(is_here)
         };
         let mut owners: BTreeMap<EntryOwner, (usize, Option<Timestamp>)> = BTreeMap::new();
         for token in self.listed.iter().filter(is_untraceable) {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    examples::{cluster, login, login_token, task_id},
+    examples::{cluster, login_token, task_id},
     token::ServiceGrant,
 };
 
@@ -38,8 +38,10 @@ fn login_token_proves_the_service_that_it_grants() {
 #[test]
 fn description_alone_proves_nothing() {
     let by_hand = ListedToken { auth_method: None, ..token("payments") };
-    let of_another_task = ListedToken { login: Some(login(cluster("prod").as_str(), 2)), ..token("payments") };
-    let of_another_cluster = ListedToken { login: Some(login(cluster("blue").as_str(), 1)), ..token("payments") };
+    let of_another_task =
+        ListedToken { description: login_token(1, cluster("prod").as_str(), 2).description, ..token("payments") };
+    let of_another_cluster =
+        ListedToken { description: login_token(1, cluster("blue").as_str(), 1).description, ..token("payments") };
     for unfit in [by_hand, of_another_task, of_another_cluster] {
         assert_eq!(by_token(&[unfit], &facts()), Err(TokenGap::NoToken));
     }

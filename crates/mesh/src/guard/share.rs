@@ -74,7 +74,7 @@ impl<'a> Shares<'a> {
                 !self.tokens.is_empty() || self.clusters.iter().any(is_held)
             }
             Action::DeleteLoginToken(token) if is_unknown() => self.clusters.iter().any(|share| {
-                token.login.as_ref().is_some_and(|login| {
+                token.login().is_some_and(|login| {
                     share.cluster.is_named_by(&login.cluster)
                         && (share.rest.is_some() || share.holds_all_of(&login.task))
                 })
@@ -160,8 +160,8 @@ pub(super) fn instances_of<'a>(
 }
 
 /// The mark of a service's token of the cluster.
-pub(super) fn service_of(token: &ListedToken, cluster: &ClusterArn) -> Option<HolderMark> {
-    let mark = HolderMark::parse(&token.description)?;
+pub(super) fn service_of<'a>(token: &'a ListedToken, cluster: &ClusterArn) -> Option<&'a HolderMark> {
+    let mark = token.mark()?;
     (mark.service.is_some() && cluster.is_named_by(&mark.cluster)).then_some(mark)
 }
 
@@ -170,7 +170,7 @@ fn entries<'a>(observed: &'a Observed, cluster: &'a ClusterArn) -> impl Iterator
     let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str());
     let of_agents = observed.agents.iter().flat_map(|agent| instances_of(agent, cluster));
     let instances = on_the_node.chain(of_agents).map(|it| (&it.task, Some(service_behind(&it.name))));
-    let logins = observed.tokens.iter().filter_map(|token| Some((token.login.as_ref()?, services(token))));
+    let logins = observed.tokens.iter().filter_map(|token| Some((token.login()?, services(token))));
     let logins = logins.filter(|(login, _)| cluster.is_named_by(&login.cluster));
     let logins = logins.flat_map(|(login, services)| services.into_iter().map(|service| (&login.task, service)));
     // The nodes of client agents in running tasks are not read.
@@ -195,7 +195,7 @@ fn services(token: &ListedToken) -> Vec<Option<&str>> {
 fn tokens(limit: MaxDeletePercent, observed: &Observed, due: &[Planned], cluster: &ClusterArn) -> Option<Alarm> {
     let used = observed.tokens.iter().filter_map(|token| {
         let mark = service_of(token, cluster).filter(|mark| mark.unused_since.is_none())?;
-        Some(key(mark.service?.as_str(), &token.tenancy))
+        Some(key(mark.service.as_ref()?.as_str(), &token.tenancy))
     });
     let owned: BTreeSet<(String, [&str; 2])> = used.collect();
     let holder = |planned: &'_ Planned| match &planned.action {

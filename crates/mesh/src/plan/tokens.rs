@@ -66,13 +66,13 @@ pub(crate) fn plan_tokens(
 fn marked<'a>(
     observed: &'a Observed,
     settings: PlanSettings<'_>,
-) -> BTreeMap<TokenHolder, Vec<(&'a ListedToken, HolderMark)>> {
-    let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
+) -> BTreeMap<TokenHolder, Vec<(&'a ListedToken, &'a HolderMark)>> {
+    let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, &HolderMark)>> = BTreeMap::new();
     for token in &observed.tokens {
-        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(settings.clusters)) else {
+        let Some(mark) = token.mark().filter(|mark| mark.is_of(settings.clusters)) else {
             continue;
         };
-        let holder = settings.names.holder_of(&mark, &token.tenancy).filter(|holder| holder.service().is_some());
+        let holder = settings.names.holder_of(mark, &token.tenancy).filter(|holder| holder.service().is_some());
         if let Some(holder) = holder {
             marked.entry(holder).or_default().push((token, mark));
         }
@@ -111,7 +111,7 @@ pub fn waiting_tokens(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Wa
                 }
                 (false, true) => bounds.deleted_from(written_at),
                 (false, false) => match token.created_at {
-                    Some(at) if is_orphan(secret, token, &mark, &place, settings) => {
+                    Some(at) if is_orphan(secret, token, mark, &place, settings) => {
                         bounds.deleted_from(written_at).max(later(at, bounds.settled_after()))
                     }
                     _ => continue,
@@ -142,7 +142,7 @@ fn idle_from(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings
 fn plan_named(
     holder: &TokenHolder,
     secret: &StoredSecret,
-    tokens: &[(&ListedToken, HolderMark)],
+    tokens: &[(&ListedToken, &HolderMark)],
     usage: &Usage,
     is_required: bool,
     settings: PlanSettings<'_>,
@@ -165,7 +165,7 @@ fn plan_named(
 fn plan_orphans(
     holder: &TokenHolder,
     secret: &StoredSecret,
-    tokens: &[(&ListedToken, HolderMark)],
+    tokens: &[(&ListedToken, &HolderMark)],
     usage: &Usage,
     settings: PlanSettings<'_>,
 ) -> Vec<Action> {
@@ -224,11 +224,11 @@ impl<'a> NeededTokens<'a> {
 
     /// Whether the plan looks at the token.
     pub fn contains(&self, token: &ListedToken) -> bool {
-        if let Some(login) = &token.login {
+        if let Some(login) = token.login() {
             let clusters = self.stopped.get(&login.task);
             return clusters.is_some_and(|clusters| clusters.iter().any(|of| login.is_of(&login.task, of)));
         }
-        HolderMark::parse(&token.description).is_some_and(|mark| {
+        token.mark().is_some_and(|mark| {
             mark.service.as_ref().is_some_and(|service| self.services.contains(service)) && mark.is_of(self.clusters)
         })
     }

@@ -114,8 +114,8 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
     // It is there
     let (cause, _) = because(|cluster, background| {
         read_token(&mut cluster.tasks[0]);
-        let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster());
-        background.tokens = Some(tokens(vec![ListedToken { description, login: None, ..login_token(1) }]));
+        let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster()).into();
+        background.tokens = Some(tokens(vec![ListedToken { description, ..login_token(1) }]));
     });
     assert_eq!(cause, Cause::Healthy);
 }

@@ -38,7 +38,7 @@ fn cluster_with_entries_of_tasks_is_not_empty() {
         assert!(has_entries(&observed), "{observed:?}");
     }
     let token = service_token("prod", 1, "web");
-    let description = crate::mark::marked_unused(&token.description, "2026-01-01T00:00:00Z".parse().unwrap());
+    let description = token.description.unused("2026-01-01T00:00:00Z".parse().unwrap());
     let unused = Observed { tokens: vec![ListedToken { description, ..token }], ..Observed::default() };
     let elsewhere =
         Observed { tokens: vec![login_token("test", 1)], instances: instances("test", 1), ..Observed::default() };
@@ -71,7 +71,7 @@ fn deletion_concerns_the_cluster_of_the_object() {
 fn token_of_service(number: u8, is_used: bool) -> (ListedToken, Action) {
     let name = format!("service-{number}");
     let token = service_token("prod", number, &name);
-    let unused = crate::mark::marked_unused(&token.description, "2026-01-01T00:00:00Z".parse().unwrap());
+    let unused = token.description.unused("2026-01-01T00:00:00Z".parse().unwrap());
     let description = if is_used { token.description.clone() } else { unused };
     (ListedToken { description, ..token }, retirement_of(&name))
 }

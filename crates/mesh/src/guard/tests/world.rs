@@ -139,7 +139,7 @@ pub(super) fn login_token(cluster_name: &str, number: u8) -> ListedToken {
 }
 
 pub(super) fn service_token(cluster_name: &str, accessor: u8, name: &str) -> ListedToken {
-    token(accessor.into(), &TokenHolder::Service(service(name)).token_description(&cluster(cluster_name)))
+    token(accessor.into(), TokenHolder::Service(service(name)).token_description(&cluster(cluster_name)).as_str())
 }
 
 pub(super) fn instances(cluster_name: &str, count: u8) -> Vec<ServiceInstance> {

@@ -13,7 +13,6 @@ use crate::{
     examples::{self, cluster, instance, other_service, service, task_id},
     idleness::TaskListing,
     lifecycle::Idle,
-    mark::HolderMark,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     secret_name::SecretNames,
     secret_reference::SecretReference,

@@ -10,7 +10,7 @@ fn any_mode() -> impl Strategy<Value = TokenMode> {
 
 fn is_login_of(token: &ListedToken, task: &MeshTask) -> bool {
     let names = [task.cluster.as_str(), task.cluster.name()];
-    token.login.iter().any(|login| login.task == *task.arn.id() && names.contains(&login.cluster.as_str()))
+    token.login().iter().any(|login| login.task == *task.arn.id() && names.contains(&login.cluster.as_str()))
 }
 
 fn is_service_of(instance: &ServiceInstance, task: &MeshTask) -> bool {
@@ -34,7 +34,7 @@ fn own_tokens<'a>(observed: &'a Observed, holder: &'a TokenHolder) -> impl Itera
     observed
         .tokens
         .iter()
-        .filter(move |token| token.tenancy == *holder.tenancy() && is_token_of(&token.description, holder, &clusters()))
+        .filter(move |token| token.tenancy == *holder.tenancy() && token.description.is_of(holder, &clusters()))
 }
 
 /// Community Edition equals the default partition and namespace of Enterprise.
@@ -128,12 +128,12 @@ proptest! {
         let stopped = || observed.tasks.iter().filter(|task| task.phase == TaskPhase::Stopped);
         for token in &filtered.tokens {
             let is_of_service = |task: &MeshTask| {
-                let mark = HolderMark::parse(&token.description);
+                let mark = token.mark();
                 task.identity.as_ref().zip(mark).is_some_and(|(own, mark)| mark.service.as_ref() == Some(&own.service.name))
             };
             prop_assert!(stopped().any(|task| is_login_of(token, task) || is_of_service(task)), "{token:?}");
             let texts = needed.texts();
-            prop_assert!(texts.iter().any(|text| token.description.contains(text)), "{token:?} has none of {texts:?}");
+            prop_assert!(texts.iter().any(|text| token.description.as_str().contains(text)), "{token:?} has none of {texts:?}");
         }
         prop_assert_eq!(actions(&filtered, mode), actions(&observed, mode));
     }
@@ -165,7 +165,7 @@ proptest! {
                 }
                 Action::Hide(holder, _) | Action::Revoke(holder, _) => prop_assert!(own_tokens(&observed, &holder).next().is_some()),
                 Action::DeleteOrphan(holder, token, _) => {
-                    let mark = HolderMark::parse(&token.description).unwrap();
+                    let mark = token.mark().unwrap();
                     prop_assert!(mark.has_arn_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
                     let named = observed.secrets[&holder].state.pair();
                     prop_assert!(named.is_none_or(|pair| pair.accessor != token.accessor));
@@ -245,7 +245,7 @@ proptest! {
             prop_assert!(age.is_some_and(|seconds| seconds >= least), "{secret:?} may be used by a task that is not listed yet");
             let named = |token: &&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
             for token in own_tokens(&observed, &holder).filter(named).filter(|_| secret.state.shown().is_some()) {
-                let since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
+                let since = token.mark().and_then(|mark| mark.unused_since);
                 prop_assert!(since.is_none_or(|since| now().duration_since(since).as_hours() >= 24));
             }
         }

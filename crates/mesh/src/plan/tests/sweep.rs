@@ -1,7 +1,6 @@
 //! Examples of plans for sweeps: idle services, failed agents, nodes of deleted clusters.
 
 use super::*;
-use crate::mark::marked_unused;
 
 /// The grace period is 300 seconds, nine tenths of it 270.
 const LONG_AGO: i64 = 1_000;
@@ -11,12 +10,12 @@ fn service_token(tenancy: &Tenancy, name: &str) -> ListedToken {
     let service = MeshService { tenancy: tenancy.clone(), name: name.parse().unwrap() };
     let holder = TokenHolder::Service(service);
     let description = holder.token_description(&cluster("prod"));
-    ListedToken { tenancy: tenancy.clone(), ..token(77, &description) }
+    ListedToken { tenancy: tenancy.clone(), ..token(77, description.as_str()) }
 }
 
 fn pre_provisioned(name: &str, hours_ago: i64) -> ListedToken {
     let token = service_token(&Tenancy::Community, name);
-    let description = marked_unused(&token.description, seconds_ago(hours_ago * 3_600));
+    let description = token.description.unused(seconds_ago(hours_ago * 3_600));
     ListedToken { description, ..token }
 }
 
@@ -33,7 +32,7 @@ fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> MeshTask 
 fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<MeshTask>) -> Observed {
     let mut secrets = BTreeMap::new();
     for token in &tokens {
-        if let Some(name) = HolderMark::parse(&token.description).and_then(|mark| mark.service) {
+        if let Some(name) = token.mark().and_then(|mark| mark.service.clone()) {
             let holder = TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name });
             secrets.entry(holder).or_insert_with(|| naming(token.accessor, false));
         }

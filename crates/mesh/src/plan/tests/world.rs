@@ -5,10 +5,7 @@
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 
 use super::{catalog::*, *};
-use crate::{
-    host,
-    mark::{marked_for_secret, marked_unused},
-};
+use crate::{host, mark::TokenDescription};
 
 /// An observation of events, of a partial or of a complete sweep.
 pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
@@ -86,7 +83,7 @@ fn any_secret_age() -> impl Strategy<Value = i64> {
 fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTreeMap<TokenHolder, StoredSecret> {
     let mut secrets = BTreeMap::new();
     for (token, (kind, is_ours, age)) in tokens.iter().zip(kinds) {
-        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some()) else { continue };
+        let Some(mark) = token.mark().filter(|mark| mark.service.is_some()) else { continue };
         let named = naming(token.accessor, matches!(kind, SecretKind::Retiring));
         let (state, is_ours) = match kind {
             SecretKind::Missing => (SecretState::Missing, false),
@@ -94,7 +91,7 @@ fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTre
             SecretKind::Active => (named.state.clone(), *is_ours),
             SecretKind::Retiring => (named.state.clone(), true),
         };
-        let Some(holder) = names().holder_of(&mark, &token.tenancy) else { continue };
+        let Some(holder) = names().holder_of(mark, &token.tenancy) else { continue };
         secrets.insert(holder, StoredSecret { state, is_ours, written_at: Some(seconds_ago(*age)), ..named });
     }
     secrets
@@ -240,22 +237,23 @@ prop_compose! {
         age in option::weighted(0.9, any_age()),
     ) -> ListedToken {
         let ours = cluster("prod");
-        let mut description = holder.token_description(&ours).replace(ours.as_str(), &mark);
+        let text = holder.token_description(&ours).as_str().replace(ours.as_str(), &mark);
+        let mut description = TokenDescription::from(text);
         if let Some(is_this) = place {
             let place = if is_this { names().place_of(&holder) } else { "another".to_owned() };
-            description = marked_for_secret(&description, &place);
+            description = description.for_secret(&place);
         }
         if let Some(age) = unused_for {
-            description = marked_unused(&description, seconds_ago(age));
+            description = description.unused(seconds_ago(age));
         }
         if is_renamed {
-            "renamed by an operator".clone_into(&mut description);
+            description = "renamed by an operator".into();
         }
         ListedToken {
             accessor: token(accessor, "").accessor,
             tenancy: astray.unwrap_or_else(|| holder.tenancy().clone()),
             created_at: age.map(seconds_ago),
-            ..token(0, &description)
+            ..token(0, description.as_str())
         }
     }
 }
