@@ -10,10 +10,7 @@ use crate::custom_resource::{self, CloudFormation};
 use aws::ecs::{ApiCall, parse_api_call_event};
 use controller::{Controller, Deadline, SweepOrder};
 use lambda::{diagnostic, remaining};
-use mesh::{
-    arn::ClusterArn,
-    names::{InvalidField, shortened},
-};
+use mesh::names::{InvalidField, shortened};
 use report::{ReconcileOrder, SweepOutcome};
 
 /// The longest summary in an answer, in bytes: Lambda accepts 6 MB.
@@ -55,17 +52,14 @@ pub async fn reconcile<E: Error>(
         let invalid = InvalidField::new("payload", &text, expected);
         diagnostic("invalid", format!("{invalid}: {}", shortened(&e.to_string())))
     })?;
-    if order.check {
-        return Ok(json!(controller.check(deadline).await));
-    }
-    let clusters: Result<Vec<ClusterArn>, InvalidField> =
-        order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
-    let order = SweepOrder {
-        clusters: clusters.map_err(|e| invalid(&e))?,
-        dry_run: order.dry_run,
-        force: order.force,
-        is_scheduled: order.scheduled,
-        ..SweepOrder::default()
+    let order = match order {
+        ReconcileOrder::Check => return Ok(json!(controller.check(deadline).await)),
+        ReconcileOrder::ScheduledSweep => SweepOrder { is_scheduled: true, ..SweepOrder::default() },
+        ReconcileOrder::Sweep { clusters, dry_run, force } => {
+            let cluster = |arn: &String| arn.parse().map_err(|e: InvalidField| invalid(&e.in_field("clusters")));
+            let clusters = clusters.iter().map(cluster).collect::<Result<_, _>>()?;
+            SweepOrder { clusters, dry_run, force, ..SweepOrder::default() }
+        }
     };
     sweep(controller, &order, deadline).await
 }

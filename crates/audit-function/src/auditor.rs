@@ -11,6 +11,7 @@ use audit_live::{LiveScope, gather_live};
 use aws::{ecs::Inventory, events::EventPublisher};
 use futures::{StreamExt, stream};
 use mesh::cluster_selection::ClusterSelection;
+use report::AuditScope;
 use serde_json::Value;
 use tracing::{info, warn};
 
@@ -94,11 +95,11 @@ impl Auditor {
     fn live_scope(&self, scope: &Scope) -> LiveScope {
         let mut live = LiveScope::default();
         match scope {
-            Scope::Everything => {}
-            Scope::Scheduled => live.deployed = Some(self.clusters.clone()),
-            Scope::Cluster(name) => live.clusters.push(name.clone()),
-            Scope::Family(name) => live.families.push(name.clone()),
-            Scope::Definition(name) => live.definitions.push(name.clone()),
+            Scope::Ordered(AuditScope::All) => {}
+            Scope::Ordered(AuditScope::Scheduled) => live.deployed = Some(self.clusters.clone()),
+            Scope::Ordered(AuditScope::Cluster(name)) => live.clusters.push(name.clone()),
+            Scope::Ordered(AuditScope::Family(name)) => live.families.push(name.clone()),
+            Scope::Ordered(AuditScope::TaskDefinition(name)) => live.definitions.push(name.clone()),
             Scope::Registered(arn) => live.definitions.push(arn.as_str().to_owned()),
         }
         live

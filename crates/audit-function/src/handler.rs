@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use lambda::diagnostic;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use mesh::arn::TaskDefinitionArn;
-use report::AuditOrder;
+use report::{AuditOrder, AuditScope};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -84,15 +84,8 @@ pub struct Order {
 /// What to audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything that the account runs in the region, and the newest revision of every family.
-    Everything,
-    /// The revisions that the deployment's clusters run.
-    Scheduled,
-    /// The revisions that one cluster runs.
-    Cluster(String),
-    /// The newest revision of a family.
-    Family(String),
-    Definition(String),
+    /// What a payload names.
+    Ordered(AuditScope),
     /// A revision that was just registered.
     Registered(TaskDefinitionArn),
 }
@@ -100,7 +93,7 @@ pub enum Scope {
 impl Scope {
     /// Whether no caller reads the answer, so that a failed read has to fail the invocation.
     pub fn is_unattended(&self) -> bool {
-        matches!(self, Self::Scheduled | Self::Registered(_))
+        matches!(self, Self::Ordered(AuditScope::Scheduled) | Self::Registered(_))
     }
 }
 
@@ -117,25 +110,11 @@ impl Order {
     pub fn read(payload: &Value) -> Result<Self, OrderError> {
         let wrong = |why: &str| OrderError { payload: payload.clone(), why: why.to_owned() };
         let read = AuditOrder::deserialize(payload).map_err(|e| wrong(&e.to_string()))?;
-        let mut scopes: Vec<Scope> = Vec::new();
-        scopes.extend(read.cluster.map(Scope::Cluster));
-        scopes.extend(read.family.map(Scope::Family));
-        scopes.extend(read.task_definition.map(Scope::Definition));
-        scopes.extend(read.all.then_some(Scope::Everything));
-        scopes.extend(read.scheduled.then_some(Scope::Scheduled));
-        let scope = match (scopes.pop(), scopes.is_empty()) {
-            (Some(Scope::Cluster(name) | Scope::Family(name) | Scope::Definition(name)), true) if name.is_empty() => {
-                return Err(wrong("the name is empty"));
-            }
-            (Some(scope), true) => scope,
-            (Some(_), false) => return Err(wrong("the order names several scopes")),
-            (None, _) => return Err(wrong("the order names no scope")),
-        };
         let format = match read.format.as_deref() {
             None => Format::Json,
             Some(name) => Format::named(name).ok_or_else(|| wrong("there is no such format"))?,
         };
-        Ok(Self { scope, format, announces: read.announce.unwrap_or(true) })
+        Ok(Self { scope: Scope::Ordered(read.scope), format, announces: read.announce.unwrap_or(true) })
     }
 }
 
@@ -194,13 +173,14 @@ mod tests {
     #[test]
     fn orders_are_parsed() {
         for (payload, scope) in [
-            (json!({ "cluster": "prod" }), Scope::Cluster("prod".to_owned())),
-            (json!({ "family": "web" }), Scope::Family("web".to_owned())),
-            (json!({ "taskDefinition": "web:7" }), Scope::Definition("web:7".to_owned())),
-            (json!({ "all": true }), Scope::Everything),
-            (json!({ "scheduled": true }), Scope::Scheduled),
+            (json!({ "cluster": "prod" }), AuditScope::Cluster("prod".to_owned())),
+            (json!({ "family": "web" }), AuditScope::Family("web".to_owned())),
+            (json!({ "taskDefinition": "web:7" }), AuditScope::TaskDefinition("web:7".to_owned())),
+            (json!({ "all": true }), AuditScope::All),
+            (json!({ "scheduled": true }), AuditScope::Scheduled),
         ] {
-            assert_eq!(Order::read(&payload), Ok(Order { scope, format: Format::Json, announces: true }));
+            let order = Order { scope: Scope::Ordered(scope), format: Format::Json, announces: true };
+            assert_eq!(Order::read(&payload), Ok(order));
         }
         let order = Order::read(&json!({ "all": true, "format": "html", "announce": false })).unwrap();
         assert_eq!((order.format, order.announces), (Format::Html, false));

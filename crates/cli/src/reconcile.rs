@@ -50,7 +50,7 @@ impl<'a> Reconcile<'a> {
         is_dry_run: bool,
     ) -> Result<(SweepReport, Value), Failure> {
         let clusters = clusters.iter().map(ToString::to_string).collect();
-        let order = json!(ReconcileOrder { clusters, dry_run: is_dry_run, force, ..ReconcileOrder::default() });
+        let order = json!(ReconcileOrder::Sweep { clusters, dry_run: is_dry_run, force });
         let answer = self.progress.during(self.installation.invoke(&self.function, &order)).await;
         read(answer.map_err(Failure::new)?)
     }

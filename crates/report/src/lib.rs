@@ -32,7 +32,7 @@ pub use self::{
     log::{LogLine, service_of_holder},
     message::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder},
     names::{ErrorLabel, LogAction, LogOutcome},
-    reconcile::{AuditOrder, CheckReport, ReconcileOrder, SetUpReport, TokenReport},
+    reconcile::{AuditOrder, AuditScope, CheckReport, ReconcileOrder, SetUpReport, TokenReport},
     sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
 };
 

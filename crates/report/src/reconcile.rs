@@ -6,39 +6,118 @@ use serde::{Deserialize, Serialize};
 use crate::Problem;
 
 /// An invocation of `reconcile` by an operator, the command line or the schedule.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a field of the payload")]
-pub struct ReconcileOrder {
-    /// The ARNs of the clusters to sweep; empty: all.
-    pub clusters: Vec<String>,
-    pub dry_run: bool,
-    pub force: bool,
-    /// Check the installation instead of sweeping.
-    #[serde(skip_serializing_if = "is_false")]
-    pub check: bool,
-    /// Set by the template's schedule.
-    #[serde(skip_serializing_if = "is_false")]
-    pub scheduled: bool,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReconcilePayload", into = "ReconcilePayload")]
+pub enum ReconcileOrder {
+    /// A sweep that a person asks for.
+    Sweep {
+        /// The ARNs of the clusters; empty: all.
+        clusters: Vec<String>,
+        dry_run: bool,
+        force: bool,
+    },
+    /// The sweep of the template's schedule.
+    ScheduledSweep,
+    /// A check of the installation, instead of a sweep.
+    Check,
 }
 
-/// An invocation of `audit` by an operator or the schedule: one of the first five fields.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// Its payload: `check` and `scheduled` each stand alone.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the payload")]
+pub(crate) struct ReconcilePayload {
+    clusters: Vec<String>,
+    dry_run: bool,
+    force: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    check: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    scheduled: bool,
+}
+
+impl TryFrom<ReconcilePayload> for ReconcileOrder {
+    type Error = &'static str;
+
+    fn try_from(payload: ReconcilePayload) -> Result<Self, Self::Error> {
+        let ReconcilePayload { clusters, dry_run, force, check, scheduled } = payload;
+        let is_plain = clusters.is_empty() && !dry_run && !force;
+        match (check, scheduled) {
+            (false, false) => Ok(Self::Sweep { clusters, dry_run, force }),
+            (true, false) if is_plain => Ok(Self::Check),
+            (false, true) if is_plain => Ok(Self::ScheduledSweep),
+            _ => Err("`check` and `scheduled` take no other field"),
+        }
+    }
+}
+
+impl From<ReconcileOrder> for ReconcilePayload {
+    fn from(order: ReconcileOrder) -> Self {
+        match order {
+            ReconcileOrder::Sweep { clusters, dry_run, force } => Self { clusters, dry_run, force, ..Self::default() },
+            ReconcileOrder::ScheduledSweep => Self { scheduled: true, ..Self::default() },
+            ReconcileOrder::Check => Self { check: true, ..Self::default() },
+        }
+    }
+}
+
+/// An invocation of `audit` by an operator or the schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "AuditPayload")]
 pub struct AuditOrder {
-    /// The name or ARN of a cluster.
-    pub cluster: Option<String>,
-    pub family: Option<String>,
-    /// `family:revision`, or an ARN.
-    pub task_definition: Option<String>,
-    #[serde(default)]
-    pub all: bool,
-    /// Set by the template's schedule.
-    #[serde(default)]
-    pub scheduled: bool,
+    pub scope: AuditScope,
     /// The format of the answer.
     pub format: Option<String>,
     pub announce: Option<bool>,
+}
+
+/// What to audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditScope {
+    /// The revisions that a cluster runs, by its name or ARN.
+    Cluster(String),
+    /// The newest revision of a family.
+    Family(String),
+    /// `family:revision`, or an ARN.
+    TaskDefinition(String),
+    /// Everything that the account runs in the region, and the newest revision of every family.
+    All,
+    /// The revisions that the deployment's clusters run: the audit of the template's schedule.
+    Scheduled,
+}
+
+/// Its payload: one of the first five fields.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AuditPayload {
+    cluster: Option<String>,
+    family: Option<String>,
+    task_definition: Option<String>,
+    #[serde(default)]
+    all: bool,
+    #[serde(default)]
+    scheduled: bool,
+    format: Option<String>,
+    announce: Option<bool>,
+}
+
+impl TryFrom<AuditPayload> for AuditOrder {
+    type Error = &'static str;
+
+    fn try_from(payload: AuditPayload) -> Result<Self, Self::Error> {
+        let AuditPayload { cluster, family, task_definition, all, scheduled, format, announce } = payload;
+        if [&cluster, &family, &task_definition].into_iter().flatten().any(String::is_empty) {
+            return Err("the name is empty");
+        }
+        let named = cluster.map(AuditScope::Cluster).into_iter().chain(family.map(AuditScope::Family));
+        let named = named.chain(task_definition.map(AuditScope::TaskDefinition));
+        let mut scopes = named.chain(all.then_some(AuditScope::All)).chain(scheduled.then_some(AuditScope::Scheduled));
+        match (scopes.next(), scopes.next()) {
+            (Some(scope), None) => Ok(Self { scope, format, announce }),
+            (Some(_), Some(_)) => Err("the order names several scopes"),
+            (None, _) => Err("the order names no scope"),
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

@@ -9,8 +9,8 @@ use serde::{
 };
 
 use crate::{
-    AuditOrder, CheckReport, ClusterReport, ErrorLabel, LogAction, LogLine, LogOutcome, ReconcileOrder, SetUpReport,
-    SweepReport, TokenReport,
+    CheckReport, ClusterReport, ErrorLabel, LogAction, LogLine, LogOutcome, SetUpReport, SweepReport, TokenReport,
+    reconcile::{AuditPayload, ReconcilePayload},
 };
 
 const ERRORS: &str = include_str!("../../../docs/reference/errors.md");
@@ -88,8 +88,8 @@ fn logs_has_every_field_action_and_outcome() {
 
 #[test]
 fn payloads_has_every_field_of_an_order_and_no_other() {
-    assert_eq!(first_column(PAYLOADS, "## reconcile"), fields::<ReconcileOrder>());
-    assert_eq!(first_column(PAYLOADS, "## audit"), fields::<AuditOrder>());
+    assert_eq!(first_column(PAYLOADS, "## reconcile"), fields::<ReconcilePayload>());
+    assert_eq!(first_column(PAYLOADS, "## audit"), fields::<AuditPayload>());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use mesh::{
     names::InvalidField,
     task::{TaskChange, TaskPhase},
 };
-use report::{AuditOrder, Envelope, IdleCheckOrder};
+use report::{AuditOrder, AuditScope, Envelope, IdleCheckOrder};
 use serde::Deserialize;
 
 use super::{
@@ -222,7 +222,7 @@ pub(crate) fn task_of(body: &str) -> Option<TaskId> {
 
 /// Whether a message may be for the function `audit`: a registered task definition, or its schedule. No sweep does what it asks for.
 pub(crate) fn may_be_for_audit(body: &str) -> bool {
-    let is_scheduled = serde_json::from_str(body).is_ok_and(|order: AuditOrder| order.scheduled);
+    let is_scheduled = serde_json::from_str(body).is_ok_and(|order: AuditOrder| order.scope == AuditScope::Scheduled);
     let call = serde_json::from_str::<Envelope>(body).map(|event| parse_api_call(&event.detail));
     is_scheduled || matches!(call, Ok(Ok(Some(ApiCall::DefinitionInUse { cluster: None, .. })) | Err(_)))
 }

@@ -155,9 +155,9 @@ fn token(answer: &CheckReport, subject: &Subject<'_>) -> Check {
                 if excess.contains("operator = ") && mode(subject.stack).acts() {
                     seen.push_str(KEEP_OPERATOR);
                 }
-                let mend =
+                let commands =
                     has_own_policy(answer, subject).then(|| update_policy(&subject.stack.name, &subject.rules()));
-                Check::warning(TOKEN, seen).with_commands(mend)
+                Check::warning(TOKEN, seen).with_commands(commands)
             }
             Some(named) => {
                 Check::ok(TOKEN, format!("{named} has every permission that Mode={} needs", mode_of(subject)))
@@ -301,21 +301,17 @@ pub(super) enum NoAnswer {
 
 /// The payload that asks for it.
 pub(super) fn question() -> Value {
-    json!(ReconcileOrder { check: true, ..ReconcileOrder::default() })
+    json!(ReconcileOrder::Check)
 }
 
 /// The answer of the function.
 ///
 /// # Errors
-/// The function does not start, or is of a release that does not know the question.
+/// The function does not start, or its answer cannot be read.
 pub(super) fn read_answer(invoked: Invoked) -> Result<CheckReport, NoAnswer> {
     match invoked {
         Invoked::Answer(value) => CheckReport::deserialize(value)
             .map_err(|error| NoAnswer::Unasked(format!("the answer of reconcile cannot be read: {error}"))),
-        Invoked::Error(message) if message.contains("unknown field `check`") => {
-            let why = "reconcile is older than this command. Update the stack";
-            Err(NoAnswer::Unasked(why.to_owned()))
-        }
         Invoked::Error(message) => Err(NoAnswer::Failed(format!("reconcile failed: {message}"))),
     }
 }

@@ -62,7 +62,7 @@ pub struct Check {
     /// What was seen.
     pub seen: String,
     /// The commands that correct it, or that show more.
-    #[serde(rename = "mend")]
+    #[serde(rename = "fix")]
     pub commands: Vec<String>,
 }
 
