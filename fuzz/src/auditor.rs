@@ -7,12 +7,8 @@ use audit::{
     ignore::{Config, sort},
     timeline::Timeline,
 };
-use audit_read::{
-    Material,
-    document::{Route, embedded_json, parse_json, parse_yaml, parse_yaml_document, yaml_documents},
-    input,
-    source::SourceFile,
-};
+use audit_read::{Material, input};
+use document::{Route, SourceFile, embedded_json, parse_json, parse_yaml, parse_yaml_document, yaml_documents};
 
 use super::places;
 

@@ -1,6 +1,6 @@
 //! The spans of values.
 
-use audit_read::document::Node;
+use document::Node;
 
 /// Asserts that every value has a span within the text.
 pub fn check(text: &str, node: &Node) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit_read::document::{Node, parse_yaml};
+use document::{Node, parse_yaml};
 use serde_json::Value;
 use telemetry::{Metric, NAMESPACE, STACK, all};
 

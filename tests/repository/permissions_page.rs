@@ -2,7 +2,7 @@
 
 use std::{env, fmt::Write as _, fs};
 
-use audit_read::document::Node;
+use document::Node;
 
 use crate::resolved::{TEMPLATE, resource};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use audit_read::document::{Node, Value, parse_yaml};
+use document::{Node, Value, parse_yaml};
 use serde_json::{Value as Json, json};
 
 pub(crate) static TEMPLATE: LazyLock<Node> =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use audit_read::document::{Node, Value};
+use document::{Node, Value};
 use serde_json::{Value as Json, json};
 
 use crate::resolved::{TEMPLATE, resources};
@@ -21,7 +21,7 @@ const PARAMETER: usize = 4_096;
 /// Quotes are two characters in JSON. The other parameters permit no character that JSON escapes.
 const ESCAPED: &str = "AuditConfiguration";
 
-fn section(name: &str) -> &'static [audit_read::document::Entry] {
+fn section(name: &str) -> &'static [document::Entry] {
     TEMPLATE.get(name).expect("a section").entries()
 }
 

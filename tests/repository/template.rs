@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use audit_read::document::Node;
 use controller::settings::Settings;
+use document::Node;
 use ecs_mesh_controller::custom_resource::PROOF;
 use mesh::names::InvalidField;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use audit_read::document::{Entry, Node, Value};
+use document::{Entry, Node, Value};
 use hcl_edit::{
     expr::{Expression, ObjectKey},
     structure::{Block, Body},

@@ -6,7 +6,7 @@ use audit::{
     Deployment,
     ignore::{Config, ConfigError},
 };
-use audit_read::source::SourceFile;
+use document::SourceFile;
 use mesh::{
     cluster_selection::ClusterSelection,
     names::InvalidField,

@@ -11,14 +11,14 @@ use std::{
 
 use futures::{StreamExt, stream};
 
-use audit_read::input::{Gathered, InputProblem, read_source};
+use audit_read::input::{Gathered, read_source};
 use audit_read::{
     Material,
     definition::{Field, List, Maybe, ServiceUse, TaskDefinition, Text},
-    document::Place,
-    source::SourceFile,
 };
 use aws::ecs::{EcsError, Inventory, RunningService};
+use document::InputProblem;
+use document::{Place, SourceFile};
 use mesh::cluster_selection::ClusterSelection;
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.

@@ -1,7 +1,7 @@
 //! Reads task definitions and resources of App Mesh from files, live accounts and plans, as values with places.
 //!
 //! ```text
-//!  input/           ─▶  document/        ─▶  definition/, app_mesh/
+//!  input/           ─▶  document         ─▶  definition/, app_mesh/
 //!  ECS's JSON,          a tree of values,    what the rules judge: known, absent,
 //!  CloudFormation,      each with the        or unknown until deployment
 //!  CDK, Terraform       place it stands at
@@ -11,14 +11,14 @@
 
 pub mod app_mesh;
 pub mod definition;
-pub mod document;
 pub mod input;
 pub mod parallel;
-pub mod source;
 
 use std::sync::Arc;
 
-use self::{app_mesh::Resources, definition::TaskDefinition, source::SourceFile};
+use document::SourceFile;
+
+use self::{app_mesh::Resources, definition::TaskDefinition};
 
 /// The input of one run.
 #[derive(Debug, Default)]

@@ -12,8 +12,10 @@ use crate::rule::Rule;
 use audit_read::{
     app_mesh::Resource,
     definition::{Container, List, ModuleCall, TaskDefinition},
-    document::{Place, Route, Span},
-    source::SourceFile,
+};
+use document::{
+    Place, SourceFile, Span,
+    edit::{Change, Edit},
 };
 
 /// The severity of a finding.
@@ -276,7 +278,7 @@ impl Findings {
 /// The edits that fix a finding.
 #[derive(Debug, Clone)]
 pub struct Fix {
-    /// The edits, in the order in which they must be made.
+    /// The edits, in the order in which they must be made. New values are spelled as in ECS's JSON.
     pub edits: Vec<Edit>,
     /// What else must change, outside of the definition.
     pub elsewhere: Option<&'static str>,
@@ -284,25 +286,6 @@ pub struct Fix {
 
 /// What must change with the network mode: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html>
 pub const NEEDS_SUBNETS: &str = "with awsvpc, ECS services and RunTask need a networkConfiguration with subnets";
-
-/// A change at one place of a file.
-#[derive(Debug, Clone)]
-pub struct Edit {
-    /// The route to the value; for a new key, to where it will be.
-    pub route: Route,
-    pub change: Change,
-}
-
-/// A change of a value. New values are spelled as in ECS's JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// Sets the value, or adds it if there is none.
-    Set(Value),
-    /// Adds an item to the end of the list.
-    Append(Value),
-    /// Removes the value, and its key.
-    Remove,
-}
 
 impl Fix {
     /// Sets the value at `place`; `None` if edits do not reach it.

@@ -18,13 +18,13 @@ use audit::{
 };
 use audit_read::{
     definition::TaskDefinition,
-    input::{Gathered, InputProblem, gather_except},
-    source::SourceFile,
+    input::{Gathered, gather_except},
 };
 use clap::{
     Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+use document::{InputProblem, SourceFile};
 
 use crate::{
     account::LiveArguments,

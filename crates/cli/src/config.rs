@@ -12,11 +12,11 @@ use audit::{
     ignore::{Config, IgnoreEntry, PathPattern, Selection, Selector, config_schema, quoted},
     rules::rules,
 };
-use audit_read::source::SourceFile;
 use clap::{
     Args, Subcommand,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+use document::SourceFile;
 
 use crate::streams::{Exit, Failure, Streams};
 

@@ -12,8 +12,8 @@ use audit::{
     fix::{Left, Repair, repair_all},
     report::reported,
 };
-use audit_read::{input::is_native_terraform, source::SourceFile};
 use clap::Args;
+use document::{SourceFile, hcl};
 use similar::TextDiff;
 
 use crate::{
@@ -108,7 +108,7 @@ fn say_without_fix(checked: &Checked, streams: &mut Streams<'_>) {
 /// The files that are fixed together: the Terraform sources of a directory, else a single one.
 fn group(file: &SourceFile) -> &Path {
     let path = Path::new(&file.name);
-    path.parent().filter(|_| is_native_terraform(file)).unwrap_or(path)
+    path.parent().filter(|_| hcl::is_hcl(file)).unwrap_or(path)
 }
 
 /// Shows or writes the result for one file. Returns whether findings are left.

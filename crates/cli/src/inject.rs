@@ -12,9 +12,9 @@ use audit_read::{
     Material,
     definition::{Dialect, TaskDefinition},
     input::{gather, read_source},
-    source::SourceFile,
 };
 use clap::{Args, ValueEnum};
+use document::SourceFile;
 use mesh::{names::ServiceName, release::Release};
 
 use crate::{

@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The crates of this workspace that run in functions: their lines follow the level.
-pub const OWN: [&str; 12] = [
+pub const OWN: [&str; 13] = [
     "audit",
     "audit_function",
     "audit_live",
@@ -15,6 +15,7 @@ pub const OWN: [&str; 12] = [
     "aws",
     "consul",
     "controller",
+    "document",
     "ecs_mesh_controller",
     "lambda",
     "mesh",

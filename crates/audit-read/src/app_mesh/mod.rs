@@ -5,7 +5,7 @@ mod resource;
 use std::sync::Arc;
 
 pub use self::resource::{Presence, ROUTE_KINDS, Reference, Resource, ResourceKind};
-use crate::source::SourceFile;
+use document::SourceFile;
 
 /// The resources of a run.
 #[derive(Debug, Default)]

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{
-    definition::Text,
-    document::{HOLE, Node, Span, Value},
-    source::SourceFile,
-};
+use crate::definition::Text;
+use document::{HOLE, Node, SourceFile, Span, Value};
 
 /// The kinds of resource that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use super::{
     field::{Field, List, Maybe, Text},
     read::{MapReader, Mismatch, record},
 };
-use crate::document::{Node, ParseError, Place, Span, Value, embedded_json};
+use document::{Node, ParseError, Place, Span, Value, embedded_json};
 
 /// Seconds between TERM and KILL for a container without `stopTimeout`. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>

@@ -1,6 +1,6 @@
 //! Values that may be absent or known only at deployment, and their places.
 
-use crate::document::{HOLE, Place, Span};
+use document::{HOLE, Place, Span};
 
 /// One value of a task definition.
 #[derive(Debug, Clone)]

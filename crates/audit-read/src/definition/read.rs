@@ -6,10 +6,7 @@ use super::{
     Container, Dependency, Dialect, Field, HealthCheck, List, LoadBalancer, Maybe, MountPoint, PortMapping,
     ProxyConfiguration, RestartPolicy, Secret, ServiceUse, Tag, TaskDefinition, Text, Ulimit, Variable,
 };
-use crate::{
-    document::{HOLE, Node, Place, Span, Step, Value},
-    source::SourceFile,
-};
+use document::{HOLE, InputProblem, Node, Place, SourceFile, Span, Step, Value};
 
 /// A value whose type differs from ECS's API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +22,14 @@ pub struct Mismatch {
     pub wanted: &'static str,
 }
 
+impl Mismatch {
+    /// The problem of the definition called `address`.
+    pub(crate) fn problem(&self, file: &SourceFile, address: &str) -> InputProblem {
+        let owner = if address.is_empty() { String::new() } else { format!("{address}: ") };
+        InputProblem::unexpected(file, self.span, &format!("{owner}{self}"))
+    }
+}
+
 /// Records of ECS's API: each field with its type and with its key, as ECS spells it.
 macro_rules! record {
     ($($(#[$doc:meta])* pub struct $name:ident {
@@ -35,7 +40,7 @@ macro_rules! record {
         pub struct $name {
             $($(#[$about])* pub $field: $crate::definition::read::field!($kind),)*
             /// Its place in the file.
-            pub place: $crate::document::Place,
+            pub place: document::Place,
         }
 
         impl $name {

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use super::{Dialect, Field, List, Mismatch, Tag, Text, read::MapReader};
-use crate::{
-    document::{Node, Place, Route, Value, parse_json},
-    source::SourceFile,
-};
+use document::{Node, Place, Route, SourceFile, Value, parse_json};
 
 /// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
 #[derive(Debug, Clone)]

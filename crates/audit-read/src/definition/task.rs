@@ -9,10 +9,7 @@ use super::{
     field::{Field, List, Maybe, Text},
     read::record,
 };
-use crate::{
-    document::{Place, RepeatedKey, Span},
-    source::SourceFile,
-};
+use document::{Place, RepeatedKey, SourceFile, Span};
 
 /// A task definition. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
@@ -281,10 +278,8 @@ record! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        document::{Route, parse_json},
-        input::ecs_definition,
-    };
+    use crate::input::ecs_definition;
+    use document::{Route, parse_json};
     use serde_json::{Value, json};
 
     /// A definition with these containers: name and dependencies.

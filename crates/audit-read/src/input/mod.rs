@@ -3,26 +3,21 @@
 //! A problem with one file or one definition does not prevent the others from being checked.
 
 mod cloudformation;
-mod comments;
-mod notation;
 mod paths;
-mod problem;
 mod source;
 mod terraform;
 mod terraform_source;
-mod text;
+mod words;
 
 use std::{collections::BTreeSet, fs::File, io::Read, path::PathBuf, sync::Arc};
 
 use self::paths::FoundFile;
 pub use self::{
-    comments::{Comments, has_comment},
-    notation::{Notation, is_native_terraform, parse, parse_all, trees},
-    problem::InputProblem,
     source::{ecs_definition, read_edited, read_open, read_source},
-    terraform_source::{Tree, is_source_name, literals, mesh_task, parse_native},
+    terraform_source::{Tree, is_source_name, mesh_task},
 };
-use crate::{Material, parallel::on_all_processors, source::SourceFile};
+use crate::{Material, parallel::on_all_processors};
+use document::{InputProblem, SourceFile, because, read_text};
 
 /// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -57,7 +52,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
 pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&str) -> bool) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
-        gathered.take(text::read_text("<stdin>", stdin), true);
+        gathered.take(read_text("<stdin>", stdin), true);
     }
     let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
     let mut files = paths::files(named.clone(), &mut gathered.problems);
@@ -81,10 +76,10 @@ fn read_files(files: &[FoundFile]) -> Gathered {
     let mut gathered = Gathered::default();
     for file in files {
         let read = match File::open(&file.path) {
-            Ok(mut opened) => text::read_text(&file.name, &mut opened),
-            Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
+            Ok(mut opened) => read_text(&file.name, &mut opened),
+            Err(error) => Err(InputProblem::of(&file.name, because(&error))),
         };
-        if read.is_err() && !file.is_named && !text::may_have_word(&file.path) {
+        if read.is_err() && !file.is_named && !words::may_have_word(&file.path) {
             // A file of another program, which need not be a text.
             gathered.files_read += 1;
             continue;

@@ -10,7 +10,7 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{problem::InputProblem, text::because};
+use document::{InputProblem, because};
 
 /// The files that are read in directories.
 const EXTENSIONS: [&str; 6] = ["json", "yaml", "yml", "template", "tf", "tofu"];

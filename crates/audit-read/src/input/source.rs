@@ -2,14 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::{Gathered, InputProblem, Tree, cloudformation, notation, terraform, terraform_source, text::has_word};
+use super::{Gathered, Tree, cloudformation, terraform, terraform_source, words::has_word};
 use crate::{
     Material,
     app_mesh::Resource,
     definition::{Dialect, Mismatch, TaskDefinition},
-    document::{Entry, Node, Span, Value},
-    source::SourceFile,
 };
+use document::{Entry, InputProblem, Node, SourceFile, Span, Value, documents, parse, parse_one};
 
 /// Reads one text into `material`. A text of another format is an error only if the user named the file.
 ///
@@ -57,10 +56,10 @@ impl Gathered {
             return;
         }
         let first = self.material.definitions.len();
-        match notation::documents(file) {
+        match documents(file) {
             Some(documents) => self.read_documents(file, &documents, is_named),
             None if !is_named && is_kubernetes(&file.text) => {}
-            None => match notation::parse(file) {
+            None => match parse(file) {
                 Ok((_, node)) => {
                     if !self.read_node(file, &node) && is_named {
                         self.problems.push(InputProblem::of(&file.name, unknown_format(&node)));
@@ -83,7 +82,7 @@ impl Gathered {
                 continue;
             }
             let before = self.material.definitions.len();
-            match notation::parse_one(file, *document, index) {
+            match parse_one(file, *document, index) {
                 Ok(node) => is_known_format |= self.read_node(file, &node),
                 Err(error) => self.problems.push(InputProblem::unreadable(file, &error)),
             }
@@ -120,7 +119,7 @@ impl Gathered {
                     }
                     self.material.definitions.push(definition);
                 }
-                Err(mismatch) => self.problems.push(InputProblem::mismatch(file, &number, &mismatch)),
+                Err(mismatch) => self.problems.push(mismatch.problem(file, &number)),
             }
         }
         let resources = Resource::all_in(file, node);

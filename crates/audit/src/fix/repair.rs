@@ -6,16 +6,18 @@ use std::{
     sync::Arc,
 };
 
-use super::{EditError, Manner, apply, try_apply};
+use super::{apply, apply_many};
 use crate::{
     audit,
-    finding::{Change, Edit, Finding, Identity},
+    finding::{Finding, Identity},
 };
 use audit_read::{
     definition::{Dialect, TaskDefinition},
-    document::Step,
     input::{Gathered, Tree, read_edited},
-    source::SourceFile,
+};
+use document::{
+    SourceFile, Step,
+    edit::{Change, Edit, EditError},
 };
 
 /// More than any file needs. It ends the loop of two rules that undo each other's fixes.
@@ -127,7 +129,7 @@ impl<'r> State<'r> {
             let dialect = self.dialects.get(&file.name).cloned().unwrap_or(Ok(Dialect::Ecs))?;
             let text = match group {
                 [_] => apply(&file.text, dialect, edits)?,
-                _ => try_apply(&file.text, dialect, edits, Manner::PartByPart)?,
+                _ => apply_many(&file.text, dialect, edits)?,
             };
             Ok(Arc::new(SourceFile::new(file.name.clone(), text)))
         };

@@ -12,11 +12,7 @@ use serde_json::Value as Json;
 
 use super::{comment::directives, config::Config};
 use crate::{finding::Finding, report::mistakes};
-use audit_read::{
-    document::Node,
-    input::{Notation, is_native_terraform, parse_all, parse_native},
-    source::SourceFile,
-};
+use document::{Node, Notation, SourceFile, hcl, parse_all};
 
 /// Exceptions for all findings of a run.
 #[derive(Debug, Default)]
@@ -197,8 +193,8 @@ enum Content {
 impl Content {
     /// `None` if the file cannot be read, or is JSON without comments, which its readers may require.
     fn of(file: &SourceFile) -> Option<Self> {
-        if is_native_terraform(file) {
-            return parse_native(&file.text).ok().map(Self::Terraform);
+        if hcl::is_hcl(file) {
+            return hcl::parse(&file.text).ok().map(Self::Terraform);
         }
         let (notation, documents) = parse_all(file).ok()?;
         let documents = documents.iter().map(Node::json).collect();

@@ -3,11 +3,7 @@
 
 use super::selection::unknown_rule;
 use crate::rules::rule;
-use audit_read::{
-    document::{Position, Span},
-    input::{Comments, InputProblem},
-    source::SourceFile,
-};
+use document::{Comments, InputProblem, Position, SourceFile, Span};
 
 const MARK: &str = "ecs-mesh:";
 

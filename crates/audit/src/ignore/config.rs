@@ -20,7 +20,7 @@ use crate::{
     rule::Rule,
     rules::{rule, rules},
 };
-use audit_read::{document::Position, source::SourceFile};
+use document::{Position, SourceFile};
 
 /// The configuration file. The default is for a run without one.
 #[derive(Debug, Default, Deserialize)]

@@ -15,7 +15,8 @@ use serde::Serialize;
 
 use self::comment::{Directive, directives};
 use crate::finding::Finding;
-use audit_read::{Material, document::Position, input::InputProblem, source::SourceFile};
+use audit_read::Material;
+use document::{InputProblem, Position, SourceFile};
 
 pub use self::{
     baseline::{Annotated, Baseline, NewEntry, Origin, quoted},

@@ -6,14 +6,13 @@ mod options;
 use serde_json::{Value, json};
 
 pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
-use audit_read::{
-    definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition},
-    document::{HOLE, Place, Step},
-    input::parse_all,
+use audit_read::definition::{
+    Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition,
 };
+use document::{HOLE, Place, Step, edit::Edit, parse_all};
 
 use super::{
-    finding::{Edit, Fix, NEEDS_SUBNETS, Severity},
+    finding::{Fix, NEEDS_SUBNETS, Severity},
     subject::Subject,
 };
 use mesh::{

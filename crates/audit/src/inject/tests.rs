@@ -9,7 +9,8 @@ use crate::{
     subject::Release,
     versions::{Program, newest_for},
 };
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 
 const ECS: &str = r#"{
   "family": "Orders",

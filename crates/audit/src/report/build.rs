@@ -18,10 +18,10 @@ use crate::{
 use audit_read::{
     Material,
     definition::{Container, ModuleCall, TaskDefinition},
-    document::Span,
-    input::{Gathered, InputProblem},
+    input::Gathered,
     parallel::on_all_processors,
 };
+use document::{InputProblem, Span};
 
 /// The end of App Mesh's support, for help texts.
 const END: &str = "ended on 2026-09-30";

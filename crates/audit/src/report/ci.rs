@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::model::{Report, Reported};
-use audit_read::{document::Position, input::InputProblem};
+use document::{InputProblem, Position};
 
 /// The UUID namespace of the fingerprints of problems.
 const PROBLEMS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d70_726f_626c);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use super::secrets::Secrets;
-use audit_read::document::{Position, Span};
+use document::{Position, Span};
 
 /// Longer lines are cut around the marked part.
 const MAX_LINE_WIDTH: usize = 120;

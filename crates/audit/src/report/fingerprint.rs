@@ -5,11 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::model::Reported;
-use audit_read::{
-    document::{Entry, Node, Span, embedded_json},
-    input::trees,
-    source::SourceFile,
-};
+use document::{Entry, Node, SourceFile, Span, embedded_json, trees};
 
 /// The UUID namespace of fingerprints.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);

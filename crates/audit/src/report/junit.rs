@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report as JunitReport, SerializeError, TestCas
 
 use super::model::{Report, Reported};
 use crate::ignore::Exception;
-use audit_read::input::InputProblem;
+use document::InputProblem;
 
 pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, Vec<TestCase>> = BTreeMap::new();

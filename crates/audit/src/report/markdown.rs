@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::{Report, Reported, counted};
 use crate::ignore::Exception;
-use audit_read::input::InputProblem;
+use document::InputProblem;
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };

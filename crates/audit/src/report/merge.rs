@@ -7,7 +7,7 @@ use crate::{
     finding::{Finding, Severity},
     ignore::Exception,
 };
-use audit_read::document::Span;
+use document::Span;
 
 /// One finding for each mistake, in the order of the first ones, with the index of the first one. `first` are the indices
 /// of the first ones.

@@ -12,7 +12,7 @@ use crate::{
     rule::Rule,
     timeline::Timeline,
 };
-use audit_read::{document::Position, input::InputProblem};
+use document::{InputProblem, Position};
 
 /// The result of an audit. Its texts contain no control characters and no secrets of the definitions.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::{
     rule::Rule,
     rules::rules,
 };
-use audit_read::{document::Position, input::InputProblem};
+use document::{InputProblem, Position};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const FINGERPRINT: &str = "meshAudit/v2";

@@ -5,12 +5,8 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 
 use crate::subject::{secrets_in, sounds_secret};
-use audit_read::{
-    definition::{Container, TaskDefinition, Text},
-    document::{Node, RepeatedKey, Span, Value},
-    input,
-    source::SourceFile,
-};
+use audit_read::definition::{Container, TaskDefinition, Text};
+use document::{Node, RepeatedKey, SourceFile, Span, Value, parse};
 use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// Shorter values are not searched for, because they may occur in other words.
@@ -198,7 +194,7 @@ fn sensitive(file: &SourceFile) -> Vec<Node> {
     let mut out = Vec::new();
     // Only files with one of the marks are parsed again.
     let is_marked = ["sensitive\"", "sensitive_values\""].iter().any(|mark| file.text.contains(mark));
-    if is_marked && let Ok((_, node)) = input::parse(file) {
+    if is_marked && let Ok((_, node)) = parse(file) {
         collect_values(&node, &mut out);
         collect_variables(&node, &mut out);
     }

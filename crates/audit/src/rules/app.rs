@@ -6,10 +6,8 @@ use super::{
     prelude::*,
     proxy::{is_misspelt, wait_for},
 };
-use crate::{
-    finding::{Change, Edit},
-    subject::{EntryPoint, is_observer, workloads},
-};
+use crate::subject::{EntryPoint, is_observer, workloads};
+use document::edit::{Change, Edit};
 
 pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
     id: "consul-app-essential",

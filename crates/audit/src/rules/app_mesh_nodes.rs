@@ -7,10 +7,8 @@ use crate::{
     rule::{ResourceFindings, TaskFindings},
     subject::MeshResource,
 };
-use audit_read::{
-    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
-    document::{Node, Span, Value},
-};
+use audit_read::app_mesh::{Presence, Reference, Resource, ResourceKind, Resources};
+use document::{Node, Span, Value};
 
 pub(super) static APPMESH_END_OF_SERVICE: Rule = Rule {
     id: "appmesh-end-of-service",

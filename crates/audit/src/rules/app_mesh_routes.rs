@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{app_mesh_nodes::report_missing, prelude::*};
 use crate::rule::ResourceFindings;
-use audit_read::{
-    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
-    document::{Node, Value},
-};
+use audit_read::app_mesh::{Presence, Reference, Resource, ResourceKind, Resources};
+use document::{Node, Value};
 
 /// The maximum number of headers.
 const MOST: usize = 10;

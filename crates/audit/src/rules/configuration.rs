@@ -3,9 +3,9 @@
 use super::prelude::*;
 use crate::{
     spelling::nearest,
-    subject::{Configuration, ConsulEcs, Feature, consul_ecs_version},
+    subject::{ConfigValue, Configuration, ConsulEcs, Feature, consul_ecs_version},
 };
-use audit_read::document::{Node, Span, Value};
+use document::{Node, Span, Value};
 use mesh::consul_ecs::{CONFIG_VARIABLE, Check, Fault, Problem, ROOT, Releases};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
@@ -75,18 +75,18 @@ fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The defects of a task's configuration, in the order of the file.
-pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<Problem<'c, Node>> {
+pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<Problem<'c, ConfigValue<'c>>> {
     let Some(json) = consul_ecs.configuration.and_then(Configuration::json) else { return Vec::new() };
     // A tag such as 0.9 moves to the newest release of its line.
     let image = consul_ecs.version.filter(|_| consul_ecs.fits);
     let image = image.map(|version| consul_ecs.release.unwrap_or(version.in_line()));
-    Check::run(json, &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
+    Check::run(ConfigValue(json), &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
 }
 
 /// The bytes of a defect: the key, if the key is wrong.
-fn span_of(problem: &Problem<'_, Node>) -> Span {
-    let entry = problem.key.and_then(|key| problem.value.entries().iter().find(|entry| entry.key == key));
-    entry.map_or(problem.value.place.span, |entry| entry.key_span)
+fn span_of(problem: &Problem<'_, ConfigValue<'_>>) -> Span {
+    let entry = problem.key.and_then(|key| problem.value.0.entries().iter().find(|entry| entry.key == key));
+    entry.map_or(problem.value.0.place.span, |entry| entry.key_span)
 }
 
 pub(super) static CONSUL_CONFIG_SCHEMA: Rule = Rule {
@@ -111,7 +111,7 @@ field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
 };
 
 /// What to do about an unknown field.
-pub(super) fn instead(problem: &Problem<'_, Node>, known: &[&str]) -> String {
+pub(super) fn instead(problem: &Problem<'_, ConfigValue<'_>>, known: &[&str]) -> String {
     let meant = problem.key.and_then(|key| nearest(key, known.iter().copied()));
     meant.map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"))
 }

@@ -2,7 +2,8 @@
 
 use super::prelude::*;
 use crate::subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs};
-use audit_read::{definition::Variable, document::Span};
+use audit_read::definition::Variable;
+use document::Span;
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
 
 /// The names of the agent's tokens in its configuration.

@@ -2,10 +2,8 @@
 
 use super::{mesh_init::runs_other, prelude::*, proxy::wait_for};
 use crate::subject::{Configuration, consul_ecs_version, names};
-use audit_read::{
-    definition::Dependency,
-    document::{HOLE, Node, Span, Value},
-};
+use audit_read::definition::Dependency;
+use document::{HOLE, Node, Span, Value};
 
 pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
     id: "consul-health-sync-missing",

@@ -279,7 +279,8 @@ mod tests {
 
     use super::*;
     use crate::{audit, example::Base};
-    use audit_read::{Material, input::read_source, source::SourceFile};
+    use audit_read::{Material, input::read_source};
+    use document::SourceFile;
 
     fn ids(families: &[(&str, &str)]) -> Vec<&'static str> {
         let mut material = Material::default();

@@ -1,7 +1,7 @@
 //! Keys of maps, in every task definition.
 
 use super::prelude::*;
-use audit_read::document::Node;
+use document::Node;
 
 pub(super) static ECS_DUPLICATE_KEY: Rule = Rule {
     id: "ecs-duplicate-key",

@@ -317,7 +317,8 @@ mod tests {
 
     use super::*;
     use crate::audit;
-    use audit_read::{Material, input::read_source, source::SourceFile};
+    use audit_read::{Material, input::read_source};
+    use document::SourceFile;
 
     #[test]
     fn the_tags_of_a_mirror_are_its_owner_s() {

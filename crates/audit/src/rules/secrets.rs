@@ -1,7 +1,8 @@
 //! References to secrets.
 
 use super::prelude::*;
-use audit_read::{definition::Secret, document::HOLE};
+use audit_read::definition::Secret;
+use document::HOLE;
 use mesh::secret_reference::SecretReference;
 
 pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {

@@ -162,10 +162,8 @@ fn check_family_name(subject: &Subject<'_>) -> Option<Draft> {
 mod tests {
     use super::*;
     use crate::{audit, example::Base, rules::tests::material};
-    use audit_read::{
-        definition::{Field, List, Maybe, ServiceUse, Tag, Text},
-        document::Place,
-    };
+    use audit_read::definition::{Field, List, Maybe, ServiceUse, Tag, Text};
+    use document::Place;
 
     fn found(propagate_tags: Maybe<&str>, tags: &[&str]) -> usize {
         let field = |value: Maybe<&str>| Field {

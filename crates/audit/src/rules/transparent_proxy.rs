@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::prelude::*;
-use audit_read::{definition::TaskDefinition, document::Span};
+use audit_read::definition::TaskDefinition;
+use document::Span;
 
 pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
     id: "consul-dataplane-users",

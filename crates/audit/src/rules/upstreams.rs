@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{client_agent, prelude::*};
 use crate::rule::TaskFindings;
-use audit_read::{
-    app_mesh::Resources,
-    document::{Node, Value},
-};
+use audit_read::app_mesh::Resources;
+use document::{Node, Value};
 
 /// The upstreams of a service.
 fn upstreams<'d>(consul: &ConsulTask<'d>) -> &'d [Node] {
@@ -187,7 +185,8 @@ mod tests {
 
     use super::*;
     use crate::{audit, example::Base};
-    use audit_read::{Material, input::read_source, source::SourceFile};
+    use audit_read::{Material, input::read_source};
+    use document::SourceFile;
 
     /// The findings of the rule in `web`, whose upstream is `upstream`, and `orders`.
     fn found(upstream: &serde_json::Value) -> Vec<String> {

@@ -1,9 +1,7 @@
 //! The command of `consul-client`: usually a shell script that writes the agent's configuration and starts the agent.
 
-use audit_read::{
-    definition::{Container, Field, Text},
-    document::HOLE,
-};
+use audit_read::definition::{Container, Field, Text};
+use document::HOLE;
 
 /// The directory in which a client agent puts the program `consul` for mesh-init.
 pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";

@@ -3,8 +3,8 @@
 use audit_read::{
     app_mesh::ResourceKind,
     definition::{Container, Maybe, ProxyConfiguration, TaskDefinition, Text, Variable},
-    document::HOLE,
 };
+use document::HOLE;
 
 /// A task definition of App Mesh.
 #[derive(Debug)]

@@ -1,10 +1,8 @@
 //! The value of `CONSUL_ECS_CONFIG_JSON` on a container.
 
-use audit_read::{
-    definition::{Container, Maybe, TaskDefinition},
-    document::{HOLE, Node, ParseError, Place, Step, Value},
-};
-use mesh::consul_ecs::CONFIG_VARIABLE;
+use audit_read::definition::{Container, Maybe, TaskDefinition};
+use document::{HOLE, Node, ParseError, Place, Step, Value};
+use mesh::consul_ecs::{self, CONFIG_VARIABLE, Tree};
 
 /// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
 #[derive(Debug, Clone)]
@@ -118,5 +116,27 @@ impl<'d> Configuration<'d> {
             }
         }
         place
+    }
+}
+
+/// A configuration or a value in it, to be checked against the schema of consul-ecs.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfigValue<'n>(pub &'n Node);
+
+/// A string with a part that is known only at deployment counts as unknown.
+impl<'n> Tree<'n> for ConfigValue<'n> {
+    fn value(self) -> consul_ecs::Value<'n, Self> {
+        match &self.0.value {
+            Value::Unknown => consul_ecs::Value::Unknown,
+            Value::Null => consul_ecs::Value::Null,
+            Value::Bool(_) => consul_ecs::Value::Flag,
+            Value::Number(number) => consul_ecs::Value::Number(number.into()),
+            Value::Text(text) if text.contains(HOLE) => consul_ecs::Value::Unknown,
+            Value::Text(text) => consul_ecs::Value::Text(text),
+            Value::List(items) => consul_ecs::Value::List(items.iter().map(Self).collect()),
+            Value::Map(entries) => {
+                consul_ecs::Value::Map(entries.iter().map(|entry| (entry.key.as_str(), Self(&entry.node))).collect())
+            }
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! Where consul-ecs runs in a task: the containers by role, the controllers, and their images.
 
-use super::{ControllerKind, Release, Subcommand, configuration::Configuration, consul::ConsulTask};
-use crate::{finding::Draft, versions::Program};
-use audit_read::{
-    definition::{Container, Field, List, Maybe, TaskDefinition, Text},
-    document::HOLE,
+use super::{
+    ControllerKind, Release, Subcommand,
+    configuration::{ConfigValue, Configuration},
+    consul::ConsulTask,
 };
+use crate::{finding::Draft, versions::Program};
+use audit_read::definition::{Container, Field, List, Maybe, TaskDefinition, Text};
+use document::HOLE;
 use mesh::{
     consul_ecs::{self, CONFIG_VARIABLE, Role, Words, configures_controller},
     release::{Image, Software},
@@ -104,7 +106,7 @@ impl<'d> Part<'d> {
     pub(super) fn all(definition: &'d TaskDefinition) -> Vec<Self> {
         let part = |container: &'d Container| {
             let configuration = Configuration::of(definition, container);
-            let configures_controller = configuration.json().is_some_and(configures_controller);
+            let configures_controller = configuration.json().map(ConfigValue).is_some_and(configures_controller);
             let role = consul_ecs::Container { configures_controller, ..facts(container) }.role();
             Self { container, role, configuration }
         };

@@ -14,7 +14,7 @@ pub use self::{
     agent_script::{AgentScript, BINARY_DIRECTORY},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     apps::{EntryPoint, is_observer, workloads},
-    configuration::Configuration,
+    configuration::{ConfigValue, Configuration},
     consul::ConsulTask,
     consul_ecs::{
         ConsulEcs, Controller, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of,

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use audit::{audit, example::Base, finding::Finding};
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@ use audit::{
     ignore::{Baseline, Config, Origin, Sorted, sort},
     rules::rules,
 };
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 
 use crate::mutations::pairs;
 

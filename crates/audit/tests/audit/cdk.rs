@@ -14,8 +14,8 @@ use audit_read::{
     Material,
     definition::{Maybe, TaskDefinition},
     input::{Gathered, Tree, read_source},
-    source::SourceFile,
 };
+use document::SourceFile;
 use serde_json::{Value, json};
 
 const CDK: &str = include_str!("../audit_inputs/cdk.template.json");

@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 use audit::{audit, finding::Severity, ignore, subject::Subject};
 use audit_read::{
     definition::TaskDefinition,
-    input::{Gathered, gather, parse},
-    source::SourceFile,
+    input::{Gathered, gather},
 };
+use document::{SourceFile, parse};
 use serde_json::{Value, json};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");

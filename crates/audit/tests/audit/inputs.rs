@@ -9,9 +9,9 @@ use audit::{audit, example::Base, finding::Finding};
 use audit_read::{
     Material,
     definition::TaskDefinition,
-    input::{Gathered, InputProblem, gather, read_source},
-    source::SourceFile,
+    input::{Gathered, gather, read_source},
 };
+use document::{InputProblem, SourceFile};
 
 const WEB_YAML: &str = include_str!("../audit_inputs/web.yaml");
 const WEB_JSON: &str = include_str!("../audit_inputs/web.template");

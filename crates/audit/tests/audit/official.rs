@@ -7,7 +7,8 @@
 use std::{fs, path::PathBuf};
 
 use audit::{audit, finding::Finding};
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 
 use crate::reading::{END_OF_APP_MESH, findings_in, shown};
 

@@ -4,10 +4,8 @@
 
 use crate::folder::Folder;
 use audit::example::Base;
-use audit_read::{
-    input::{Gathered, gather},
-    source::SourceFile,
-};
+use audit_read::input::{Gathered, gather};
+use document::SourceFile;
 
 fn gathered(arguments: &[String]) -> Gathered {
     gather(arguments, &mut std::io::empty())

@@ -10,8 +10,8 @@ use audit::{
 use audit_read::{
     Material,
     input::{Tree, read_source},
-    source::SourceFile,
 };
+use document::SourceFile;
 use serde_json::Value;
 
 /// Reported for every definition or mesh of App Mesh.

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use audit::audit;
-use audit_read::{
-    Material,
-    input::{parse_native, read_source},
-    source::SourceFile,
-};
+use audit_read::{Material, input::read_source};
+use document::{SourceFile, hcl};
 
 use crate::reading::ids;
 
@@ -80,7 +77,7 @@ fn many_equal_keys_lose_no_file() {
 #[test]
 fn a_short_key_that_repeats_too_often_is_an_error() {
     let text = format!("x = {{ {} }}\n", "a = 1, ".repeat(12));
-    let error = parse_native(&text).unwrap_err();
+    let error = hcl::parse(&text).unwrap_err();
     assert_eq!(
         error.reason,
         "not Terraform's language: invalid object item; expected unique object key; found redefined object key"

@@ -13,10 +13,9 @@ use audit::{
 use audit_read::{
     Material,
     app_mesh::{Resource, Resources},
-    document::{Position, Route, parse_json},
-    input::{Gathered, InputProblem, ecs_definition, read_source},
-    source::SourceFile,
+    input::{Gathered, ecs_definition, read_source},
 };
+use document::{InputProblem, Position, Route, SourceFile, parse_json};
 use serde_json::{Value, json};
 
 /// The report of a run with these files, each with one definition.

@@ -9,7 +9,7 @@ use audit::{
     finding::Finding,
     report::{Reported, clean, page},
 };
-use audit_read::input::InputProblem;
+use document::InputProblem;
 use gen_lsp_types::{
     CodeDescription, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Hover, Location, MarkupContent,
     MarkupKind, Position, Range, Uri,

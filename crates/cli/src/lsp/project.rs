@@ -14,11 +14,8 @@ use audit::{
     ignore::{self, Config, Sorted},
     report::{Report, Reported, reported},
 };
-use audit_read::{
-    document::Position,
-    input::{Gathered, InputProblem, Tree, is_source_name, read_open},
-    source::SourceFile,
-};
+use audit_read::input::{Gathered, Tree, is_source_name, read_open};
+use document::{InputProblem, Position, SourceFile};
 use gen_lsp_types::Uri;
 
 use crate::config::NAME;

@@ -12,9 +12,9 @@ use audit::subject::{self, Image, Software, Subject};
 use audit_read::{
     Material,
     definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
-    document::Position,
 };
 use aws::ecs::ServiceState;
+use document::Position;
 use jiff::Timestamp;
 use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, definition::MeshService, task::DescribedTask};
 use serde::Serialize;
@@ -344,7 +344,8 @@ pub(crate) fn tag(image: &str) -> String {
 mod files_tests {
     use std::sync::Arc;
 
-    use audit_read::{input::read_source, source::SourceFile};
+    use audit_read::input::read_source;
+    use document::SourceFile;
 
     use super::*;
 

@@ -162,7 +162,7 @@ impl<'a> Container<'a> {
 }
 
 /// Whether a configuration has a section `controller`, and neither a service nor a gateway.
-pub fn configures_controller<T: Tree>(configuration: &T) -> bool {
+pub fn configures_controller<'t>(configuration: impl Tree<'t>) -> bool {
     let Value::Map(sections) = configuration.value() else { return false };
     let has = |name: &str| sections.iter().any(|(key, it)| *key == name && !matches!(it.value(), Value::Null));
     has("controller") && !has("service") && !has("gateway")

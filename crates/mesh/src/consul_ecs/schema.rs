@@ -177,25 +177,26 @@ pub enum Value<'t, T> {
     Flag,
     Number(Cow<'t, str>),
     Text(&'t str),
-    List(Vec<&'t T>),
+    List(Vec<T>),
     /// The keys are unique.
-    Map(Vec<(&'t str, &'t T)>),
+    Map(Vec<(&'t str, T)>),
 }
 
-/// A configuration that can be checked.
-pub trait Tree: Sized {
-    fn value(&self) -> Value<'_, Self>;
+/// A reference to a configuration that can be checked, or to a value in it.
+pub trait Tree<'t>: Copy {
+    fn value(self) -> Value<'t, Self>;
 }
 
-impl Tree for serde_json::Value {
-    fn value(&self) -> Value<'_, Self> {
+impl<'t> Tree<'t> for &'t serde_json::Value {
+    fn value(self) -> Value<'t, Self> {
+        use serde_json::Value as Json;
         match self {
-            Self::Null => Value::Null,
-            Self::Bool(_) => Value::Flag,
-            Self::Number(number) => Value::Number(number.to_string().into()),
-            Self::String(text) => Value::Text(text),
-            Self::Array(items) => Value::List(items.iter().collect()),
-            Self::Object(fields) => Value::Map(fields.iter().map(|(key, value)| (key.as_str(), value)).collect()),
+            Json::Null => Value::Null,
+            Json::Bool(_) => Value::Flag,
+            Json::Number(number) => Value::Number(number.to_string().into()),
+            Json::String(text) => Value::Text(text),
+            Json::Array(items) => Value::List(items.iter().collect()),
+            Json::Object(fields) => Value::Map(fields.iter().map(|(key, value)| (key.as_str(), value)).collect()),
         }
     }
 }
@@ -222,7 +223,7 @@ impl<T> Value<'_, T> {
 #[derive(Debug)]
 pub struct Problem<'t, T> {
     /// The value; for a field that is unknown or missing, or of other releases, the map.
-    pub value: &'t T,
+    pub value: T,
     /// The key in the map, for an unknown field and one of other releases.
     pub key: Option<&'t str>,
     /// The field: `proxy.upstreams[0].localBindPort`.
@@ -287,9 +288,9 @@ pub struct Check<'t, T> {
     problems: Vec<Problem<'t, T>>,
 }
 
-impl<'t, T: Tree> Check<'t, T> {
+impl<'t, T: Tree<'t>> Check<'t, T> {
     /// The problems of `root`, in its order.
-    pub fn run(root: &'t T, section: &Section, known: Option<Releases>, presumed: Release) -> Vec<Problem<'t, T>> {
+    pub fn run(root: T, section: &Section, known: Option<Releases>, presumed: Release) -> Vec<Problem<'t, T>> {
         let mut check = Self { known, presumed, problems: Vec::new() };
         let at = Position { path: String::new(), is_read: true };
         match root.value() {
@@ -302,7 +303,7 @@ impl<'t, T: Tree> Check<'t, T> {
         check.problems
     }
 
-    fn map(&mut self, map: &'t T, entries: &[(&'t str, &'t T)], section: &Section, at: &Position) {
+    fn map(&mut self, map: T, entries: &[(&'t str, T)], section: &Section, at: &Position) {
         for (key, value) in entries {
             match section.field(key) {
                 Some(field) if self.is_of_other_releases(field.releases) => {
@@ -315,7 +316,7 @@ impl<'t, T: Tree> Check<'t, T> {
                 }
                 // A required field that is null counts as missing.
                 Some(field) if matches!(value.value(), Value::Null) && (field.is_nullable || field.is_required) => {}
-                Some(field) => self.value(value, &field.kind, &at.key(key, field.is_read)),
+                Some(field) => self.value(*value, &field.kind, &at.key(key, field.is_read)),
                 None => {
                     let known = section.fields.iter().map(|field| field.name).collect();
                     let fault = Fault::Unknown { is_refused: section.is_strict, known };
@@ -338,7 +339,7 @@ impl<'t, T: Tree> Check<'t, T> {
         self.known.is_some_and(|known| !releases.overlaps(known))
     }
 
-    fn value(&mut self, node: &'t T, kind: &Kind, at: &Position) {
+    fn value(&mut self, node: T, kind: &Kind, at: &Position) {
         match (kind, node.value()) {
             (Kind::NotEmpty, Value::Text("")) => self.wrong_value(node, at, "is empty"),
             (_, Value::Unknown)
@@ -363,7 +364,7 @@ impl<'t, T: Tree> Check<'t, T> {
         }
     }
 
-    fn choice(&mut self, node: &'t T, choices: &'static [Choice], text: &str, at: &Position) {
+    fn choice(&mut self, node: T, choices: &'static [Choice], text: &str, at: &Position) {
         match choices.iter().find(|choice| choice.text == text) {
             Some(choice) if self.is_of_other_releases(choice.releases) => {
                 let (releases, value) = (choice.releases, Some(choice.text));
@@ -377,7 +378,7 @@ impl<'t, T: Tree> Check<'t, T> {
         }
     }
 
-    fn whole(&mut self, node: &'t T, number: &str, (min, max): (i64, i64), at: &Position) {
+    fn whole(&mut self, node: T, number: &str, (min, max): (i64, i64), at: &Position) {
         match number.parse::<i64>() {
             Ok(value) if value < min || value > max => {
                 let range = if max == i64::MAX { format!("{min} or more") } else { format!("{min} to {max}") };
@@ -389,9 +390,9 @@ impl<'t, T: Tree> Check<'t, T> {
         }
     }
 
-    fn list(&mut self, items: &[&'t T], kind: &Kind, at: &Position) {
+    fn list(&mut self, items: &[T], kind: &Kind, at: &Position) {
         let mut seen = BTreeSet::new();
-        for (index, item) in items.iter().enumerate() {
+        for (index, item) in items.iter().copied().enumerate() {
             let at = at.item(index);
             self.value(item, if matches!(kind, Kind::Ports) { &PORT } else { &Kind::Text }, &at);
             let text = match item.value() {
@@ -405,16 +406,16 @@ impl<'t, T: Tree> Check<'t, T> {
         }
     }
 
-    fn wrong_value(&mut self, node: &'t T, at: &Position, how: &str) {
+    fn wrong_value(&mut self, node: T, at: &Position, how: &str) {
         self.add(node, at.clone(), Fault::WrongValue(how.to_owned()));
     }
 
-    fn add(&mut self, value: &'t T, at: Position, fault: Fault) {
+    fn add(&mut self, value: T, at: Position, fault: Fault) {
         let Position { path, is_read } = at;
         self.problems.push(Problem { value, key: None, path, fault, changes_registration: is_read });
     }
 
-    fn add_key(&mut self, map: &'t T, key: &'t str, at: Position, fault: Fault) {
+    fn add_key(&mut self, map: T, key: &'t str, at: Position, fault: Fault) {
         let Position { path, is_read } = at;
         self.problems.push(Problem { value: map, key: Some(key), path, fault, changes_registration: is_read });
     }

@@ -7,9 +7,8 @@ use super::{TemplateResource, construct, scope::Scope};
 use crate::{
     app_mesh::{Presence, Resource, ResourceKind},
     definition::Dialect,
-    document::{Entry, HOLE, Node, Value},
-    source::SourceFile,
 };
+use document::{Entry, HOLE, Node, SourceFile, Value};
 
 /// Before the kind, in the type of a resource.
 const TYPES: &str = "AWS::AppMesh::";

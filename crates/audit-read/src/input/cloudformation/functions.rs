@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::scope::Scope;
-use crate::document::{Entry, HOLE, Node, Place, Span, Value};
+use document::{Entry, HOLE, Node, Place, Span, Value};
 
 impl Scope<'_, '_> {
     /// The value of a function, used at `span`.

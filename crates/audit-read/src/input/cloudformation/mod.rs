@@ -12,13 +12,12 @@ mod tests;
 use std::sync::Arc;
 
 use self::scope::{Scope, Scopes, Template};
-use super::{Gathered, InputProblem};
+use super::Gathered;
 use crate::{
     app_mesh::Resource,
     definition::{Dialect, IamRole, TaskDefinition, grants_no_lookup, service_use},
-    document::{Entry, Node, Span, Value},
-    source::SourceFile,
 };
+use document::{Entry, InputProblem, Node, SourceFile, Span, Value};
 
 /// Whether a file is a template: by its format version or transform, or by the types of its resources.
 pub(super) fn is_template(node: &Node) -> bool {
@@ -50,7 +49,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
                 let created_by = resource.condition().is_none().then(|| file.name.clone());
                 definitions.push(TaskDefinition { construct, is_synthesised, created_by, repeated_keys, ..definition });
             }
-            Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, resource.id, &mismatch)),
+            Err(mismatch) => gathered.problems.push(mismatch.problem(file, resource.id)),
         }
     }
     for definition in &mut definitions {
@@ -66,7 +65,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         let name = construct(service.node).unwrap_or_else(|| service.id.to_owned());
         match service_use(file.clone(), name, &properties, Dialect::CloudFormation) {
             Ok(service) => definition.services.push(service),
-            Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, "", &mismatch)),
+            Err(mismatch) => gathered.problems.push(mismatch.problem(file, "")),
         }
     }
     let read = |resource: &TemplateResource<'_>| app_mesh::read(file, resource, scopes.of(resource.condition()));

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::functions::{whole_text, without_dynamic_references};
-use crate::document::{Entry, Node, Place, Value};
+use document::{Entry, Node, Place, Value};
 
 /// The limit for the results of functions, in bytes: a thousand times a large template.
 const BUDGET: usize = 64 * 1024 * 1024;

@@ -6,8 +6,8 @@ use crate::{
     Material,
     definition::{Field, Maybe, TaskDefinition, Text},
     input::read_source,
-    source::SourceFile,
 };
+use document::SourceFile;
 
 const TEMPLATE: &str = r"
 Parameters:
@@ -170,7 +170,7 @@ fn numbers_and_flags_may_be_strings_and_unknown() {
 #[test]
 fn edits_reach_literals_but_not_results_of_functions() {
     let definition = read("Family: !Ref Known\nNetworkMode: bridge\nTaskRoleArn: !If [Yes, literal, x]");
-    let slice = |span: crate::document::Span| definition.file.text.get(span.start..span.end).unwrap();
+    let slice = |span: document::Span| definition.file.text.get(span.start..span.end).unwrap();
     assert!(definition.family.place.route.is_none());
     assert_eq!(slice(definition.family.span()), "!Ref Known");
     assert!(definition.network_mode.place.route.is_some());

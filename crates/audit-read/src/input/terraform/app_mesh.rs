@@ -4,11 +4,8 @@
 use std::sync::Arc;
 
 use super::Planned;
-use crate::{
-    app_mesh::{Presence, Resource, ResourceKind},
-    document::{Entry, Node, Place, Value},
-    source::SourceFile,
-};
+use crate::app_mesh::{Presence, Resource, ResourceKind};
+use document::{Entry, Node, Place, SourceFile, Value};
 
 /// Before the kind, in the type of a resource.
 const TYPES: &str = "aws_appmesh_";

@@ -1,7 +1,7 @@
 //! The provider's attributes, spelled as ECS's API spells them. Source:
 //! <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>
 
-use crate::document::{Entry, HOLE, Node, Place, Value};
+use document::{Entry, HOLE, Node, Place, Value};
 
 /// Attributes that have the same form in both, with ECS's names.
 const SAME_FORM: [(&str, &str); 6] = [

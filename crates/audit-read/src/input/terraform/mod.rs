@@ -9,12 +9,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub(super) use self::attributes::{definition_node, role_node, service_node};
 use self::references::{Definitions, References};
-use super::{Gathered, InputProblem};
-use crate::{
-    definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
-    document::{Entry, Node, ParseError, Place, Value, embedded_json},
-    source::SourceFile,
-};
+use super::Gathered;
+use crate::definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use};
+use document::{Entry, InputProblem, Node, ParseError, Place, SourceFile, Value, embedded_json};
 
 /// Whether a file is the output of `terraform show -json`.
 pub(super) fn is_shown(node: &Node) -> bool {
@@ -40,7 +37,7 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
         let node = service_node(&service.values, &service.place);
         match service_use(file.clone(), service.address.to_owned(), &node, Dialect::Ecs) {
             Ok(service) => uses.push((index, service)),
-            Err(mismatch) => gathered.problems.push(InputProblem::mismatch(file, "", &mismatch)),
+            Err(mismatch) => gathered.problems.push(mismatch.problem(file, "")),
         }
     }
     for (index, service) in uses {
@@ -62,7 +59,7 @@ fn definition(
     let is_set = |attribute: &str| references.is_set(resource.address, attribute);
     let node = definition_node(&resource.values, &resource.place, containers, &is_set);
     let read = TaskDefinition::read(file.clone(), resource.address.to_owned(), &node, Dialect::Ecs)
-        .map_err(|mismatch| InputProblem::mismatch(file, resource.address, &mismatch))?;
+        .map_err(|mismatch| mismatch.problem(file, resource.address))?;
     let call = resource.module.map(|module| {
         let (file, span) = (Arc::clone(file), resource.place.span);
         Arc::new(ModuleCall { module: module.to_owned(), file, span })

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Planned;
-use crate::document::Node;
+use document::Node;
 
 /// The configuration of a plan. A state has none.
 pub(super) struct References<'n> {

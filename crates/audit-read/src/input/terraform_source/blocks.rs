@@ -7,7 +7,7 @@ use super::{
     syntax::{Attribute, Block, Body, Expression},
     values::{as_bool, as_number, entry, map, node, number, unknown},
 };
-use crate::document::{Entry, Node, Place, Route, Span, Step, Value};
+use document::{Entry, Node, Place, Route, Span, Step, Value};
 
 /// Arguments of a call that are not inputs of the module.
 const META: [&str; 6] = ["source", "version", "providers", "count", "for_each", "depends_on"];

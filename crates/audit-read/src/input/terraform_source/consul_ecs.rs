@@ -22,13 +22,10 @@ use super::{
     eval::Frame,
     functions::Function,
     module::{Cause, Input, Location, Module, World},
-    syntax::{Body, native_body, parse_native},
+    syntax::{Body, native_body},
     values::{closed, entry, map, node, text, unknown},
 };
-use crate::{
-    document::{Entry, HOLE, Node, Route, Span, Value, parse_json},
-    source::SourceFile,
-};
+use document::{Entry, HOLE, Node, Route, SourceFile, Span, Value, hcl, parse_json};
 
 /// The modules that make a task definition: `controller` from 0.7 on, `acl-controller` before.
 const MODULES: [&str; 4] = ["mesh-task", "gateway-task", "controller", "acl-controller"];
@@ -43,7 +40,7 @@ static SERVICE: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ec
 
 #[expect(clippy::expect_used, reason = "the files are part of the program, and the tests of the modules parse them")]
 fn parsed(text: &str) -> Body {
-    native_body(&parse_native(text).expect("a file of the modules is in Terraform's language"), 0)
+    native_body(&hcl::parse(text).expect("a file of the modules is in Terraform's language"), 0)
 }
 
 /// A module in one of its versions.

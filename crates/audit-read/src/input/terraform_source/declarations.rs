@@ -18,12 +18,9 @@ use super::{
 };
 use crate::{
     definition::{Dialect, ServiceUse, TaskDefinition, service_use},
-    document::{HOLE, Node, ParseError, Place, Span, Value, embedded_json},
-    input::{
-        InputProblem,
-        terraform::{definition_node, service_node},
-    },
+    input::terraform::{definition_node, service_node},
 };
+use document::{HOLE, InputProblem, Node, ParseError, Place, Span, Value, embedded_json};
 
 /// What to do about what the sources do not determine.
 const CHECK_THE_PLAN: &str =
@@ -198,7 +195,7 @@ pub(super) fn definition(
     let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
     let node = definition_node(&values, &place, containers, &is_set);
     let read = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
-        .map_err(|mismatch| InputProblem::mismatch(&file, &address, &mismatch))?;
+        .map_err(|mismatch| mismatch.problem(&file, &address))?;
     let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| role(module, attribute));
     let created_by = (!module.is_repeated(block)).then(|| module.location.root.to_string_lossy().into_owned());
     Ok(TaskDefinition { declared_role, created_by, call: module.call.clone(), ..read })
@@ -213,7 +210,7 @@ pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory.file(block.file);
     service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform)
-        .map_err(|mismatch| InputProblem::mismatch(&file, "", &mismatch))
+        .map_err(|mismatch| mismatch.problem(&file, ""))
 }
 
 /// The address of an instance: `module.web.aws_ecs_task_definition.this[0]`.

@@ -15,11 +15,7 @@ use super::{
     roles::RoleUses,
     syntax::{Attribute, Block, Body, is_source_name, read_body},
 };
-use crate::{
-    document::ParseError,
-    input::{InputProblem, text},
-    source::SourceFile,
-};
+use document::{InputProblem, ParseError, SourceFile, because, read_text};
 
 /// A module before it is evaluated.
 #[derive(Debug, Default)]
@@ -368,7 +364,7 @@ impl Tree {
         }
         let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
         let mut file = File::open(&path).ok().filter(|_| is_file).ok_or(Refusal::Missing)?;
-        text::read_text(relative, &mut file).map(|file| file.text).map_err(|_| Refusal::Missing)
+        read_text(relative, &mut file).map(|file| file.text).map_err(|_| Refusal::Missing)
     }
 
     /// The files of a directory whose names are `wanted`, sorted by name. `shown` is its path in reports.
@@ -400,6 +396,6 @@ impl Tree {
 }
 
 fn read(path: &Path, shown: &str) -> Result<SourceFile, InputProblem> {
-    let mut file = File::open(path).map_err(|error| InputProblem::of(shown, text::because(&error)))?;
-    text::read_text(shown, &mut file)
+    let mut file = File::open(path).map_err(|error| InputProblem::of(shown, because(&error)))?;
+    read_text(shown, &mut file)
 }

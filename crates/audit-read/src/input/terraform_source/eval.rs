@@ -15,13 +15,13 @@ use hcl_edit::{
 
 use super::{
     module::Module,
-    syntax::{Expression, replaced_key},
+    syntax::Expression,
     values::{
         OPEN_KEY, as_bool, as_number, cost, equal, is_open, is_uncertain, list, literal, map, node, number,
         of_type_with, sorted, text, unknown,
     },
 };
-use crate::document::{Entry, HOLE, Node, Place, Route, Span, Step, TextBuilder, Value};
+use document::{Entry, HOLE, Node, Place, Route, Span, Step, TextBuilder, Value, hcl::replaced_key};
 
 /// Where an expression is evaluated.
 #[derive(Clone, Copy)]

@@ -16,7 +16,7 @@ use super::{
         text, unknown,
     },
 };
-use crate::document::{Entry, HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
+use document::{Entry, HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
 
 /// What a call costs for each part of its arguments: functions copy, compare and sort them.
 const COST_OF_CALLS: usize = 4;

@@ -29,12 +29,7 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::syntax::span_of;
-pub use self::{
-    consul_ecs::mesh_task,
-    directory::Tree,
-    syntax::{is_source_name, literals, parse_native},
-};
+pub use self::{consul_ecs::mesh_task, directory::Tree, syntax::is_source_name};
 use self::{
     declarations::Declarations,
     directory::{Directories, Directory, identity},
@@ -42,9 +37,9 @@ use self::{
 };
 use crate::{
     definition::TaskDefinition,
-    input::{Gathered, InputProblem, paths::FoundFile, source::mark_shared_families},
-    source::SourceFile,
+    input::{Gathered, paths::FoundFile, source::mark_shared_families},
 };
+use document::{InputProblem, SourceFile};
 
 /// Reads a text on its own: no other file is read.
 pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {

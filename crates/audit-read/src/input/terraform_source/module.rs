@@ -14,14 +14,11 @@ use super::{
     consul_ecs::{ConsulEcs, called},
     directory::{Directories, Directory, Refusal, identity, joined},
     eval::Frame,
-    syntax::{Block, span_of},
+    syntax::Block,
     values::{entry, map, merged, unknown},
 };
-use crate::{
-    definition::ModuleCall,
-    document::{Node, Span, Value},
-    source::SourceFile,
-};
+use crate::definition::ModuleCall;
+use document::{Node, SourceFile, Span, Value, hcl::span_of};
 
 /// Expressions nested deeper than this, counting through references, are unknown.
 const MAX_DEPTH: usize = 100;

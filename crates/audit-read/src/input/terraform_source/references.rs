@@ -15,7 +15,7 @@ use super::{
         of_one_type, set, text, unknown,
     },
 };
-use crate::document::{Entry, HOLE, Node, Place, Span, Value};
+use document::{Entry, HOLE, Node, Place, Span, Value};
 
 impl Module<'_> {
     pub(super) fn traversal(&self, traversal: &Traversal, span: Span, frame: Frame<'_>) -> Option<Node> {
@@ -465,7 +465,7 @@ fn is_any(kind: &Native) -> bool {
 }
 
 /// Attributes that the type does not have are dropped; optional ones get their defaults.
-fn of_object(module: &Module<'_>, entries: Vec<Entry>, kinds: &Object, span: crate::document::Span) -> Vec<Entry> {
+fn of_object(module: &Module<'_>, entries: Vec<Entry>, kinds: &Object, span: document::Span) -> Vec<Entry> {
     let mut out = Vec::new();
     let mut given = entries;
     let open = given.iter().position(|entry| entry.key == OPEN_KEY).map(|at| given.remove(at));

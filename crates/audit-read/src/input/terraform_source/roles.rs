@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     definition::{Dialect, IamRole, grants_no_lookup},
-    document::{Node, Place},
     input::terraform::role_node,
 };
+use document::{Node, Place};
 
 const ROLE: &str = "aws_iam_role";
 

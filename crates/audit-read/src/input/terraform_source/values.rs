@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{Entry, HOLE, Node, Place, Span, Value};
+use document::{Entry, HOLE, Node, Place, Span, Value};
 
 /// The key that stands for entries of a map that are not known.
 pub(super) const OPEN_KEY: &str = "\u{FDD0}";

@@ -11,7 +11,8 @@ use crate::{
     finding::Finding,
     rules::rules,
 };
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 
 /// Reported for every definition or mesh of App Mesh, or with containers of an old generation.
 const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service", "consul-end-of-support"];

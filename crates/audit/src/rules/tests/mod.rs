@@ -2,13 +2,8 @@
 
 use std::sync::Arc;
 
-use audit_read::{
-    Material,
-    definition::TaskDefinition,
-    document::{Route, parse_json},
-    input::ecs_definition,
-    source::SourceFile,
-};
+use audit_read::{Material, definition::TaskDefinition, input::ecs_definition};
+use document::{Route, SourceFile, parse_json};
 
 mod examples;
 mod fixes;

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use audit_read::document::Node;
 use mesh::consul_ecs::{Fault, Problem};
 
 use crate::{
     rules::configuration::{instead, problems},
-    subject::Subject,
+    subject::{ConfigValue, Subject},
 };
 
 /// The defects of `config`, for an image of consul-ecs and the container beside mesh-init: path and fault.
@@ -21,7 +20,7 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
     ]});
     let definition = super::definition(&definition.to_string());
     let subject = Subject::new(&definition);
-    let shown = |problem: &Problem<'_, Node>| match &problem.fault {
+    let shown = |problem: &Problem<'_, ConfigValue<'_>>| match &problem.fault {
         Fault::Unknown { is_refused: true, known } => format!("refused, {}", instead(problem, known)),
         Fault::Unknown { is_refused: false, .. } => "ignored".to_owned(),
         Fault::Missing => "missing".to_owned(),

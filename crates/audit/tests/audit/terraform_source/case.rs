@@ -64,9 +64,7 @@ impl Then {
             .collect();
         // Instances of one block have the same place.
         found.dedup();
-        let lines = |all: &[audit_read::input::InputProblem]| {
-            all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        };
+        let lines = |all: &[document::InputProblem]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let (problems, notes) = (lines(&gathered.problems), lines(&gathered.unchecked));
         let case = format!("{label}\nfound {found:?}\nproblems {problems}\nnotes {notes}");
         match self {

@@ -4,7 +4,8 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, sync::Arc};
 
 use audit::{audit, finding::Finding};
-use audit_read::{Material, input::read_source, source::SourceFile};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 
 use self::Change::{Added, Replaced};
 use crate::reading::{findings_in, shown};

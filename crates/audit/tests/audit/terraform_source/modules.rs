@@ -6,8 +6,8 @@ use audit_read::{
     Material,
     definition::{Container, Field, List, Maybe, TaskDefinition, Text},
     input::read_source,
-    source::SourceFile,
 };
+use document::SourceFile;
 use serde_json::Value;
 
 use crate::reading::{findings_in, shown};

@@ -3,10 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use audit::audit;
-use audit_read::{
-    input::{Gathered, Tree, read_open},
-    source::SourceFile,
-};
+use audit_read::input::{Gathered, Tree, read_open};
+use document::SourceFile;
 
 use super::case::resource;
 use crate::folder::Folder;

@@ -7,13 +7,12 @@ use hcl_edit::{
     visit::Visit,
 };
 
-use super::{
-    notation::{Notation, documents, is_native_terraform, parse, parse_one},
-    terraform_source::{parse_native, span_of},
-};
 use crate::{
-    document::{Node, Span, Value},
+    hcl::{self, span_of},
+    node::{Node, Value},
+    notation::{Notation, documents, parse, parse_one},
     source::SourceFile,
+    span::Span,
 };
 
 /// The comments of a file.
@@ -29,9 +28,9 @@ impl Comments {
     /// The comments of a file. A document that cannot be read has none.
     pub fn of(file: &SourceFile) -> Self {
         let whole = Span::new(0, file.text.len());
-        if is_native_terraform(file) {
+        if hcl::is_hcl(file) {
             let mut scalars = Scalars::default();
-            if let Ok(body) = parse_native(&file.text) {
+            if let Ok(body) = hcl::parse(&file.text) {
                 scalars.visit_body(&body);
             }
             let first_value = scalars.0.iter().map(|span| span.start).min().unwrap_or(whole.end);

@@ -1,9 +1,27 @@
-//! The same edits on the value of a text, to compare with the edited text.
+//! Edits, and the same edits on the value of a text, to compare with the edited text.
 
 use serde_json::Value as Json;
 
-use crate::finding::Change;
-use audit_read::document::Step;
+use crate::place::{Route, Step};
+
+/// A change at one place of a file.
+#[derive(Debug, Clone)]
+pub struct Edit {
+    /// The route to the value; for a new key, to where it will be.
+    pub route: Route,
+    pub change: Change,
+}
+
+/// A change of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Sets the value, or adds it if there is none.
+    Set(Json),
+    /// Adds an item to the end of the list.
+    Append(Json),
+    /// Removes the value, and its key.
+    Remove,
+}
 
 /// The value at the end of `steps`.
 pub(super) fn at<'v>(value: &'v Json, steps: &[Step]) -> Option<&'v Json> {

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::{
-    definition::Mismatch,
-    document::{ParseError, Position, Span},
+    error::ParseError,
     source::SourceFile,
+    span::{Position, Span},
 };
 
 /// A problem with the input, in one line: `path:line:col: reason`.
@@ -24,24 +24,23 @@ pub struct InputProblem {
 
 impl InputProblem {
     /// A problem of a file as a whole.
-    pub(super) fn of(file: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub fn of(file: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { file: file.into(), position: None, reason: reason.into() }
     }
 
     /// A problem at a place of a file.
-    pub(super) fn at(file: &SourceFile, span: Span, reason: impl Into<String>) -> Self {
+    pub fn at(file: &SourceFile, span: Span, reason: impl Into<String>) -> Self {
         Self { file: file.name.clone(), position: Some(file.position(span.start)), reason: reason.into() }
     }
 
-    /// A text that is neither JSON nor YAML.
-    pub(super) fn unreadable(file: &SourceFile, error: &ParseError) -> Self {
-        Self::at(file, error.span, format!("{}{}", error.reason, hint(&file.text, error.span)))
+    /// A text that is in none of the notations.
+    pub fn unreadable(file: &SourceFile, error: &ParseError) -> Self {
+        Self::unexpected(file, error.span, &error.reason)
     }
 
-    /// A value of a wrong type in the definition called `address`.
-    pub(super) fn mismatch(file: &SourceFile, address: &str, mismatch: &Mismatch) -> Self {
-        let owner = if address.is_empty() { String::new() } else { format!("{address}: ") };
-        Self::at(file, mismatch.span, format!("{owner}{mismatch}{}", hint(&file.text, mismatch.span)))
+    /// A problem with what is at a place. If another program has to render the text first, the reason says so.
+    pub fn unexpected(file: &SourceFile, span: Span, reason: &str) -> Self {
+        Self::at(file, span, format!("{reason}{}", hint(&file.text, span)))
     }
 }
 

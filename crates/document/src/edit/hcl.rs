@@ -1,4 +1,4 @@
-//! Edits of Terraform's native syntax, in hcl-edit's syntax tree.
+//! Edits of HCL, in hcl-edit's syntax tree.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,18 @@ use hcl_edit::{
 };
 use serde_json::Value as Json;
 
-use super::{EditError, in_parts, outermost};
-use crate::finding::{Change, Edit};
-use audit_read::{
-    definition::Dialect,
-    document::{Span, Step},
-    input::{Comments, parse_native},
-    source::SourceFile,
+use super::{
+    change::{Change, Edit},
+    error::EditError,
+    text::in_parts,
+    tree::outermost,
 };
+use crate::{comments::Comments, hcl::parse, place::Step, source::SourceFile, span::Span};
 
-/// Arguments of a task definition that are nested blocks. Source:
-/// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>
-const NESTED: [&str; 1] = ["volume"];
-
-/// Makes edits in a text. Each block on the first level is edited on its own: the others keep every byte.
-pub(super) fn edit(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
-    let file = parse_native(text)?;
+/// Makes edits in a text, in which `nested` are blocks instead of arguments. Each block on the first level is edited on its
+/// own: the others keep every byte.
+pub(super) fn edit(text: &str, nested: &[&str], edits: &[Edit]) -> Result<String, EditError> {
+    let file = parse(text)?;
     let mut by_block: BTreeMap<Span, Vec<Edit>> = BTreeMap::new();
     for edit in edits {
         let steps = edit.route.steps();
@@ -33,7 +29,7 @@ pub(super) fn edit(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<Strin
         let edit = Edit { route: inner.iter().cloned().collect(), change: edit.change.clone() };
         by_block.entry(Span::new(block.start, block.end)).or_default().push(edit);
     }
-    in_parts(text, by_block, |block, edits| edit_block(block, dialect, edits))
+    in_parts(text, by_block, |block, edits| edit_block(block, nested, edits))
 }
 
 /// The steps to a block: its type and labels.
@@ -42,31 +38,31 @@ fn place_of(block: &Block) -> Vec<Step> {
     std::iter::once(block.ident.as_str()).chain(names).map(|name| Step::Key(name.to_owned())).collect()
 }
 
-fn edit_block(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
-    let mut file = parse_native(text)?;
+fn edit_block(text: &str, nested: &[&str], edits: &[Edit]) -> Result<String, EditError> {
+    let mut file = parse(text)?;
     if file.to_string() != text {
         return Err(EditError::Notation("a string or the end of a line is written in an unusual way".to_owned()));
     }
     for edit in edits {
         let body = &mut file.get_mut(0).and_then(Structure::as_block_mut).ok_or(EditError::NotMinimal)?.body;
         let host = |steps: &[Step]| in_body(body, steps)?.as_str().map(str::to_owned);
-        let (steps, change) = outermost(dialect, edit, host)?;
-        edit_body(body, &steps, &change)?;
+        let (steps, change) = outermost(edit, host)?;
+        edit_body(body, nested, &steps, &change)?;
     }
     let edited = file.to_string();
-    if parse_native(&edited).is_ok_and(|found| found == file) { Ok(edited) } else { Err(EditError::NotMinimal) }
+    if parse(&edited).is_ok_and(|found| found == file) { Ok(edited) } else { Err(EditError::NotMinimal) }
 }
 
-fn edit_body(body: &mut Body, steps: &[Step], change: &Change) -> Result<(), EditError> {
+fn edit_body(body: &mut Body, nested: &[&str], steps: &[Step], change: &Change) -> Result<(), EditError> {
     let missing = || EditError::no_such_place(steps);
     if let (Some(value), Change::Set(new)) = (in_body(body, steps), change) {
         return set(value, new, steps);
     }
     match (steps, change) {
-        ([Step::Key(kind)], Change::Set(Json::Array(items))) if NESTED.contains(&kind.as_str()) && items.len() == 1 => {
+        ([Step::Key(kind)], Change::Set(Json::Array(items))) if nested.contains(&kind.as_str()) && items.len() == 1 => {
             items.iter().try_for_each(|item| add_block(body, kind, item))
         }
-        ([Step::Key(kind)], Change::Append(item)) if NESTED.contains(&kind.as_str()) => add_block(body, kind, item),
+        ([Step::Key(kind)], Change::Append(item)) if nested.contains(&kind.as_str()) => add_block(body, kind, item),
         ([Step::Key(name)], Change::Set(value)) if !body.has_blocks(name) => add_argument(body, name, value),
         ([Step::Key(name)], Change::Remove) => {
             let removed = body.remove_attribute(name).ok_or_else(missing)?;
@@ -329,7 +325,7 @@ mod tests {
             Ok(index) => Step::Index(index),
             Err(_) => Step::Key((*step).to_owned()),
         });
-        edit(TEXT, Dialect::Terraform, &[Edit { route: steps.collect(), change: change.clone() }])
+        edit(TEXT, &[], &[Edit { route: steps.collect(), change: change.clone() }])
     }
 
     #[test]
@@ -377,7 +373,7 @@ mod tests {
     }
 
     fn set_to_0(paths: &[&str]) -> Result<String, EditError> {
-        edit(BLOCKS, Dialect::Ecs, &edits(paths))
+        edit(BLOCKS, &[], &edits(paths))
     }
 
     #[test]
@@ -396,10 +392,9 @@ mod tests {
 
     #[test]
     fn a_block_that_would_be_spelled_otherwise_is_left() {
-        let error =
-            edit(&BLOCKS.replace("1\n  kind", "\"\\u0041\"\n  kind"), Dialect::Ecs, &edits(&["resource.x.a.kind"]));
+        let error = edit(&BLOCKS.replace("1\n  kind", "\"\\u0041\"\n  kind"), &[], &edits(&["resource.x.a.kind"]));
         assert!(matches!(error, Err(EditError::Notation(_))), "{error:?}");
-        let other = edit(&BLOCKS.replace("= 2", "= \"\\u0041\""), Dialect::Ecs, &edits(&["resource.x.a.kind"]));
+        let other = edit(&BLOCKS.replace("= 2", "= \"\\u0041\""), &[], &edits(&["resource.x.a.kind"]));
         assert!(other.unwrap().contains("\\u0041"));
     }
 }

@@ -1,6 +1,6 @@
 //! A text and its name.
 
-use super::document::Position;
+use crate::span::Position;
 
 /// A text and its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

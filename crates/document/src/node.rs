@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use mesh::consul_ecs::{self, Tree};
 use serde_json::Value as Json;
 
-use super::{Place, Span, Step};
+use crate::{
+    place::{Place, Step},
+    span::Span,
+};
 
 /// A value and its place in the file.
 #[derive(Debug, Clone)]
@@ -261,24 +263,6 @@ impl Node {
             Value::List(_) => "a list",
             Value::Map(_) => "a map",
             Value::Unknown => "unknown",
-        }
-    }
-}
-
-/// A string with a part that is known only at deployment counts as unknown.
-impl Tree for Node {
-    fn value(&self) -> consul_ecs::Value<'_, Self> {
-        match &self.value {
-            Value::Unknown => consul_ecs::Value::Unknown,
-            Value::Null => consul_ecs::Value::Null,
-            Value::Bool(_) => consul_ecs::Value::Flag,
-            Value::Number(number) => consul_ecs::Value::Number(number.into()),
-            Value::Text(text) if text.contains(HOLE) => consul_ecs::Value::Unknown,
-            Value::Text(text) => consul_ecs::Value::Text(text),
-            Value::List(items) => consul_ecs::Value::List(items.iter().collect()),
-            Value::Map(entries) => {
-                consul_ecs::Value::Map(entries.iter().map(|entry| (entry.key.as_str(), &entry.node)).collect())
-            }
         }
     }
 }

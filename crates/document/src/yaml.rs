@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
 
-use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value};
+use crate::{
+    error::{MAX_DEPTH, ParseError},
+    node::{Entry, Node, Value},
+    place::{Place, Route, Step},
+    span::Span,
+};
 
 /// The most values that aliases may expand to: enough for any template, and a limit for malicious files.
 const MAX_NODES: usize = 300_000;

@@ -6,9 +6,12 @@ use serde_json::Value as Json;
 use yamlpatch::{Op, Patch, apply_yaml_patches};
 use yamlpath::{Component, Document, Route};
 
-use super::{EditError, change, in_parts, put, read};
-use crate::finding::Change;
-use audit_read::document::{Node, Span, Step};
+use super::{
+    change::{self, Change},
+    error::EditError,
+    text::{in_parts, put, read},
+};
+use crate::{node::Node, place::Step, span::Span};
 
 /// Replaced by the value in a second step.
 const PLACEHOLDER: &str = "PLACEHOLDER";

@@ -1,15 +1,8 @@
-//! Files as texts, and the words by which texts with something to check are found.
+//! Files as texts.
 
-use std::{
-    fs::File,
-    io::{self, ErrorKind, Read},
-    path::Path,
-};
+use std::io::{self, ErrorKind, Read};
 
-use aho_corasick::AhoCorasick;
-
-use super::problem::InputProblem;
-use crate::{document::Position, source::SourceFile};
+use crate::{problem::InputProblem, source::SourceFile, span::Position};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
@@ -18,7 +11,7 @@ const MEBIBYTE: u64 = 1024 * 1024;
 const LIMIT: u64 = 32;
 
 /// Reads a text called `name`.
-pub(super) fn read_text(name: &str, reader: &mut dyn Read) -> Result<SourceFile, InputProblem> {
+pub fn read_text(name: &str, reader: &mut dyn Read) -> Result<SourceFile, InputProblem> {
     let mut bytes = Vec::new();
     // One byte more than the limit shows that the text is larger, without reading all of it.
     reader
@@ -46,7 +39,7 @@ pub(super) fn read_text(name: &str, reader: &mut dyn Read) -> Result<SourceFile,
 }
 
 /// Why a file cannot be read, in the operating system's usual words.
-pub(super) fn because(error: &std::io::Error) -> String {
+pub fn because(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
@@ -63,34 +56,4 @@ fn other_kind(bytes: &[u8]) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-/// Every text with something to check contains one of these words. A file in a directory that contains none of them is
-/// not parsed.
-const WORDS: [&str; 6] = [
-    "ontainerDefinitions",
-    "AWS::ECS::TaskDefinition",
-    "AWS::AppMesh::",
-    "aws_ecs_task_definition",
-    "aws_appmesh_",
-    "meshName",
-];
-
-/// Whether a text may have something to check.
-pub(super) fn has_word(text: &str) -> bool {
-    WORDS.iter().any(|word| text.contains(word))
-}
-
-/// Whether a file that is not a readable text may have something to check: it contains a word in UTF-8 or UTF-16, or
-/// its bytes cannot be read.
-pub(super) fn may_have_word(path: &Path) -> bool {
-    has_word_in_bytes(path).unwrap_or(true)
-}
-
-fn has_word_in_bytes(path: &Path) -> io::Result<bool> {
-    // In both byte orders of UTF-16, there is a zero between two letters.
-    let in_utf16 = WORDS.map(|word| word.split("").filter(|letter| !letter.is_empty()).collect::<Vec<_>>().join("\0"));
-    let words = WORDS.iter().map(|word| (*word).to_owned()).chain(in_utf16);
-    let search = AhoCorasick::new(words).map_err(io::Error::other)?;
-    search.stream_find_iter(File::open(path)?).next().transpose().map(|found| found.is_some())
 }

@@ -1,16 +1,16 @@
 //! Whether a text is JSON or YAML.
 
-use std::{borrow::Cow, ffi::OsStr, path::Path};
-
 use crate::{
-    document::{
-        Node, ParseError, Place, Route, Span, Step, Value, parse_json, parse_yaml, parse_yaml_document, yaml_documents,
-    },
-    input::terraform_source::literals,
+    byte_order_mark::{BYTE_ORDER_MARK, without_mark},
+    error::ParseError,
+    hcl,
+    json::parse_json,
+    node::{Node, Value},
+    place::{Place, Route, Step},
     source::SourceFile,
+    span::Span,
+    yaml::{parse_yaml, parse_yaml_document, yaml_documents},
 };
-
-const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// The notation of a file. It determines how edits are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
 }
 
 /// The documents of a YAML text with several; `None` if the text is one document.
-pub(super) fn documents(file: &SourceFile) -> Option<Vec<Span>> {
+pub fn documents(file: &SourceFile) -> Option<Vec<Span>> {
     if !file.text.contains("\n---") && !file.text.contains("\n...") {
         return None;
     }
@@ -54,8 +54,8 @@ pub(super) fn documents(file: &SourceFile) -> Option<Vec<Span>> {
 /// # Errors
 /// As [`parse_all`], or a source is not in Terraform's native syntax.
 pub fn trees(file: &SourceFile) -> Result<Vec<Node>, ParseError> {
-    if is_native_terraform(file) {
-        return literals(&file.text).map(|tree| vec![tree]);
+    if hcl::is_hcl(file) {
+        return hcl::literals(&file.text).map(|tree| vec![tree]);
     }
     parse_all(file).map(|(_, trees)| trees)
 }
@@ -71,14 +71,8 @@ pub fn parse_all(file: &SourceFile) -> Result<(Notation, Vec<Node>), ParseError>
 }
 
 /// Reads one of several documents.
-pub(super) fn parse_one(file: &SourceFile, document: Span, index: usize) -> Result<Node, ParseError> {
+pub fn parse_one(file: &SourceFile, document: Span, index: usize) -> Result<Node, ParseError> {
     parse_yaml_document(&without_mark(&file.text, "##\n"), document, &Route::default().then(Step::Document(index)))
-}
-
-/// Whether a file is in Terraform's native syntax, by its name.
-pub fn is_native_terraform(file: &SourceFile) -> bool {
-    let kind = Path::new(&file.name).extension().and_then(OsStr::to_str).unwrap_or_default();
-    ["tf", "tofu"].iter().any(|native| kind.eq_ignore_ascii_case(native))
 }
 
 fn is_json_by_name(file: &SourceFile) -> bool {
@@ -112,14 +106,6 @@ fn yaml(text: &str) -> Result<Node, ParseError> {
         return Ok(Node { value: Value::Null, place: Place::default() });
     }
     parse_yaml(&without_mark(text, "##\n"))
-}
-
-/// The text with a placeholder of the same length for a byte order mark, so that all positions remain valid.
-pub(super) fn without_mark<'t>(text: &'t str, instead: &str) -> Cow<'t, str> {
-    match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => Cow::Owned(format!("{instead}{rest}")),
-        None => Cow::Borrowed(text),
-    }
 }
 
 #[cfg(test)]

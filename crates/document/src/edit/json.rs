@@ -3,9 +3,17 @@
 use jsonc_parser::cst::{CstContainerNode, CstInputValue, CstLeafNode, CstNode, CstRootNode};
 use serde_json::Value as Json;
 
-use super::{EditError, put, read};
-use crate::finding::Change;
-use audit_read::document::{Entry, JSON_WITH_COMMENTS, Node, Span, Step};
+use super::{
+    change::Change,
+    error::EditError,
+    text::{put, read},
+};
+use crate::{
+    json::JSON_WITH_COMMENTS,
+    node::{Entry, Node},
+    place::Step,
+    span::Span,
+};
 
 /// Makes changes in a JSON text, in its concrete syntax tree.
 pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {

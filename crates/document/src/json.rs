@@ -6,10 +6,15 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value};
+use crate::{
+    error::{MAX_DEPTH, ParseError},
+    node::{Entry, Node, Value},
+    place::{Place, Route, Step},
+    span::Span,
+};
 
 /// Standard JSON with comments.
-pub const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
+pub(crate) const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: false,
