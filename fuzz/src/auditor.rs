@@ -9,6 +9,7 @@ use audit::{
 };
 use audit_read::{Material, input};
 use document::{Route, SourceFile, embedded_json, parse_json, parse_yaml, parse_yaml_document, yaml_documents};
+use terraform::Tree;
 
 use super::places;
 
@@ -77,7 +78,7 @@ pub fn repair(text: &str) {
 }
 
 fn assert_fixed_once(file: Arc<SourceFile>) {
-    let repaired = fix::repair(file, &input::Tree::default(), |_| true);
-    let again = fix::repair(repaired.after.clone(), &input::Tree::default(), |_| true);
+    let repaired = fix::repair(file, &Tree::default(), |_| true);
+    let again = fix::repair(repaired.after.clone(), &Tree::default(), |_| true);
     assert_eq!(repaired.after.text, again.after.text);
 }

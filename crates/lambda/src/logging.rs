@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The crates of this workspace that run in functions: their lines follow the level.
-pub const OWN: [&str; 13] = [
+pub const OWN: [&str; 14] = [
     "audit",
     "audit_function",
     "audit_live",
@@ -21,6 +21,7 @@ pub const OWN: [&str; 13] = [
     "mesh",
     "report",
     "telemetry",
+    "terraform",
 ];
 
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).

@@ -5,7 +5,7 @@
 mod cloudformation;
 mod paths;
 mod source;
-mod terraform;
+mod terraform_show;
 mod terraform_source;
 mod words;
 
@@ -14,10 +14,11 @@ use std::{collections::BTreeSet, fs::File, io::Read, path::PathBuf, sync::Arc};
 use self::paths::FoundFile;
 pub use self::{
     source::{ecs_definition, read_edited, read_open, read_source},
-    terraform_source::{Tree, is_source_name, mesh_task},
+    terraform_source::mesh_task,
 };
 use crate::{Material, parallel::on_all_processors};
 use document::{InputProblem, SourceFile, because, read_text};
+use terraform::{Tree, is_source_name};
 
 /// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -57,8 +58,7 @@ pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&
     let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
     let mut files = paths::files(named.clone(), &mut gathered.problems);
     files.retain(|file| file.is_named || !excluded(&file.name));
-    let (sources, files): (Vec<_>, Vec<_>) =
-        files.into_iter().partition(|file| terraform_source::is_source_name(&file.name));
+    let (sources, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_source_name(&file.name));
     // The order of the files is kept, so that reports do not depend on the number of processors.
     for part in on_all_processors(&files, read_files) {
         gathered.add(part);

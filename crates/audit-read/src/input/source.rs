@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::{Gathered, Tree, cloudformation, terraform, terraform_source, words::has_word};
+use super::{Gathered, cloudformation, terraform_show, terraform_source, words::has_word};
 use crate::{
     Material,
     app_mesh::Resource,
     definition::{Dialect, Mismatch, TaskDefinition},
 };
 use document::{Entry, InputProblem, Node, SourceFile, Span, Value, documents, parse, parse_one};
+use terraform::{Tree, is_source_name};
 
 /// Reads one text into `material`. A text of another format is an error only if the user named the file.
 ///
@@ -25,8 +26,7 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
 /// Reads texts that may be newer than the files on disk. Terraform sources are of one directory; they are read with its other
 /// files and, in `tree`, with the modules that they call.
 pub fn read_edited(files: &[Arc<SourceFile>], tree: &Tree) -> Gathered {
-    let (sources, others): (Vec<_>, Vec<_>) =
-        files.iter().cloned().partition(|file| terraform_source::is_source_name(&file.name));
+    let (sources, others): (Vec<_>, Vec<_>) = files.iter().cloned().partition(|file| is_source_name(&file.name));
     let mut gathered = terraform_source::read_edited(sources, tree);
     for file in &others {
         gathered.read(file, true);
@@ -37,7 +37,7 @@ pub fn read_edited(files: &[Arc<SourceFile>], tree: &Tree) -> Gathered {
 /// Reads what an editor shows: of a Terraform source the whole module, with the modules of `tree` that it calls. A text of
 /// another format is no problem. Other files may have the mesh resources that it names.
 pub fn read_open(file: &Arc<SourceFile>, tree: &Tree) -> Gathered {
-    if terraform_source::is_source_name(&file.name) {
+    if is_source_name(&file.name) {
         return terraform_source::read_module(Path::new(&file.name).parent().unwrap_or(Path::new("")), tree);
     }
     let mut gathered = Gathered { files_read: 1, ..Gathered::default() };
@@ -49,7 +49,7 @@ pub fn read_open(file: &Arc<SourceFile>, tree: &Tree) -> Gathered {
 impl Gathered {
     /// Reads one text. A text of another format is a problem only if the user named the file.
     pub(super) fn read(&mut self, file: &Arc<SourceFile>, is_named: bool) {
-        if terraform_source::is_source_name(&file.name) {
+        if is_source_name(&file.name) {
             return self.add(terraform_source::read_text(Arc::clone(file)));
         }
         if !is_named && !has_word(&file.text) {
@@ -102,8 +102,8 @@ impl Gathered {
             cloudformation::read_template(file, node, self);
             return true;
         }
-        if terraform::is_shown(node) {
-            terraform::read_shown(file, node, self);
+        if terraform_show::is_shown(node) {
+            terraform_show::read_shown(file, node, self);
             return true;
         }
         let (each, is_list) =

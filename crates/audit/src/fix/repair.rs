@@ -13,12 +13,13 @@ use crate::{
 };
 use audit_read::{
     definition::{Dialect, TaskDefinition},
-    input::{Gathered, Tree, read_edited},
+    input::{Gathered, read_edited},
 };
 use document::{
     SourceFile, Step,
     edit::{Change, Edit, EditError},
 };
+use terraform::Tree;
 
 /// More than any file needs. It ends the loop of two rules that undo each other's fixes.
 const MAX_ROUNDS: usize = 50;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use audit_read::input::Tree;
 use document::{Route, SourceFile};
 use serde_json::json;
+use terraform::Tree;
 
 use super::*;
 

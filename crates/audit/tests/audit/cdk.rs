@@ -13,10 +13,11 @@ use audit::{
 use audit_read::{
     Material,
     definition::{Maybe, TaskDefinition},
-    input::{Gathered, Tree, read_source},
+    input::{Gathered, read_source},
 };
 use document::SourceFile;
 use serde_json::{Value, json};
+use terraform::Tree;
 
 const CDK: &str = include_str!("../audit_inputs/cdk.template.json");
 const NAME: &str = "cdk.out/Shop.template.json";

@@ -7,12 +7,10 @@ use audit::{
     finding::Finding,
     fix::{Repair, repair},
 };
-use audit_read::{
-    Material,
-    input::{Tree, read_source},
-};
+use audit_read::{Material, input::read_source};
 use document::SourceFile;
 use serde_json::Value;
+use terraform::Tree;
 
 /// Reported for every definition or mesh of App Mesh.
 pub(crate) const END_OF_APP_MESH: [&str; 2] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service"];

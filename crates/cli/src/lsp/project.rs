@@ -14,9 +14,10 @@ use audit::{
     ignore::{self, Config, Sorted},
     report::{Report, Reported, reported},
 };
-use audit_read::input::{Gathered, Tree, is_source_name, read_open};
+use audit_read::input::{Gathered, read_open};
 use document::{InputProblem, Position, SourceFile};
 use gen_lsp_types::Uri;
+use terraform::{Tree, is_source_name};
 
 use crate::config::NAME;
 

@@ -3,11 +3,7 @@
 //!
 //! A value has the place of the input that it is from. What a module makes by itself has the place of the call's name.
 
-use std::{
-    collections::BTreeMap,
-    rc::Rc,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use mesh::{
     consul_ecs::{Feature, Generation, NEWEST},
@@ -16,16 +12,11 @@ use mesh::{
 
 use serde_json::{Map, Value as Json};
 
-use super::{
-    blocks::Reader,
-    directory::{Directories, Directory},
-    eval::Frame,
-    functions::Function,
-    module::{Cause, Input, Location, Module, World},
-    syntax::{Body, native_body},
+use document::{Entry, HOLE, Node, Route, Span, Value, parse_json};
+use terraform::{
+    Block, Body, Cause, Evaluation, Function, Input, Instance, Interest, Module, Source,
     values::{closed, entry, map, node, text, unknown},
 };
-use document::{Entry, HOLE, Node, Route, SourceFile, Span, Value, hcl, parse_json};
 
 /// The modules that make a task definition: `controller` from 0.7 on, `acl-controller` before.
 const MODULES: [&str; 4] = ["mesh-task", "gateway-task", "controller", "acl-controller"];
@@ -40,7 +31,7 @@ static SERVICE: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ec
 
 #[expect(clippy::expect_used, reason = "the files are part of the program, and the tests of the modules parse them")]
 fn parsed(text: &str) -> Body {
-    native_body(&hcl::parse(text).expect("a file of the modules is in Terraform's language"), 0)
+    Body::native(text).expect("a file of the modules is in Terraform's language")
 }
 
 /// A module in one of its versions.
@@ -54,7 +45,11 @@ pub(super) struct ConsulEcs {
 }
 
 impl ConsulEcs {
-    /// The files that say what the module makes.
+    /// What says what the module makes.
+    fn source(self) -> Source {
+        Source { files: self.files(), functions: FUNCTIONS }
+    }
+
     fn files(self) -> Vec<&'static Body> {
         match (self.name, Feature::Dataplane.is_in(self.release)) {
             ("mesh-task", true) => vec![&RELEASE, &TASK, &DATAPLANE, &SERVERS],
@@ -63,15 +58,6 @@ impl ConsulEcs {
             ("gateway-task", false) => vec![&RELEASE, &TASK, &CLIENT, &SERVICE],
             _ => vec![&RELEASE, &CONTROLLER, &SERVERS, &SERVICE],
         }
-    }
-
-    /// The files, in which everything has the same place.
-    fn directory(self, file: Arc<SourceFile>, at: Span) -> Rc<Directory> {
-        let mut directory = Directory { files: vec![file], ..Directory::default() };
-        for own in self.files() {
-            directory.declare(own.clone().placed(at));
-        }
-        Rc::new(directory)
     }
 
     /// The values of the files' variables. `cause`: why a part of what is `given` is unknown.
@@ -90,20 +76,13 @@ impl ConsulEcs {
         own.into_iter().chain([("input".to_owned(), Input { value: given, cause })]).collect()
     }
 
-    /// The module with the inputs of a call.
-    pub(super) fn module<'w>(self, reader: &Reader<'_, 'w>) -> Module<'w> {
-        let at = reader.block.name_span();
-        let directory = self.directory(reader.module.directory.file(reader.block.file), at);
+    /// The module with the inputs of an instance of a call.
+    pub(super) fn module<'w>(self, caller: &Module<'w>, call: &Block, instance: &Instance) -> Module<'w> {
+        let at = call.name_span();
+        let reader = caller.reader(call, instance);
         let given = reader.arguments().map(|attribute| entry(attribute.name.clone(), reader.value(attribute)));
-        let (given, cause) = reader.module.world.with_cause(|| map(given.collect(), at));
-        let inputs = self.inputs(given, cause, at);
-        let root = reader.module.location.root.clone();
-        let is_repeated = reader.module.is_repeated(reader.block);
-        let location = Location { root, is_repeated, ..Location::default() };
-        let mut module = reader.module.called(reader.block, reader.instance, directory, location, inputs);
-        module.made_at = Some(at);
-        module.call.clone_from(&reader.module.call);
-        module
+        let (given, cause) = caller.with_cause(|| map(given.collect(), at));
+        caller.in_place_of_called(call, instance, &self.source(), self.inputs(given, cause, at))
     }
 }
 
@@ -112,11 +91,9 @@ impl ConsulEcs {
 pub fn mesh_task(release: Release, inputs: &Json) -> Option<Vec<Map<String, Json>>> {
     let (called, at) = (ConsulEcs { name: "mesh-task", release, is_fork: false }, Span::default());
     let given = parse_json(&inputs.to_string(), &Route::default()).ok()?.placed(at);
-    let world = World::new(Directories::new(None));
-    let mut module = Module::root(&world, called.directory(Arc::new(SourceFile::new("", "")), at));
-    module.inputs = Some(called.inputs(given, None, at));
-    module.made_at = Some(at);
-    let containers = module.local("containers", &[], Frame::of(0), at)?;
+    let evaluation = Evaluation::new(None, Interest::NONE);
+    let module = Module::of_source(&evaluation, &called.source(), called.inputs(given, None, at));
+    let containers = module.local("containers")?;
     let known = |container: &Node| if let Some(Json::Object(known)) = known(container) { Some(known) } else { None };
     containers.items().iter().map(known).collect()
 }
@@ -141,7 +118,7 @@ fn known(value: &Node) -> Option<Json> {
 }
 
 /// The functions that our files need in addition to Terraform's.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+const FUNCTIONS: &[(&str, Function)] = &[
     ("extended", Function::Two(extended)),
     ("without_empty", Function::One(|value, at| Some(without_empty(value, at)))),
 ];

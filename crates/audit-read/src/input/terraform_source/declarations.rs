@@ -2,33 +2,29 @@
 
 use std::{collections::BTreeSet, path::PathBuf, rc::Rc, sync::Arc};
 
-use hcl_edit::{
-    expr::{Expression as Native, Traversal},
-    visit::{Visit, visit_traversal},
+use document::{HOLE, InputProblem, Node, ParseError, Place, Span, Value, embedded_json};
+use terraform::{
+    Attribute, Block, Callee, Cause, Instance, Module, Reader,
+    values::{closed, unknown},
 };
 
 use super::{
-    blocks::{Instance, Reader, instances},
-    eval::Frame,
-    module::{Callee, Cause, Module, callee},
-    references::names_of,
-    roles::role,
-    syntax::{Attribute, Block, Expression},
-    values::{closed, unknown},
+    consul_ecs,
+    roles::Roles,
+    targets::{Target, target},
 };
 use crate::{
-    definition::{Dialect, ServiceUse, TaskDefinition, service_use},
-    input::terraform::{definition_node, service_node},
+    definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
+    input::terraform_show::{definition_node, service_node},
 };
-use document::{HOLE, InputProblem, Node, ParseError, Place, Span, Value, embedded_json};
 
 /// What to do about what the sources do not determine.
 const CHECK_THE_PLAN: &str =
     "check the plan: terraform plan -out plan.out && terraform show -json plan.out | ecs-mesh check -";
 
 /// What modules declare.
-#[derive(Default)]
-pub(super) struct Declarations {
+pub(super) struct Declarations<'r> {
+    roles: &'r Roles,
     pub(super) found: Vec<Found>,
     /// What could not be read.
     pub(super) problems: Vec<InputProblem>,
@@ -46,10 +42,14 @@ pub(super) struct Found {
     pub(super) definition: TaskDefinition,
 }
 
-impl Declarations {
+impl<'r> Declarations<'r> {
+    pub(super) fn new(roles: &'r Roles) -> Self {
+        Self { roles, found: Vec::new(), problems: Vec::new(), unchecked: Vec::new(), visited: BTreeSet::new() }
+    }
+
     /// Reads a module. Definitions and calls in files that are not among `checked` are only found.
     pub(super) fn read(&mut self, module: &Module<'_>, checked: Option<&BTreeSet<String>>) {
-        let directory = Rc::clone(&module.directory);
+        let directory = Rc::clone(module.directory());
         let is_checked =
             |block: &Block| checked.is_none_or(|checked| checked.contains(&directory.file(block.file).name));
         let resources =
@@ -57,7 +57,7 @@ impl Declarations {
         let first = self.found.len();
         for block in resources("aws_ecs_task_definition") {
             self.read_part(is_checked(block), |declarations| {
-                for instance in instances(module, block, 0) {
+                for instance in module.instances(block) {
                     declarations.definition(module, block, &instance);
                 }
             });
@@ -75,16 +75,16 @@ impl Declarations {
         if is_checked {
             return read(self);
         }
-        let mut part = Self::default();
+        let mut part = Self::new(self.roles);
         read(&mut part);
         self.found.extend(part.found.into_iter().map(|found| Found { is_checked, ..found }));
     }
 
     fn definition(&mut self, module: &Module<'_>, block: &Block, instance: &Instance) {
-        let (read, cause) = module.world.with_cause(|| definition(module, block, instance));
+        let (read, cause) = module.with_cause(|| definition(module, block, instance, self.roles));
         match read {
             Ok(definition) => {
-                let is_unknown = definition.containers.items.is_empty() || module.made_at.is_some();
+                let is_unknown = definition.containers.items.is_empty() || module.is_provided();
                 if is_unknown && !definition.containers.is_complete {
                     self.note(&definition, block.name_span(), cause.or_else(|| instance.cause.clone()));
                 }
@@ -107,38 +107,46 @@ impl Declarations {
 
     fn call(&mut self, module: &Module<'_>, call: &Block) {
         let name = call.label(0).unwrap_or_default();
-        match callee(module, call) {
-            Callee::Irrelevant => {}
+        match module.callee(call) {
+            Callee::Provided => self.provided(module, call),
             Callee::Unread(reason) => self.unread(module, call, &format!("{reason}; ")),
+            Callee::Elsewhere(reason) if gets_containers(call) => self.unread(module, call, &format!("{reason}; ")),
+            Callee::Elsewhere(_) => {}
             Callee::Outside(source) => {
                 let reason = format!(
                     "its source {source} is outside the checked directories; add its directory to the paths, or "
                 );
                 self.unread(module, call, &reason);
             }
-            Callee::ConsulEcs(called) => {
-                if called.is_fork {
-                    let reason =
-                        format!("it is a fork of HashiCorp's {} and is checked as the original; ", called.release);
-                    self.unread(module, call, &reason);
-                }
-                for instance in instances(module, call, 0) {
-                    let reader = Reader { module, block: call, instance: &instance, depth: 0 };
-                    self.called(&called.module(&reader), name);
-                }
-            }
             Callee::Directory(path, source) => {
                 self.visited.insert(path);
-                let callees = module.callees(call, &source, 0);
+                let callees = module.callees(call, &source);
                 callees.iter().flat_map(|callees| callees.iter()).for_each(|called| self.called(&called.module, name));
             }
+        }
+    }
+
+    /// Reads one of `HashiCorp`'s modules.
+    fn provided(&mut self, module: &Module<'_>, call: &Block) {
+        let literal = |name: &str| call.body.attribute(name).and_then(|attribute| attribute.expression.literal());
+        let called = match literal("source").and_then(|source| consul_ecs::called(source, literal("version"))) {
+            Some(Ok(called)) => called,
+            Some(Err(reason)) => return self.unread(module, call, &format!("{reason}; ")),
+            None => return,
+        };
+        if called.is_fork {
+            let reason = format!("it is a fork of HashiCorp's {} and is checked as the original; ", called.release);
+            self.unread(module, call, &reason);
+        }
+        for instance in module.instances(call) {
+            self.called(&called.module(module, call, &instance), call.label(0).unwrap_or_default());
         }
     }
 
     /// Says that a called module is not read: why, and what else to do.
     fn unread(&mut self, module: &Module<'_>, call: &Block, reason: &str) {
         let address = module.address_of(&format!("module.{}", call.label(0).unwrap_or_default()));
-        let file = module.directory.file(call.file);
+        let file = module.directory().file(call.file);
         self.unchecked.push(InputProblem::at(&file, call.name_span(), format!("{address}: {reason}{CHECK_THE_PLAN}")));
     }
 
@@ -154,7 +162,7 @@ impl Declarations {
     /// Adds a service to the definitions of its module, from the `first` on, that it runs.
     fn service(&mut self, module: &Module<'_>, block: &Block, first: usize) {
         let Some(attribute) = block.body.attribute("task_definition") else { return };
-        let family = module.evaluate(&attribute.expression, Frame::of(attribute.file)).unwrap_or(unknown(block.span));
+        let family = module.value(attribute).unwrap_or(unknown(block.span));
         let wanted = target(module, attribute, "aws_ecs_task_definition");
         let is_run = |one: &&mut Found| match &wanted {
             Some(wanted) => one.target == *wanted,
@@ -167,7 +175,7 @@ impl Declarations {
         if addresses.len() != 1 {
             return;
         }
-        for instance in instances(module, block, 0).into_iter().take(1) {
+        for instance in module.instances(block).into_iter().take(1) {
             match service(module, block, &instance) {
                 Ok(service) => run.iter_mut().for_each(|one| one.definition.services.push(service.clone())),
                 Err(problem) => self.problems.push(problem),
@@ -177,16 +185,17 @@ impl Declarations {
 }
 
 /// Reads an instance of a task definition.
-pub(super) fn definition(
+fn definition(
     module: &Module<'_>,
     block: &Block,
     instance: &Instance,
+    roles: &Roles,
 ) -> Result<TaskDefinition, InputProblem> {
-    let file = module.directory.file(block.file);
+    let file = module.directory().file(block.file);
     // A HashiCorp module makes one definition, which is known by the address of its call.
-    let address = if module.made_at.is_some() { module.address.clone() } else { address(module, block, instance) };
-    let reader = Reader { module, block, instance, depth: 0 };
-    let containers = containers(&reader)
+    let address = if module.is_provided() { module.address().to_owned() } else { address(module, block, instance) };
+    let reader = module.reader(block, instance);
+    let containers = containers(module, reader)
         .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;
     let names = ["family", "network_mode", "task_role_arn", "execution_role_arn", "requires_compatibilities", "tags"];
     let values = reader.values(&names, &["volume", "proxy_configuration"]);
@@ -196,19 +205,22 @@ pub(super) fn definition(
     let node = definition_node(&values, &place, containers, &is_set);
     let read = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
         .map_err(|mismatch| mismatch.problem(&file, &address))?;
-    let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| role(module, attribute));
-    let created_by = (!module.is_repeated(block)).then(|| module.location.root.to_string_lossy().into_owned());
-    Ok(TaskDefinition { declared_role, created_by, call: module.call.clone(), ..read })
+    let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| roles.role(module, attribute));
+    let created_by = (!module.is_repeated(block)).then(|| module.root_path().to_string_lossy().into_owned());
+    let call = module.call().map(|call| {
+        Arc::new(ModuleCall { module: call.module.clone(), file: Arc::clone(&call.file), span: call.span })
+    });
+    Ok(TaskDefinition { call, created_by, declared_role, ..read })
 }
 
 /// Reads an instance of a service.
-pub(super) fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
-    let reader = Reader { module, block, instance, depth: 0 };
+fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
+    let reader = module.reader(block, instance);
     let values = reader
         .values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy", "load_balancer"]);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
-    let file = module.directory.file(block.file);
+    let file = module.directory().file(block.file);
     service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform)
         .map_err(|mismatch| mismatch.problem(&file, ""))
 }
@@ -220,19 +232,17 @@ fn address(module: &Module<'_>, block: &Block, instance: &Instance) -> String {
 }
 
 /// The containers. Edits reach those that are written as the argument of `jsonencode`.
-fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
-    let Some(attribute) = reader.block.body.attribute("container_definitions") else {
-        let span = reader.block.name_span();
-        return Ok(reader.module.unknown(Frame::of(reader.block.file), span, "it has no container_definitions"));
+fn containers(module: &Module<'_>, reader: Reader<'_>) -> Result<Node, ParseError> {
+    let Some(attribute) = reader.block().body.attribute("container_definitions") else {
+        return Ok(reader.unknown("it has no container_definitions"));
     };
-    if let Some(argument) = encoded(&attribute.expression) {
-        let argument = Attribute { expression: Expression::Native(Arc::new(argument.clone())), ..attribute.clone() };
-        return Ok(closed(reader.value(&argument)));
+    if let Some(argument) = attribute.expression.encoded() {
+        return Ok(closed(reader.value(&Attribute { expression: argument, ..attribute.clone() })));
     }
     let value = reader.value(attribute);
     let Value::Text(text) = &value.value else { return Ok(value) };
-    let file = reader.module.directory.file(reader.block.file);
-    let route = value.place.route.clone().filter(|_| matches!(attribute.expression, Expression::Json(_)));
+    let file = module.directory().file(reader.block().file);
+    let route = value.place.route.clone().filter(|_| attribute.expression.is_json());
     match embedded_json(&file.text, &Node { place: Place { route, ..value.place.clone() }, ..value.clone() }) {
         Ok(containers) => Ok(containers),
         // An unknown part may be more than a value.
@@ -241,79 +251,16 @@ fn containers(reader: &Reader<'_, '_>) -> Result<Node, ParseError> {
     }
 }
 
-/// The argument of `jsonencode`.
-fn encoded(expression: &Expression) -> Option<&Native> {
-    let Expression::Native(native) = expression else { return None };
-    let mut native: &Native = native;
-    while let Native::Parenthesis(parenthesis) = native {
-        native = parenthesis.inner();
-    }
-    let call = native.as_func_call().filter(|call| call.name.name.as_str() == "jsonencode")?;
-    call.args.get(0)
-}
+/// Words in the sources of modules for other clouds, by the names of Terraform's providers:
+/// `GoogleCloudPlatform/container-vm/google`, `terraform-azurerm-container-app`. Source:
+/// <https://developer.hashicorp.com/terraform/registry/modules/publish>
+const OTHER_CLOUDS: [&str; 11] =
+    ["alicloud", "azapi", "azure", "azurerm", "digitalocean", "docker", "google", "helm", "ibm", "kubernetes", "oci"];
 
-/// What a reference leads to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
-    /// A resource of this module.
-    Resource(String),
-    /// What a called module declares.
-    Module(String),
-}
-
-/// The resource of a kind that an argument refers to, if it is certainly one.
-pub(super) fn target(module: &Module<'_>, attribute: &Attribute, kind: &str) -> Option<Target> {
-    let mut found = References::default();
-    found.read(&attribute.expression);
-    let mut seen = BTreeSet::new();
-    let mut targets = BTreeSet::new();
-    while let Some(names) = found.names.pop() {
-        if !seen.insert(names.clone()) {
-            continue;
-        }
-        match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            [found, name, ..] if *found == kind => drop(targets.insert(Target::Resource((*name).to_owned()))),
-            ["module", name, ..] => drop(targets.insert(Target::Module((*name).to_owned()))),
-            ["local", name, ..] => {
-                if let Some(local) = module.directory.locals.get(*name) {
-                    found.read(&local.expression);
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut targets = targets.into_iter();
-    targets.next().filter(|_| targets.next().is_none())
-}
-
-#[derive(Default)]
-pub(super) struct References {
-    names: Vec<Vec<String>>,
-}
-
-impl References {
-    /// The names that an expression contains.
-    pub(super) fn of(expression: &Expression) -> Vec<Vec<String>> {
-        let mut found = Self::default();
-        found.read(expression);
-        found.names
-    }
-
-    fn read(&mut self, expression: &Expression) {
-        match expression {
-            Expression::Native(native) => self.visit_expr(native),
-            Expression::Json(json) => {
-                if let Some(Ok(template)) = json.text().map(hcl_edit::parser::parse_template) {
-                    self.visit_template(&template);
-                }
-            }
-        }
-    }
-}
-
-impl Visit for References {
-    fn visit_traversal(&mut self, traversal: &Traversal) {
-        self.names.push(names_of(traversal));
-        visit_traversal(self, traversal);
-    }
+/// Whether a module from elsewhere may declare task definitions: it gets containers, and not for another cloud.
+fn gets_containers(call: &Block) -> bool {
+    let source = call.body.attribute("source").and_then(|source| source.expression.literal()).unwrap_or_default();
+    let mut words = source.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_elsewhere = words.any(|word| OTHER_CLOUDS.iter().any(|cloud| word.eq_ignore_ascii_case(cloud)));
+    !is_elsewhere && call.body.attributes.iter().any(|attribute| attribute.name.contains("container"))
 }

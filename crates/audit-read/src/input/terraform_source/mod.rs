@@ -2,25 +2,18 @@
 //! <https://developer.hashicorp.com/terraform/language>
 //!
 //! ```text
-//!  syntax      ─▶  directory  ─▶  module, eval, references  ─▶  declarations
-//!  blocks with     one module     values of expressions,        task definitions, and
-//!  places                         known or unknown              services that run them
+//!  terraform           ─▶  declarations
+//!  values of blocks,       task definitions, their roles,
+//!  known or unknown        and services that run them
 //! ```
 //!
 //! Every value has its place in the file of the task definition. A value from another file has the place of the reference
 //! to it. `consul_ecs` is `HashiCorp`'s modules, as sources of our own.
 
-mod blocks;
 mod consul_ecs;
 mod declarations;
-mod directory;
-mod eval;
-mod functions;
-mod module;
-mod references;
 mod roles;
-mod syntax;
-mod values;
+mod targets;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,24 +22,29 @@ use std::{
     sync::Arc,
 };
 
-pub use self::{consul_ecs::mesh_task, directory::Tree, syntax::is_source_name};
-use self::{
-    declarations::Declarations,
-    directory::{Directories, Directory, identity},
-    module::{Callee, Module, World, callee},
-};
+use document::{InputProblem, SourceFile};
+use terraform::{Callee, Directory, Evaluation, Interest, Module, Tree, identity};
+
+pub use self::consul_ecs::mesh_task;
+use self::{declarations::Declarations, roles::Roles};
 use crate::{
     definition::TaskDefinition,
     input::{Gathered, paths::FoundFile, source::mark_shared_families},
 };
-use document::{InputProblem, SourceFile};
+
+/// What is read of a module.
+const INTEREST: Interest = Interest {
+    resources: &["aws_ecs_", "aws_appmesh_"],
+    words: &["aws_ecs_task_definition", "aws_ecs_service", "consul-ecs"],
+    provides: |source, version| consul_ecs::called(source, version).is_some(),
+};
 
 /// Reads a text on its own: no other file is read.
 pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
-    let mut read = Gathered::default();
-    let directory = Rc::new(Directory::of(vec![file], Vec::new(), &Tree::default(), &mut read.problems));
-    let world = World::new(Directories::new(None));
-    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    let evaluation = Evaluation::new(None, INTEREST);
+    let directory = evaluation.alone(file);
+    let read = Gathered { problems: evaluation.take_problems(), ..Gathered::default() };
+    let mut run = Run::new(&evaluation, read);
     run.root(&directory, None);
     run.read
 }
@@ -75,25 +73,25 @@ pub(in crate::input) fn read_edited(files: Vec<Arc<SourceFile>>, tree: &Tree) ->
 
 /// Reads the module in a directory, with the modules of `tree` that it calls.
 pub(in crate::input) fn read_module(path: &Path, tree: &Tree) -> Gathered {
-    let world = World::new(Directories::new(Some(tree.clone().with(path))));
-    let directory = world.directories.load(path, false);
+    let evaluation = Evaluation::new(Some(tree.clone().with(path)), INTEREST);
+    let directory = evaluation.load(path, false);
     let mut read = Gathered { files_read: directory.files.len(), ..Gathered::default() };
-    read.material.resources.is_partial = directory.has_app_mesh();
-    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    read.material.resources.is_partial = has_app_mesh(&directory);
+    let mut run = Run::new(&evaluation, read);
     run.root(&directory, None);
-    run.read.problems.extend(world.directories.take_problems());
+    run.read.problems.extend(evaluation.take_problems());
     Gathered { called: run.visited, ..run.read }
 }
 
 /// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
 /// out, but what they declare is used. Nothing outside of `tree` is read.
 pub(in crate::input) fn read_directories(files: &[FoundFile], tree: Tree) -> Gathered {
-    let world = World::new(Directories::new(Some(tree)));
-    let groups = groups(files, &world.directories);
+    let evaluation = Evaluation::new(Some(tree), INTEREST);
+    let groups = groups(files, &evaluation);
     let mut read = Gathered { files_read: files.len(), ..Gathered::default() };
     // Their resources of App Mesh are not read.
-    read.material.resources.is_partial = groups.iter().any(|group| group.directory.has_app_mesh());
-    let mut run = Run { world: &world, visited: BTreeSet::new(), read };
+    read.material.resources.is_partial = groups.iter().any(|group| has_app_mesh(&group.directory));
+    let mut run = Run::new(&evaluation, read);
     let called: BTreeSet<PathBuf> = groups.iter().flat_map(|group| run.called_by(&group.directory)).collect();
     // Modules that are called only by each other are read on their own.
     for is_called in [false, true] {
@@ -104,7 +102,7 @@ pub(in crate::input) fn read_directories(files: &[FoundFile], tree: Tree) -> Gat
             }
         }
     }
-    run.read.problems.extend(world.directories.take_problems());
+    run.read.problems.extend(evaluation.take_problems());
     run.read
 }
 
@@ -115,7 +113,7 @@ struct Group {
     checked: BTreeSet<String>,
 }
 
-fn groups(files: &[FoundFile], directories: &Directories) -> Vec<Group> {
+fn groups(files: &[FoundFile], evaluation: &Evaluation) -> Vec<Group> {
     let mut groups: BTreeMap<&Path, BTreeSet<String>> = BTreeMap::new();
     for file in files {
         let parent = file.path.parent().unwrap_or(Path::new(""));
@@ -124,33 +122,43 @@ fn groups(files: &[FoundFile], directories: &Directories) -> Vec<Group> {
     let named: BTreeSet<&str> = files.iter().filter(|file| file.is_named).map(|file| file.name.as_str()).collect();
     let group = |(path, checked): (&Path, BTreeSet<String>)| {
         let is_named = checked.iter().any(|name| named.contains(name.as_str()));
-        Group { directory: directories.load(path, is_named), checked }
+        Group { directory: evaluation.load(path, is_named), checked }
     };
     groups.into_iter().map(group).collect()
 }
 
+/// Whether a module has resources of App Mesh.
+fn has_app_mesh(directory: &Directory) -> bool {
+    let mut kinds = directory.resources.iter().filter_map(|block| block.label(0));
+    kinds.any(|kind| kind.starts_with("aws_appmesh_"))
+}
+
 struct Run<'w> {
-    world: &'w World,
+    evaluation: &'w Evaluation,
+    roles: Roles,
     /// The directories of modules that were called, without links.
     visited: BTreeSet<PathBuf>,
     read: Gathered,
 }
 
-impl Run<'_> {
+impl<'w> Run<'w> {
+    fn new(evaluation: &'w Evaluation, read: Gathered) -> Self {
+        Self { evaluation, roles: Roles::default(), visited: BTreeSet::new(), read }
+    }
+
     /// The directories that a module calls, without links.
     fn called_by(&self, directory: &Rc<Directory>) -> Vec<PathBuf> {
-        let module = Module::root(self.world, Rc::clone(directory));
-        let callees = directory.calls.iter().map(|call| callee(&module, call));
+        let module = Module::root(self.evaluation, Rc::clone(directory));
+        let callees = directory.calls.iter().map(|call| module.callee(call));
         callees.filter_map(|callee| if let Callee::Directory(path, _) = callee { Some(path) } else { None }).collect()
     }
 
     /// Reads a module that no other module calls.
     fn root(&mut self, directory: &Rc<Directory>, checked: Option<&BTreeSet<String>>) {
-        self.world.renew();
-        let module = Module::root(self.world, Rc::clone(directory));
-        let mut declarations = Declarations::default();
+        let module = Module::root(self.evaluation, Rc::clone(directory));
+        let mut declarations = Declarations::new(&self.roles);
         declarations.read(&module, checked);
-        if self.world.is_exhausted() {
+        if self.evaluation.is_exhausted() {
             let name = directory.files.first().map(|file| file.name.clone()).unwrap_or_default();
             self.read.problems.push(InputProblem::of(name, "its expressions produce too much"));
         }

@@ -1,33 +1,53 @@
 //! Task roles of a module, and what their policies allow.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::{
-    blocks::{Instance, Reader, instances},
-    declarations::{References, Target, target},
-    directory::Directory,
-    module::Module,
-    syntax::{Attribute, Block, Body},
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
 };
+
+use document::{Node, Place};
+use terraform::{Attribute, Block, Body, Directory, Instance, Module, Reader, references};
+
+use super::targets::{Target, target};
 use crate::{
     definition::{Dialect, IamRole, grants_no_lookup},
-    input::terraform::role_node,
+    input::terraform_show::role_node,
 };
-use document::{Node, Place};
 
 const ROLE: &str = "aws_iam_role";
 
-/// The role of the same module that an argument refers to, unless it has several instances.
-pub(super) fn role(module: &Module<'_>, attribute: &Attribute) -> Option<IamRole> {
-    let Target::Resource(name) = target(module, attribute, ROLE)? else { return None };
-    let block = module.directory.resources.iter().find(|block| is_called(block, ROLE, &name))?;
-    let instances = instances(module, block, 0);
-    let [instance] = instances.as_slice() else { return None };
-    let reader = Reader { module, block, instance, depth: 0 };
-    let values = module.tagged(reader.values(&["path", "tags"], &[]));
-    let node = role_node(&values, &Place::fixed(block.name_span()));
-    let policies = policies(&reader, &name);
-    IamRole::read(module.directory.file(block.file), &node, Dialect::Terraform, policies).ok()
+/// The roles of the modules of a run.
+#[derive(Debug, Default)]
+pub(super) struct Roles {
+    /// Where each module refers to its roles.
+    uses: RefCell<Vec<(Rc<Directory>, Rc<RoleUses>)>>,
+}
+
+impl Roles {
+    /// The role of the same module that an argument refers to, unless it has several instances.
+    pub(super) fn role(&self, module: &Module<'_>, attribute: &Attribute) -> Option<IamRole> {
+        let Target::Resource(name) = target(module, attribute, ROLE)? else { return None };
+        let block = module.directory().resources.iter().find(|block| is_called(block, ROLE, &name))?;
+        let instances = module.instances(block);
+        let [instance] = instances.as_slice() else { return None };
+        let reader = module.reader(block, instance);
+        let values = module.tagged(reader.values(&["path", "tags"], &[]));
+        let node = role_node(&values, &Place::fixed(block.name_span()));
+        let policies = policies(module, reader, &name, &self.uses(module.directory()));
+        IamRole::read(module.directory().file(block.file), &node, Dialect::Terraform, policies).ok()
+    }
+
+    /// Where a module refers to its roles.
+    fn uses(&self, directory: &Rc<Directory>) -> Rc<RoleUses> {
+        let mut all = self.uses.borrow_mut();
+        if let Some((_, known)) = all.iter().find(|(known, _)| Rc::ptr_eq(known, directory)) {
+            return Rc::clone(known);
+        }
+        let uses = Rc::new(RoleUses::of(directory));
+        all.push((Rc::clone(directory), Rc::clone(&uses)));
+        uses
+    }
 }
 
 /// The resources with the policies of a role, or that attach them. Source:
@@ -39,7 +59,7 @@ const USERS: [&str; 2] = ["aws_ecs_task_definition", "aws_iam_instance_profile"]
 
 /// Where a module refers to its roles.
 #[derive(Debug)]
-pub(super) struct RoleUses {
+struct RoleUses {
     /// The numbers of the resources with a role's policies.
     policies: BTreeMap<String, Vec<usize>>,
     /// The roles that may get policies from elsewhere: through locals, outputs, calls or other resources.
@@ -49,7 +69,7 @@ pub(super) struct RoleUses {
 }
 
 impl RoleUses {
-    pub(super) fn of(directory: &Directory) -> Self {
+    fn of(directory: &Directory) -> Self {
         let mut uses = Self { policies: BTreeMap::new(), given_away: BTreeSet::new(), has_unclear: false };
         for (number, block) in directory.resources.iter().enumerate() {
             match block.label(0) {
@@ -66,7 +86,7 @@ impl RoleUses {
 
     fn add_policy(&mut self, number: usize, block: &Block) {
         let names = ["role", "roles"].iter().find_map(|name| block.body.attribute(name));
-        match names.map(|names| References::of(&names.expression)).as_deref() {
+        match names.map(|names| references(&names.expression)).as_deref() {
             Some([found])
                 if let [kind, name, ..] = found.as_slice()
                     && kind == ROLE =>
@@ -83,7 +103,7 @@ impl RoleUses {
     }
 
     fn give(&mut self, attribute: &Attribute) {
-        for names in References::of(&attribute.expression) {
+        for names in references(&attribute.expression) {
             if let [kind, name, ..] = names.as_slice()
                 && kind == ROLE
             {
@@ -94,9 +114,8 @@ impl RoleUses {
 }
 
 /// The documents of the policies of the role called `name`; `None` if one of them may not be in the module.
-fn policies(role: &Reader<'_, '_>, name: &str) -> Option<Vec<Node>> {
-    let directory = &role.module.directory;
-    let uses = directory.role_uses();
+fn policies(module: &Module<'_>, role: Reader<'_>, name: &str, uses: &RoleUses) -> Option<Vec<Node>> {
+    let directory = module.directory();
     if directory.is_partial || uses.has_unclear || uses.given_away.contains(name) {
         return None;
     }
@@ -112,35 +131,33 @@ fn policies(role: &Reader<'_, '_>, name: &str) -> Option<Vec<Node>> {
     let numbers = uses.policies.get(name).into_iter().flatten();
     for block in numbers.filter_map(|number| directory.resources.get(*number)) {
         let instance = Instance::only();
-        let reader = Reader { module: role.module, block, instance: &instance, depth: 0 };
+        let reader = module.reader(block, &instance);
         documents.extend(match block.body.attribute("policy") {
-            Some(policy) => vec![document(&reader, policy)?],
-            None => attached(&reader, block.body.attribute("policy_arn")?)?,
+            Some(policy) => vec![document(module, reader, policy)?],
+            None => attached(module, reader, block.body.attribute("policy_arn")?)?,
         });
     }
     Some(documents)
 }
 
 /// The documents of an attached policy: none of a managed one that grants no lookup.
-fn attached(reader: &Reader<'_, '_>, arn: &Attribute) -> Option<Vec<Node>> {
-    let module = reader.module;
+fn attached(module: &Module<'_>, reader: Reader<'_>, arn: &Attribute) -> Option<Vec<Node>> {
     let Some(Target::Resource(name)) = target(module, arn, "aws_iam_policy") else {
         return grants_no_lookup(&reader.value(arn)).then(Vec::new);
     };
-    let block = module.directory.resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
-    document(&Reader { block, ..*reader }, block.body.attribute("policy")?).map(|one| vec![one])
+    let block = module.directory().resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
+    document(module, reader.of(block), block.body.attribute("policy")?).map(|one| vec![one])
 }
 
 /// A policy document: the argument itself, or a data source that has only statements.
-fn document(reader: &Reader<'_, '_>, policy: &Attribute) -> Option<Node> {
+fn document(module: &Module<'_>, reader: Reader<'_>, policy: &Attribute) -> Option<Node> {
     const KIND: &str = "aws_iam_policy_document";
-    let module = reader.module;
-    let mut names = References::of(&policy.expression).into_iter();
+    let mut names = references(&policy.expression).into_iter();
     match (names.next().as_deref(), names.next()) {
         (Some([data, kind, name, ..]), None) if data == "data" && kind == KIND => {
-            let block = module.directory.data.iter().find(|block| is_called(block, KIND, name))?;
+            let block = module.directory().data.iter().find(|block| is_called(block, KIND, name))?;
             let is_plain = |attribute: &Attribute| ["policy_id", "version"].contains(&attribute.name.as_str());
-            block.body.attributes.iter().all(is_plain).then(|| Reader { block, ..*reader }.values(&[], &["statement"]))
+            block.body.attributes.iter().all(is_plain).then(|| reader.of(block).values(&[], &["statement"]))
         }
         _ => Some(reader.value(policy)),
     }

@@ -3,8 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use audit::audit;
-use audit_read::input::{Gathered, Tree, read_open};
+use audit_read::input::{Gathered, read_open};
 use document::SourceFile;
+use terraform::Tree;
 
 use super::case::resource;
 use crate::folder::Folder;

@@ -1,32 +1,28 @@
-//! Calls of Terraform's functions, with a table of those that depend on their arguments alone. Source:
+//! Terraform's functions that depend on their arguments alone. Source:
 //! <https://developer.hashicorp.com/terraform/language/functions>
 //!
 //! A function has no result (`None`) if Terraform refuses the call.
 
-use hcl_edit::expr::FuncCall;
+use document::{Entry, HOLE, Node, Span, Value};
 
-use super::{
-    consul_ecs,
-    directory::Refusal,
-    eval::{Binding, Frame},
-    module::Module,
+use crate::{
+    equality::equal,
+    json::{json_decoded, quoted},
+    sets::{distinct, set},
+    unification::{map_of_one_type, of_one_type},
     values::{
-        OPEN_KEY, as_bool, as_number, as_type, cost, distinct, entry, equal, is_open, is_uncertain,
-        is_unknown_somewhere, item, list, map, map_of_one_type, member, merged, node, number, of_one_type, set, sorted,
-        text, unknown,
+        as_bool, as_number, as_type, entry, is_open, is_uncertain, is_unknown_somewhere, item, list, map, member,
+        merged, node, number, sorted, text, unknown,
     },
 };
-use document::{Entry, HOLE, Node, Place, Route, Span, TextBuilder, Value, parse_json};
-
-/// What a call costs for each part of its arguments: functions copy, compare and sort them.
-const COST_OF_CALLS: usize = 4;
 
 /// Terraform refuses a longer `range`. Source:
 /// <https://developer.hashicorp.com/terraform/language/functions/range>
 const MAX_RANGE: usize = 1024;
 
 /// What a function takes. If an argument is not known well enough, the result is unknown.
-pub(super) enum Function {
+#[derive(Debug, Clone, Copy)]
+pub enum Function {
     /// Strings without unknown parts.
     Text(fn(&str) -> Value),
     Texts(fn(&str, &str) -> Value),
@@ -44,7 +40,8 @@ pub(super) enum Function {
 
 use Function::{Any, Known, Numbers, One, Several, Text, Texts, ThreeTexts, Two};
 
-const FUNCTIONS: &[(&str, Function)] = &[
+/// The functions by their names.
+pub(crate) const TABLE: &[(&str, Function)] = &[
     // Strings
     ("lower", Text(|text| Value::Text(text.to_lowercase()))),
     ("upper", Text(|text| Value::Text(text.to_uppercase()))),
@@ -119,7 +116,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
 ];
 
 impl Function {
-    fn of(&self, arguments: &[Node], span: Span) -> Option<Node> {
+    /// The result of a call; `None` if Terraform refuses it.
+    pub(crate) fn of(&self, arguments: &[Node], span: Span) -> Option<Node> {
         let is_missing: fn(&Node) -> bool = match self {
             Text(_) | Texts(_) | ThreeTexts(_) | Numbers(_) => is_uncertain,
             One(_) | Two(_) | Several(_) => Node::is_unknown,
@@ -140,144 +138,6 @@ impl Function {
             _ => return None,
         };
         Some(node(value, span))
-    }
-}
-
-impl Module<'_> {
-    /// The value of a call. Edits reach the argument of `jsonencode`: it is spelled as the result is read.
-    pub(super) fn call(&self, call: &FuncCall, route: Option<&Route>, span: Span, frame: Frame<'_>) -> Option<Node> {
-        let name = if call.name.is_namespaced() { "" } else { call.name.name.as_str() };
-        match name {
-            // If the first argument that Terraform does not refuse is unknown, so is the result.
-            "try" => {
-                let value = call.args.iter().find_map(|argument| self.native(argument, None, frame))?;
-                return Some(if value.is_unknown() { unknown(span) } else { value });
-            }
-            "can" => {
-                let value = call.args.get(0).and_then(|argument| self.native(argument, None, frame));
-                let is_unknown = value.as_ref().is_some_and(Node::is_unknown);
-                return Some(node(if is_unknown { Value::Unknown } else { Value::Bool(value.is_some()) }, span));
-            }
-            "jsonencode" => return Some(json_encoded(&self.native(call.args.get(0)?, route, frame)?, span)),
-            _ => {}
-        }
-        let (arguments, cause) = self.world.with_cause(|| self.arguments(call, frame));
-        // Why the call is unknown comes before why an argument is.
-        let (value, own) = self.world.with_cause(|| self.called_with(name, arguments?, call, span, frame));
-        self.world.because_of(own.as_ref());
-        self.world.because_of(cause.as_ref());
-        value
-    }
-
-    fn called_with(
-        &self,
-        name: &str,
-        arguments: Option<Vec<Node>>,
-        call: &FuncCall,
-        span: Span,
-        frame: Frame<'_>,
-    ) -> Option<Node> {
-        let Some(arguments) = arguments else { return Some(unknown(span)) };
-        if !self.world.pay(frame.depth, COST_OF_CALLS * arguments.iter().map(cost).sum::<usize>()) {
-            return Some(unknown(span));
-        }
-        match name {
-            "file" | "templatefile" | "fileexists" => self.file_content(name, &arguments, span, frame),
-            _ => {
-                let own = if self.made_at.is_some() { consul_ecs::FUNCTIONS } else { &[] };
-                let Some((_, function)) = FUNCTIONS.iter().chain(own).find(|(own, _)| *own == name) else {
-                    let reason = format!("the function {} is not computed", call.name.name.as_str());
-                    return Some(self.unknown(frame, span, reason));
-                };
-                Some(self.of_input(function.of(&arguments, span)?, &arguments))
-            }
-        }
-    }
-
-    /// The arguments; `Some(None)` if it is not known how many there are.
-    #[expect(clippy::option_option, reason = "unknown is not the same as invalid")]
-    fn arguments(&self, call: &FuncCall, frame: Frame<'_>) -> Option<Option<Vec<Node>>> {
-        let arguments = call.args.iter().map(|argument| self.native(argument, None, frame));
-        let mut arguments = arguments.collect::<Option<Vec<_>>>()?;
-        if call.args.expand_final() {
-            match arguments.pop()?.value {
-                Value::List(items) if !items.iter().any(Node::is_unknown) => arguments.extend(items),
-                Value::List(_) | Value::Unknown => return Some(None),
-                _ => return None,
-            }
-        }
-        Some(Some(arguments))
-    }
-
-    /// In the files of HashiCorp's modules, a single value that a function computes has the place of the input that it computes it from.
-    fn of_input(&self, value: Node, arguments: &[Node]) -> Node {
-        let is_input = |argument: &&Node| Some(argument.place.span) != self.made_at;
-        match (self.made_at, arguments.iter().find(is_input), &value.value) {
-            (Some(at), Some(input), Value::Text(_) | Value::Number(_) | Value::Bool(_)) if value.place.span == at => {
-                node(value.value, input.place.span)
-            }
-            _ => value,
-        }
-    }
-
-    /// The content of a file in the directory tree that is checked.
-    fn file_content(&self, name: &str, arguments: &[Node], span: Span, frame: Frame<'_>) -> Option<Node> {
-        let path = arguments.first()?.as_text()?;
-        if path.contains(HOLE) {
-            return Some(unknown(span));
-        }
-        let Some(tree) = &self.world.directories.tree else {
-            return Some(self.unknown(frame, span, "files next to this text are not read"));
-        };
-        let content = match (tree.read(&self.location.root, &path), name == "fileexists") {
-            (Err(Refusal::Outside), true) => return Some(unknown(span)),
-            (read, true) => return Some(node(Value::Bool(read.is_ok()), span)),
-            (Ok(content), false) => content,
-            (Err(Refusal::Missing), false) => {
-                return Some(self.unknown(frame, span, "the file does not exist or cannot be read"));
-            }
-            (Err(Refusal::Outside), false) => {
-                return Some(self.unknown(frame, span, "the file is outside the checked directories"));
-            }
-        };
-        if !self.world.pay(frame.depth, content.len() / 32) {
-            return Some(unknown(span));
-        }
-        if name == "file" {
-            return Some(text(content, span));
-        }
-        self.of_template(&content, arguments.get(1)?, span, frame)
-    }
-
-    /// The text that a template in another place produces: its values have the place of the call.
-    pub(super) fn of_template(&self, text: &str, variables: &Node, span: Span, frame: Frame<'_>) -> Option<Node> {
-        let template = hcl_edit::parser::parse_template(text).ok();
-        match &variables.value {
-            Value::Map(variables) => self.rendered(&template?, variables, None, span, frame),
-            Value::Unknown => template.map(|_| unknown(span)),
-            _ => None,
-        }
-    }
-
-    /// The text of a template with these variables. They are bound one after the other.
-    fn rendered(
-        &self,
-        template: &hcl_edit::template::Template,
-        variables: &[Entry],
-        bindings: Option<&Binding<'_>>,
-        span: Span,
-        frame: Frame<'_>,
-    ) -> Option<Node> {
-        let Some((first, rest)) = variables.split_first() else {
-            return Some(self.template_value(template, span, Frame { bindings, ..frame })?.placed(span));
-        };
-        // More variables than expressions may be nested are not bound.
-        let depth = frame.depth + 1;
-        if !self.world.pay(depth, 1) {
-            return Some(unknown(span));
-        }
-        let binding = Binding { name: &first.key, value: &first.node, next: bindings };
-        self.rendered(template, rest, Some(&binding), span, Frame { depth, ..frame })
     }
 }
 
@@ -538,62 +398,4 @@ fn zipmap(keys: &Node, values: &Node, span: Span) -> Option<Node> {
     let pairs = keys.items().iter().zip(values.items());
     let entries = pairs.map(|(key, value)| Some(entry(key.as_text()?, value.clone())));
     Some(map(entries.collect::<Option<_>>()?, span))
-}
-
-/// The value of a JSON text. All of it has the place of the call.
-fn json_decoded(text: &Node, span: Span) -> Option<Node> {
-    let text = text.as_text()?;
-    if text.contains(HOLE) {
-        return Some(unknown(span));
-    }
-    Some(parse_json(&text, &Route::default()).ok()?.placed(span))
-}
-
-/// The JSON of a value, in which every part has the place of its value. An unknown value becomes an unknown part of the
-/// string.
-pub(super) fn json_encoded(value: &Node, span: Span) -> Node {
-    if value.is_unknown() {
-        return unknown(span);
-    }
-    let mut out = TextBuilder::default();
-    write_json(value, &mut out);
-    let (text, parts) = out.finish();
-    Node { value: Value::Text(text), place: Place { span, route: None, parts: parts.map(Into::into) } }
-}
-
-fn write_json(value: &Node, out: &mut TextBuilder) {
-    let place = value.place.span;
-    let start = out.text.len();
-    match &value.value {
-        Value::Null => out.push("null", place),
-        Value::Bool(value) => out.push(if *value { "true" } else { "false" }, place),
-        Value::Number(number) => out.push(number, place),
-        Value::Text(text) => out.push(&quoted(text), place),
-        Value::Unknown => out.push(&quoted(&HOLE.to_string()), place),
-        Value::Map(_) if is_open(value) => out.push(&quoted(OPEN_KEY), place),
-        Value::List(items) => {
-            out.push_unplaced("[");
-            for (index, item) in items.iter().enumerate() {
-                out.push_unplaced(if index == 0 { "" } else { "," });
-                write_json(item, out);
-            }
-            out.push_unplaced("]");
-            out.enclose(start, place);
-        }
-        Value::Map(entries) => {
-            out.push_unplaced("{");
-            for (index, entry) in entries.iter().enumerate() {
-                out.push_unplaced(if index == 0 { "" } else { "," });
-                out.push(&quoted(&entry.key), entry.key_span);
-                out.push_unplaced(":");
-                write_json(&entry.node, out);
-            }
-            out.push_unplaced("}");
-            out.enclose(start, place);
-        }
-    }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -14,45 +14,45 @@ use document::{
 
 /// The content of a file or of a block.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Body {
-    pub(super) attributes: Vec<Attribute>,
-    pub(super) blocks: Vec<Block>,
+pub struct Body {
+    pub attributes: Vec<Attribute>,
+    pub blocks: Vec<Block>,
 }
 
 /// A block: `resource "aws_ecs_task_definition" "web" { … }`.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
+pub struct Block {
     /// Its type: `resource`.
-    pub(super) kind: String,
-    pub(super) labels: Vec<Label>,
-    pub(super) body: Body,
+    pub kind: String,
+    pub labels: Vec<Label>,
+    pub body: Body,
     /// The file that it is in.
-    pub(super) file: usize,
+    pub file: usize,
     /// The bytes of its type.
-    pub(super) span: Span,
+    pub span: Span,
     /// The route to it, for edits, unless another block contains it.
-    pub(super) route: Option<Route>,
+    pub route: Option<Route>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Label {
-    pub(super) text: String,
-    pub(super) span: Span,
+pub struct Label {
+    pub text: String,
+    pub span: Span,
 }
 
 /// An argument: `network_mode = "awsvpc"`.
 #[derive(Debug, Clone)]
-pub(super) struct Attribute {
-    pub(super) name: String,
-    pub(super) name_span: Span,
+pub struct Attribute {
+    pub name: String,
+    pub name_span: Span,
     /// The file that it is in, which for override files is not the file of its block.
-    pub(super) file: usize,
-    pub(super) expression: Expression,
+    pub file: usize,
+    pub expression: Expression,
 }
 
 /// The value of an argument before it is evaluated.
 #[derive(Debug, Clone)]
-pub(super) enum Expression {
+pub enum Expression {
     /// In Terraform's native syntax.
     Native(Arc<expr::Expression>),
     /// In JSON: strings are templates.
@@ -61,15 +61,31 @@ pub(super) enum Expression {
 
 impl Expression {
     /// The name that it consists of: `iterator = volumes`, or a string in JSON.
-    pub(super) fn name(&self) -> Option<String> {
+    pub fn name(&self) -> Option<String> {
         match self {
             Self::Native(native) => native.as_variable().map(ToString::to_string),
             Self::Json(json) => json.text().map(str::to_owned),
         }
     }
 
+    /// Whether it is in Terraform's JSON notation.
+    pub fn is_json(&self) -> bool {
+        matches!(self, Self::Json(_))
+    }
+
+    /// The argument of `jsonencode`, if the expression is a call of it.
+    pub fn encoded(&self) -> Option<Self> {
+        let Self::Native(native) = self else { return None };
+        let mut native: &expr::Expression = native;
+        while let expr::Expression::Parenthesis(parenthesis) = native {
+            native = parenthesis.inner();
+        }
+        let call = native.as_func_call().filter(|call| call.name.name.as_str() == "jsonencode")?;
+        call.args.get(0).map(|argument| Self::Native(Arc::new(argument.clone())))
+    }
+
     /// A literal string.
-    pub(super) fn literal(&self) -> Option<&str> {
+    pub fn literal(&self) -> Option<&str> {
         match self {
             Self::Native(native) => native.as_str(),
             Self::Json(json) => json.text(),
@@ -78,16 +94,26 @@ impl Expression {
 }
 
 impl Body {
-    pub(super) fn attribute(&self, name: &str) -> Option<&Attribute> {
+    /// The content of a file in HCL.
+    ///
+    /// # Errors
+    /// It is not in that syntax.
+    pub fn native(text: &str) -> Result<Self, ParseError> {
+        Ok(native_body(&hcl::parse(text)?, 0))
+    }
+
+    /// The argument of this name.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    pub(super) fn blocks<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = &'b Block> {
+    /// The nested blocks of this type.
+    pub fn blocks<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = &'b Block> {
         self.blocks.iter().filter(move |block| block.kind == kind)
     }
 
     /// The same with everything at `span`.
-    pub(super) fn placed(mut self, span: Span) -> Self {
+    pub(crate) fn placed(mut self, span: Span) -> Self {
         self.attributes.iter_mut().for_each(|attribute| attribute.name_span = span);
         for block in &mut self.blocks {
             block.span = span;
@@ -100,12 +126,12 @@ impl Body {
 
 impl Block {
     /// The text of a label.
-    pub(super) fn label(&self, index: usize) -> Option<&str> {
+    pub fn label(&self, index: usize) -> Option<&str> {
         self.labels.get(index).map(|label| label.text.as_str())
     }
 
     /// The bytes that findings about the block as a whole point at: its last label.
-    pub(super) fn name_span(&self) -> Span {
+    pub fn name_span(&self) -> Span {
         self.labels.last().map_or(self.span, |label| label.span)
     }
 }
@@ -120,7 +146,7 @@ pub fn is_source_name(name: &str) -> bool {
 ///
 /// # Errors
 /// It is not in the notation that its name stands for, it has equal keys in JSON, or it is nested too deeply.
-pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseError> {
+pub(crate) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseError> {
     let json = || {
         let values = parse_json(&without_mark(&file.text, "   "), &Route::default())?;
         // In this notation, Terraform refuses equal keys: <https://github.com/hashicorp/hcl/blob/main/json/structure.go>
@@ -141,7 +167,7 @@ pub(super) fn read_body(file: &SourceFile, index: usize) -> Result<Body, ParseEr
     }
 }
 
-pub(super) fn native_body(body: &structure::Body, file: usize) -> Body {
+fn native_body(body: &structure::Body, file: usize) -> Body {
     let attributes = body.attributes().map(|attribute| Attribute {
         name: attribute.key.to_string(),
         name_span: span_of(&attribute.key),

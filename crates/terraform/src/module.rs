@@ -1,0 +1,194 @@
+//! A module with values for its variables. Source: <https://developer.hashicorp.com/terraform/language/modules>
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
+};
+
+use document::{Node, SourceFile, Span};
+
+use crate::{
+    causes::Cause,
+    directory::Directory,
+    evaluation::Evaluation,
+    instances::{Instance, enabled},
+    scope::Provided,
+    syntax::Block,
+};
+
+/// Where a module is called, seen from the root module.
+#[derive(Debug)]
+pub struct CallSite {
+    /// The address of the module: `module.web["eu"].module.task`.
+    pub module: String,
+    /// The file of the call in the root module.
+    pub file: Arc<SourceFile>,
+    /// The name of that call.
+    pub span: Span,
+}
+
+/// A module with values for its variables.
+pub struct Module<'w> {
+    pub(crate) evaluation: &'w Evaluation,
+    pub(crate) directory: Rc<Directory>,
+    pub(crate) location: Location,
+    /// Its address: empty for the root module.
+    pub(crate) address: String,
+    /// The call that it is read through; `None` for the root module. One that the program provides has its caller's, because it
+    /// declares everything in the caller's file.
+    pub(crate) call: Option<Arc<CallSite>>,
+    /// What its caller passes; `None` for the root module, which takes defaults and tfvars files.
+    pub(crate) inputs: Option<BTreeMap<String, Input>>,
+    /// What is special about it if its sources are part of the program.
+    pub(crate) provided: Option<Provided>,
+    /// The tags that the provider adds to every resource.
+    pub(crate) default_tags: Option<Node>,
+    /// Local values, variables and outputs that were evaluated.
+    pub(crate) known: RefCell<BTreeMap<String, Known>>,
+    /// The modules that its calls lead to, by the byte of the call's name and the number of its file.
+    pub(crate) callees: RefCell<BTreeMap<(usize, usize), Callees<'w>>>,
+}
+
+/// Where a module is, for paths in expressions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Location {
+    /// The directory of the root module, where `file` and `templatefile` begin.
+    pub(crate) root: PathBuf,
+    /// The path from there: `path.module`.
+    pub(crate) relative: PathBuf,
+    /// The directories of the modules that lead to this one, without links.
+    pub(crate) callers: Vec<PathBuf>,
+    /// Whether one of their calls has instances or a provider of its own.
+    pub(crate) is_repeated: bool,
+}
+
+/// A value that a caller passes.
+pub struct Input {
+    pub value: Node,
+    /// Why a part of it is unknown.
+    pub cause: Option<Cause>,
+}
+
+/// What is known of a local value, a variable or an output.
+#[derive(Clone)]
+pub(crate) enum Known {
+    /// It is being evaluated: a reference to it is a cycle.
+    Open,
+    Value {
+        value: Option<Rc<Node>>,
+        file: usize,
+        cause: Option<Cause>,
+    },
+}
+
+/// What is known of the modules that a call leads to.
+#[derive(Clone)]
+pub(crate) enum Callees<'w> {
+    /// Their inputs are being evaluated: a reference to their outputs is a cycle.
+    Open,
+    /// One for each instance of the call.
+    Known(Rc<Vec<Called<'w>>>),
+}
+
+/// An instance of a call, and the module that it leads to.
+pub struct Called<'w> {
+    pub(crate) instance: Instance,
+    pub module: Module<'w>,
+}
+
+impl<'w> Module<'w> {
+    /// A module that no other calls, without the tags of its provider.
+    pub(crate) fn uncalled(evaluation: &'w Evaluation, directory: Rc<Directory>) -> Self {
+        let location = Location { root: directory.path.clone(), ..Location::default() };
+        Self {
+            evaluation,
+            directory,
+            location,
+            address: String::new(),
+            call: None,
+            inputs: None,
+            provided: None,
+            default_tags: None,
+            known: RefCell::default(),
+            callees: RefCell::default(),
+        }
+    }
+
+    /// A module that `call` leads to.
+    pub(crate) fn called(
+        &self,
+        call: &Block,
+        instance: &Instance,
+        directory: Rc<Directory>,
+        location: Location,
+        inputs: BTreeMap<String, Input>,
+    ) -> Self {
+        let address = self.address_of(&format!("module.{}{}", call.label(0).unwrap_or_default(), instance.suffix));
+        let root = self.call.as_ref().map(|call| (Arc::clone(&call.file), call.span));
+        let (file, span) = root.unwrap_or_else(|| (self.directory.file(call.file), call.name_span()));
+        Self {
+            evaluation: self.evaluation,
+            directory,
+            location,
+            call: Some(Arc::new(CallSite { module: address.clone(), file, span })),
+            address,
+            inputs: Some(inputs),
+            provided: None,
+            default_tags: self.default_tags.clone(),
+            known: RefCell::default(),
+            callees: RefCell::default(),
+        }
+    }
+
+    /// What it declares.
+    pub fn directory(&self) -> &Rc<Directory> {
+        &self.directory
+    }
+
+    /// Its address: empty for the root module.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The address of something in this module.
+    pub fn address_of(&self, own: &str) -> String {
+        if self.address.is_empty() { own.to_owned() } else { format!("{}.{own}", self.address) }
+    }
+
+    /// The call that it is read through; `None` for the root module.
+    pub fn call(&self) -> Option<&CallSite> {
+        self.call.as_deref()
+    }
+
+    /// Whether its sources are part of the program.
+    pub fn is_provided(&self) -> bool {
+        self.provided.is_some()
+    }
+
+    /// The directory of the root module.
+    pub fn root_path(&self) -> &Path {
+        &self.location.root
+    }
+
+    /// Whether a resource or call may have several instances, none, or one in another region.
+    pub fn is_repeated(&self, block: &Block) -> bool {
+        let changes = ["count", "for_each", "provider", "providers", "region"];
+        self.location.is_repeated
+            || enabled(block).is_some()
+            || changes.iter().any(|name| block.body.attribute(name).is_some())
+    }
+
+    /// Evaluates something, and returns also the first reason for which a part of it is unknown.
+    pub fn with_cause<T>(&self, evaluate: impl FnOnce() -> T) -> (T, Option<Cause>) {
+        self.evaluation.causes.first_of(evaluate)
+    }
+
+    /// Why something that no file declares is unknown.
+    pub(crate) fn undeclared(&self, name: &str) -> String {
+        let files = if self.directory.is_partial { " in the files that could be read" } else { "" };
+        format!("{name} is not declared{files}")
+    }
+}
