@@ -1,7 +1,7 @@
 //! Announcements of findings: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
-use audit::{finding::Severity, report::Reported};
+use audit::{report::Reported, severity::Severity};
 use aws::sdk::describe;
 use aws_sdk_sns::types::MessageAttributeValue;
 use aws_types::SdkConfig;

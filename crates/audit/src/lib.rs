@@ -10,6 +10,8 @@
 //! It checks a file without access to AWS or Consul. A value that is known only at deployment is unknown, and a rule
 //! that needs an unknown value reports nothing.
 
+mod deployment;
+pub mod draft;
 pub mod example;
 pub mod finding;
 pub mod fix;
@@ -18,43 +20,22 @@ pub mod inject;
 pub mod report;
 pub mod rule;
 pub mod rules;
+pub mod severity;
 pub mod spelling;
 pub mod subject;
 pub mod timeline;
 pub mod versions;
 
 use audit_read::{Material, app_mesh::Resources, parallel::on_all_processors};
-use mesh::{
-    secret_name::SecretNames,
-    settings::{TokenMode, TokenSettings},
-    tenancy::Tenancy,
-};
 
+pub use self::deployment::Deployment;
 use self::{
-    finding::{Finding, Findings},
+    draft::Findings,
+    finding::Finding,
     rule::{Applies, Check, Rule},
     rules::rules,
     subject::{Generation, Subject},
 };
-
-/// The settings of the controller's deployment that decide which tokens its tasks get. The deployed audit function knows its
-/// own.
-#[derive(Debug, Clone)]
-pub struct Deployment {
-    /// How tasks get their tokens.
-    pub mode: TokenMode,
-    /// How secrets are named.
-    pub names: SecretNames,
-    /// The tenancy of tasks without Enterprise tags; `None` if it depends on the cluster.
-    pub default_tenancy: Option<Tenancy>,
-}
-
-impl Deployment {
-    /// What decides which tokens a task requires.
-    pub fn tokens(&self) -> TokenSettings<'_> {
-        TokenSettings { mode: self.mode, names: &self.names }
-    }
-}
 
 /// Checks everything with every rule. Findings are sorted by file and position.
 pub fn audit(material: &Material) -> Vec<Finding> {

@@ -5,8 +5,9 @@ use std::fmt;
 use audit_read::app_mesh::{Resource, ResourceKind, Resources};
 
 use super::{
+    draft::{Draft, Findings},
     example::Example,
-    finding::{Draft, Findings, Severity},
+    severity::Severity,
     subject::{Feature, Generation, Subject},
 };
 

@@ -11,10 +11,11 @@ use std::{
 
 use audit::{
     audit,
-    finding::{Finding, Threshold},
+    finding::Finding,
     ignore::{self, Baseline, Config, Origin, Sorted},
     report::{Format, Report, Reported},
     rules::rules as all_rules,
+    severity::Threshold,
 };
 use audit_read::{
     definition::TaskDefinition,

@@ -8,9 +8,9 @@ use std::{
 };
 
 use audit::{
-    finding::Threshold,
     ignore::{Config, IgnoreEntry, PathPattern, Selection, Selector, config_schema, quoted},
     rules::rules,
+    severity::Threshold,
 };
 use clap::{
     Args, Subcommand,

@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     audit,
-    finding::Severity,
     fix::apply,
     inject::{Images, Injection, Options, Target, TokenSecrets, Upstream, inject},
+    severity::Severity,
 };
 use audit_read::{
     Material,

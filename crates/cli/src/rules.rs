@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf};
 
-use audit::{finding::Severity, report::page, rule::Rule, rules::rules};
+use audit::{report::page, rule::Rule, rules::rules, severity::Severity};
 use clap::Args;
 use serde_json::json;
 

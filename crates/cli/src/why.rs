@@ -1,6 +1,6 @@
 //! `ecs-mesh why`
 
-use audit::finding::Severity;
+use audit::severity::Severity;
 use audit_live::{LiveScope, gather_live};
 use clap::Args;
 use diagnosis::{

@@ -263,7 +263,7 @@ fn fix_group(state: &mut State<'_>, group: &[Finding], made: &mut Made) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{example::Base, finding::Severity};
+    use crate::{example::Base, severity::Severity};
 
     fn state<'t>(tree: &'t Tree, text: &str) -> State<'t> {
         State::of(vec![Arc::new(SourceFile::new("task.json", text))], tree)

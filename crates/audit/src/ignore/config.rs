@@ -16,9 +16,10 @@ use toml::Spanned;
 
 use super::selection::{Selection, Selector, rules_and_groups, unknown_rule};
 use crate::{
-    finding::{Finding, Severity, Threshold},
+    finding::Finding,
     rule::Rule,
     rules::{rule, rules},
+    severity::{Severity, Threshold},
 };
 use document::{Position, SourceFile};
 

@@ -12,7 +12,8 @@ use audit_read::definition::{
 use document::{HOLE, Place, Step, edit::Edit, parse_all};
 
 use super::{
-    finding::{Fix, NEEDS_SUBNETS, Severity},
+    draft::{Fix, NEEDS_SUBNETS},
+    severity::Severity,
     subject::Subject,
 };
 use mesh::{

@@ -10,8 +10,9 @@ use super::{
     secrets::Secrets,
 };
 use crate::{
-    finding::{Finding, Severity, Threshold},
+    finding::Finding,
     ignore::{Exception, Sorted},
+    severity::{Severity, Threshold},
     subject::{Generation, Subject},
     timeline::Timeline,
 };

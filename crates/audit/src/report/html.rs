@@ -8,7 +8,7 @@ use super::{
     Excerpt,
     model::{Definition, Report, Reported, counted},
 };
-use crate::{finding::Severity, timeline};
+use crate::{severity::Severity, timeline};
 
 #[derive(Template)]
 #[template(path = "report.html")]

@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Reported, ReportedCall};
-use crate::{
-    finding::{Finding, Severity},
-    ignore::Exception,
-};
+use crate::{finding::Finding, ignore::Exception, severity::Severity};
 use document::Span;
 
 /// One finding for each mistake, in the order of the first ones, with the index of the first one. `first` are the indices

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::{Excerpt, link, page};
 use crate::{
-    finding::{Severity, Threshold},
     ignore::Exception,
     rule::Rule,
+    severity::{Severity, Threshold},
     timeline::Timeline,
 };
 use document::{InputProblem, Position};

@@ -11,7 +11,7 @@ use super::{
     Medium,
     model::{Report, Reported},
 };
-use crate::finding::Severity;
+use crate::severity::Severity;
 
 /// Wider than the lines of excerpts, which are cut already.
 const UNCUT: usize = 400;

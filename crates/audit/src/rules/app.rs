@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{
+    fixes::mount,
     prelude::*,
     proxy::{is_misspelt, wait_for},
 };
@@ -186,7 +187,7 @@ fn check_app_entry_point_mount(subject: &Subject<'_>, findings: &mut Findings) {
             format!("{} starts with {}, but mounts nothing at {directory}", app.label(), entry_point.program());
         let help = format!("mount the volume {volume} at {directory}, read-only");
         let draft = Draft::new(app.mount_points.place.span, message, help).of(app);
-        findings.add(draft.fix(subject.mount(app, volume, directory, true)));
+        findings.add(draft.fix(mount(subject.definition, app, volume, directory, true)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::prelude::*;
+use super::{fixes::mount, prelude::*};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, Software, image_of, names};
 use audit_read::definition::PortMapping;
 
@@ -88,7 +88,7 @@ fn check_mount(subject: &Subject<'_>, client: &Container, volume: &str, path: &s
     match client.mount_at(path) {
         Maybe::Absent if !has_mount_below(client, path) => {
             let message = format!("{} mounts nothing at {path}", client.label());
-            let fix = subject.mount(client, volume, path, false);
+            let fix = mount(subject.definition, client, volume, path, false);
             let help = format!("mount the volume {volume} at {path}");
             findings.add(Draft::new(client.mount_points.place.span, message, help).of(client).fix(fix));
         }

@@ -83,6 +83,14 @@ pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<Problem<'c, Co
     Check::run(ConfigValue(json), &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
 }
 
+/// A finding in the configuration is one of the container that has it.
+pub(super) fn of_holder(consul_ecs: &ConsulEcs<'_, '_>, draft: Draft) -> Draft {
+    match consul_ecs.holder {
+        Some(holder) => draft.of(holder),
+        None => draft,
+    }
+}
+
 /// The bytes of a defect: the key, if the key is wrong.
 fn span_of(problem: &Problem<'_, ConfigValue<'_>>) -> Span {
     let entry = problem.key.and_then(|key| problem.value.0.entries().iter().find(|entry| entry.key == key));
@@ -132,7 +140,7 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
             Fault::Unknown { is_refused: false, .. } | Fault::OtherRelease { .. } => continue,
         };
         let draft = Draft::new(span_of(&problem), message, help);
-        findings.add(consul_ecs.of_holder(draft));
+        findings.add(of_holder(&consul_ecs, draft));
     }
 }
 
@@ -187,7 +195,7 @@ fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
         let Fault::Unknown { is_refused: false, known } = &problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
         let draft = Draft::new(span_of(&problem), message, instead(&problem, known));
-        findings.add(consul_ecs.of_holder(draft));
+        findings.add(of_holder(&consul_ecs, draft));
     }
 }
 
@@ -223,7 +231,7 @@ fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
         let message =
             format!("{}{value} needs consul-ecs {releases}, and consul-ecs {version} {does} it", problem.path);
         let draft = Draft::new(span_of(&problem), message, "remove it, or use an image that supports it");
-        findings.add(consul_ecs.of_holder(draft));
+        findings.add(of_holder(&consul_ecs, draft));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::prelude::*;
-use crate::finding::NEEDS_SUBNETS;
+use crate::draft::NEEDS_SUBNETS;
 use audit_read::definition::{HealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::prelude::*;
+use super::{fixes::configure, prelude::*};
 use crate::{
     subject::Release,
     versions::{Defect, Program, defects_of, table},
@@ -46,7 +46,7 @@ fn check_proxy_section(subject: &Subject<'_>) -> Option<Draft> {
     let (release, defect) = defect_of(consul, &CONSUL_PROXY_SECTION)?;
     let span = consul.configuration.place_of("proxy").span;
     let message = format!("consul-ecs {release}: {}", defect.what);
-    let fix = consul.configure(subject.definition, "proxy", json!({}));
+    let fix = configure(consul, subject.definition, "proxy", json!({}));
     Some(Draft::new(span, message, defect.action.clone()).fix(fix))
 }
 

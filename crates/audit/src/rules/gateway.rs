@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::prelude::*;
+use super::{fixes::configure, prelude::*};
 use crate::subject::{Configuration, is_observer};
 use audit_read::definition::PortMapping;
 use mesh::consul_ecs::GatewayKind;
@@ -221,7 +221,7 @@ fn check_gateway_namespace(subject: &Subject<'_>) -> Option<Draft> {
     is_wrong_namespace(namespace).then(|| {
         let place = configuration.place_of(NAMESPACE_PATH);
         let message = format!("the gateway's namespace is {namespace}");
-        let fix = consul.configure(subject.definition, NAMESPACE_PATH, "default");
+        let fix = configure(consul, subject.definition, NAMESPACE_PATH, "default");
         Draft::new(place.span, message, "set it to default").fix(fix)
     })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{prelude::*, proxy::wait_for};
+use super::{fixes::mount, prelude::*, proxy::wait_for};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, Subcommand, names, ports, subcommand};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
@@ -200,7 +200,7 @@ fn missing(
 ) {
     let message = format!("{} mounts nothing at {path}", mesh_init.label());
     let help = format!("mount the volume {volume} at {path}");
-    let fix = subject.mount(mesh_init, volume, path, read_only);
+    let fix = mount(subject.definition, mesh_init, volume, path, read_only);
     findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
 }
 

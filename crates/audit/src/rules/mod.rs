@@ -12,6 +12,7 @@ mod credentials;
 mod dataplane;
 mod defects;
 mod dependencies;
+mod fixes;
 mod gateway;
 mod health_sync;
 mod identity;

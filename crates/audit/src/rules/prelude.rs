@@ -2,9 +2,10 @@
 
 pub(super) use super::pages;
 pub(super) use crate::{
+    draft::{Draft, Findings, Fix},
     example::Base,
-    finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Rule},
+    severity::Severity,
     subject::{ConsulTask, Generation, Subject},
 };
 pub(super) use audit_read::definition::{Container, Field, Maybe, Text};

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::prelude::*;
+use super::{fixes::mount, prelude::*};
 use audit_read::definition::{TaskDefinition, Ulimit};
 
 pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
@@ -86,7 +86,7 @@ fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
         Maybe::Absent => {
             let message = format!("{} mounts nothing at {directory}", proxy.label());
             let volume = wanted.unwrap_or("consul_data");
-            let fix = subject.mount(proxy, volume, directory, true);
+            let fix = mount(subject.definition, proxy, volume, directory, true);
             let help = format!("mount the volume {volume} at {directory}, read-only");
             findings.add(Draft::new(proxy.mount_points.place.span, message, help).of(proxy).fix(fix));
         }

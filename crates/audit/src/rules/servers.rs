@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use globset::GlobBuilder;
 
-use super::prelude::*;
+use super::{configuration::of_holder, prelude::*};
 use crate::subject::Configuration;
 
 const HOSTS: &str = "consulServers.hosts";
@@ -47,7 +47,7 @@ fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
         (what, format!("write {right}{where_else}"))
     };
     let draft = Draft::new(configuration.place_of(HOSTS).span, format!("{HOSTS} {what}"), help);
-    Some(consul_ecs.of_holder(draft))
+    Some(of_holder(&consul_ecs, draft))
 }
 
 fn needs_a_shell(program: &str) -> Option<&'static str> {
@@ -112,7 +112,7 @@ fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
         if let Some(port) = configuration.number(path, 0).filter(|port| others.contains(port)) {
             let message = format!("{path} is {port}, which is not a port of {what}");
             let draft = Draft::new(configuration.place_of(path).span, message, format!("set it to {usual}"));
-            findings.add(consul_ecs.of_holder(draft));
+            findings.add(of_holder(&consul_ecs, draft));
         }
     }
 }
@@ -145,7 +145,7 @@ fn check_plain(subject: &Subject<'_>) -> Option<Draft> {
     let path = SWITCHES.into_iter().find(|path| is_off(configuration, path))?;
     let message = format!("{path} is false, so the token goes to the servers in clear text");
     let help = "set it to true, with the ports for TLS, and give the certificate of the servers' CA";
-    Some(consul_ecs.of_holder(Draft::new(configuration.place_of(path).span, message, help)))
+    Some(of_holder(&consul_ecs, Draft::new(configuration.place_of(path).span, message, help)))
 }
 
 /// Whether a switch is off, and no other switches TLS on for the connection.
@@ -193,7 +193,7 @@ fn check_name(subject: &Subject<'_>) -> Option<Draft> {
     let message =
         "the program in consulServers.hosts prints IP addresses, but TLS has no name to compare certificates with";
     let help = "set consulServers.defaults.tlsServerName, usually to server.dc1.consul";
-    Some(consul_ecs.of_holder(Draft::new(configuration.place_of(path).span, message, help)))
+    Some(of_holder(&consul_ecs, Draft::new(configuration.place_of(path).span, message, help)))
 }
 
 pub(super) static CONSUL_SERVER_LOOKUP: Rule = Rule {

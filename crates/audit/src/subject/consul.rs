@@ -1,14 +1,12 @@
 //! A task of Consul's mesh: its containers by role, and what they and its configuration determine.
 
-use serde_json::Value;
-
 use super::{
     Feature, Generation, Release,
     configuration::Configuration,
     consul_ecs::{Part, consul_ecs_version, release_of},
     names, ports,
 };
-use crate::{finding::Fix, versions::Program};
+use crate::versions::Program;
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
 use mesh::consul_ecs::{GatewayKind, Role, SERVICE_NAME_TAG};
 
@@ -139,17 +137,6 @@ impl<'d> ConsulTask<'d> {
         // If both are missing, the control plane may be the missing one, in any generation that the others show.
         let lacks_first = name == names::CONTROL_PLANE && self.control_plane.is_none() && self.mesh_init.is_none();
         lacks_first || wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
-    }
-
-    /// The edits that set a value of the configuration, also in health-sync's copy: both must be equal.
-    pub fn configure(&self, definition: &TaskDefinition, path: &str, value: impl Into<Value>) -> Option<Fix> {
-        let value = value.into();
-        let fix = Fix::set(&self.configuration.place_of(path), value.clone())?;
-        let copy = self.health_sync.map(|health_sync| Configuration::of(definition, health_sync));
-        match copy.filter(|copy| copy.json().is_some()) {
-            Some(copy) => fix.and(Fix::set(&copy.place_of(path), value)),
-            None => Some(fix),
-        }
     }
 
     /// The directory that the containers of consul-ecs share with the others, without a slash at its end. `None` if it

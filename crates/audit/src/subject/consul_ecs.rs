@@ -5,7 +5,7 @@ use super::{
     configuration::{ConfigValue, Configuration},
     consul::ConsulTask,
 };
-use crate::{finding::Draft, versions::Program};
+use crate::versions::Program;
 use audit_read::definition::{Container, Field, List, Maybe, TaskDefinition, Text};
 use document::HOLE;
 use mesh::{
@@ -18,7 +18,7 @@ use mesh::{
 pub struct ConsulEcs<'s, 'd> {
     pub containers: Vec<&'d Container>,
     /// The container with the configuration.
-    holder: Option<&'d Container>,
+    pub holder: Option<&'d Container>,
     /// The configuration, if its commands certainly read one.
     pub configuration: Option<&'s Configuration<'d>>,
     /// The version in the tag of the image.
@@ -42,14 +42,6 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
             version,
             release: consul.release(),
             presumed: consul.generation.releases().example(),
-        }
-    }
-
-    /// A finding in the configuration is one of the container that has it.
-    pub fn of_holder(&self, draft: Draft) -> Draft {
-        match self.holder {
-            Some(holder) => draft.of(holder),
-            None => draft,
         }
     }
 

@@ -8,8 +8,6 @@ mod consul;
 mod consul_ecs;
 mod credential;
 
-use serde_json::json;
-
 pub use self::{
     agent_script::{AgentScript, BINARY_DIRECTORY},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
@@ -22,8 +20,8 @@ pub use self::{
     },
     credential::{CREDENTIALS, secrets_in, sounds_secret},
 };
-use crate::{Deployment, finding::Fix};
-use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition, Text};
+use crate::deployment::Deployment;
+use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition};
 pub use mesh::{
     consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names, ports},
     release::{Image, Release, Software},
@@ -125,17 +123,5 @@ impl<'d> Subject<'d> {
     pub fn misses(&self, name: &str) -> bool {
         let is_envoy = self.proxy_configuration().is_some_and(|proxy| proxy.container.text() == Some(name));
         is_envoy || self.consul.as_ref().is_some_and(|consul| consul.misses(name))
-    }
-
-    /// The fix that mounts `volume` at `path`, and adds the volume if the definition lacks it; `None` if edits do not
-    /// reach the place.
-    pub fn mount(&self, container: &Container, volume: &str, path: &str, read_only: bool) -> Option<Fix> {
-        let mount = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });
-        let fix = Fix::append(&container.mount_points, mount)?;
-        let volumes = &self.definition.volumes;
-        if volumes.lacks(|defined| defined.known().and_then(Text::whole) == Some(volume)) {
-            return fix.and(Fix::append(volumes, json!({ "name": volume })));
-        }
-        Some(fix)
     }
 }

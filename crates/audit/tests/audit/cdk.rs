@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     audit,
-    finding::Threshold,
     fix::repair,
     ignore::{self, Config},
     inject::{Images, InjectError, Options, Target, inject},
     report::{Format, Medium, Report},
+    severity::Threshold,
 };
 use audit_read::{
     Material,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
-use audit::{audit, finding::Severity, ignore, subject::Subject};
+use audit::{audit, ignore, severity::Severity, subject::Subject};
 use audit_read::{
     definition::TaskDefinition,
     input::{Gathered, gather},

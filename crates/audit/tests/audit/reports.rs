@@ -6,9 +6,10 @@ use std::{path::Path, sync::Arc};
 
 use audit::{
     audit,
-    finding::{Finding, Threshold},
+    finding::Finding,
     ignore::{self, Config, Exception, Ignored, IgnoredBy, Sorted},
     report::{Format, Medium, Report},
+    severity::Threshold,
 };
 use audit_read::{
     Material,

@@ -10,9 +10,10 @@ use std::{
 
 use audit::{
     audit,
-    finding::{Finding, Threshold},
+    finding::Finding,
     ignore::{self, Config, Sorted},
     report::{Report, Reported, reported},
+    severity::Threshold,
 };
 use audit_read::input::{Gathered, read_open};
 use document::{InputProblem, Position, SourceFile};

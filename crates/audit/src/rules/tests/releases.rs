@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     audit,
     example::{Base, Example, Repaired},
-    finding::{Finding, Severity},
+    finding::Finding,
+    severity::Severity,
     versions::{Defect, table},
 };
 

@@ -17,10 +17,7 @@ mod tables;
 
 use std::{iter, sync::LazyLock};
 
-use audit::{
-    example::Base,
-    finding::{Finding, Severity},
-};
+use audit::{example::Base, finding::Finding, severity::Severity};
 use serde_json::{Value, json};
 
 use self::tables::Mutation;
