@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::{
     field::{Field, List, Maybe, Text},
-    read::{MapReader, Mismatch, record},
+    reader::{MapReader, Mismatch, record},
 };
 use document::{Node, ParseError, Place, Span, Value, embedded_json};
 

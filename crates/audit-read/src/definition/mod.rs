@@ -4,7 +4,9 @@ mod container;
 mod dialect;
 mod field;
 mod read;
+mod reader;
 mod role;
+mod tag;
 mod task;
 
 pub(crate) use self::role::grants_no_lookup;
@@ -15,7 +17,9 @@ pub use self::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    read::{Mismatch, service_use},
+    read::service_use,
+    reader::Mismatch,
     role::IamRole,
-    task::{LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, Tag, TaskDefinition},
+    tag::Tag,
+    task::{LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
 };

@@ -3,7 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Dialect, Field, List, Mismatch, Tag, Text, read::MapReader};
+use super::{
+    dialect::Dialect,
+    field::{Field, List, Text},
+    reader::{MapReader, Mismatch},
+    tag::Tag,
+};
 use document::{Node, Place, Route, SourceFile, Value, parse_json};
 
 /// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    IamRole,
     container::{Container, Dependency, PortMapping},
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    read::record,
+    reader::record,
+    role::IamRole,
+    tag::Tag,
 };
 use document::{Place, RepeatedKey, SourceFile, Span};
 
@@ -260,12 +261,6 @@ pub struct ServiceUse {
 }
 
 record! {
-    /// A tag, or a property of a proxy.
-    pub struct Tag {
-        key: text("key"),
-        value: text("value"),
-    }
-
     /// A load balancer of a service. Source:
     /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html>
     pub struct LoadBalancer {

@@ -3,42 +3,28 @@
 //! A problem with one file or one definition does not prevent the others from being checked.
 
 mod cloudformation;
+mod gathered;
 mod paths;
 mod source;
+mod terraform_attributes;
 mod terraform_show;
 mod terraform_source;
 mod words;
 
-use std::{collections::BTreeSet, fs::File, io::Read, path::PathBuf, sync::Arc};
+use std::{fs::File, io::Read, sync::Arc};
 
 use self::paths::FoundFile;
 pub use self::{
+    gathered::Gathered,
     source::{ecs_definition, read_edited, read_open, read_source},
     terraform_source::mesh_task,
 };
-use crate::{Material, parallel::on_all_processors};
+use crate::parallel::on_all_processors;
 use document::{InputProblem, SourceFile, because, read_text};
 use terraform::{Tree, is_source_name};
 
 /// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
-
-/// The input of a run.
-#[derive(Debug, Default)]
-pub struct Gathered {
-    /// The definitions and resources to check.
-    pub material: Material,
-    /// What could not be read.
-    pub problems: Vec<InputProblem>,
-    /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
-    pub unchecked: Vec<InputProblem>,
-    /// The directories of the files. Terraform sources of other directories are not read.
-    pub tree: Tree,
-    /// The directories of the Terraform modules that other modules call, without links.
-    pub called: BTreeSet<PathBuf>,
-    /// The number of texts that were read, including texts of other formats.
-    pub files_read: usize,
-}
 
 /// Reads files, directories and globs; `-` is standard input.
 ///
@@ -90,15 +76,6 @@ fn read_files(files: &[FoundFile]) -> Gathered {
 }
 
 impl Gathered {
-    /// Adds input that was collected elsewhere.
-    pub fn add(&mut self, other: Self) {
-        self.material.definitions.extend(other.material.definitions);
-        self.material.resources.add(other.material.resources);
-        self.problems.extend(other.problems);
-        self.unchecked.extend(other.unchecked);
-        self.files_read += other.files_read;
-    }
-
     fn take(&mut self, read: Result<SourceFile, InputProblem>, is_named: bool) {
         match read {
             Ok(file) => {

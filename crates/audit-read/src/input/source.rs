@@ -1,8 +1,13 @@
 //! One text in any of the formats.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
-use super::{Gathered, cloudformation, terraform_show, terraform_source, words::has_word};
+use super::{
+    cloudformation,
+    gathered::{Gathered, mark_shared_families},
+    terraform_show, terraform_source,
+    words::has_word,
+};
 use crate::{
     Material,
     app_mesh::Resource,
@@ -187,15 +192,4 @@ pub fn ecs_definition(file: Arc<SourceFile>, node: &Node) -> Result<TaskDefiniti
 
 fn address(node: &Node) -> String {
     node.get("taskDefinitionArn").and_then(Node::text).unwrap_or_default().to_owned()
-}
-
-/// Marks definitions of one file and one family: only the address distinguishes them.
-pub(super) fn mark_shared_families(definitions: &mut [TaskDefinition]) {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for definition in definitions.iter() {
-        *seen.entry(definition.name()).or_default() += 1;
-    }
-    for definition in definitions {
-        definition.shares_family = seen.get(&definition.name()).is_some_and(|count| *count > 1);
-    }
 }

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use super::{TemplateResource, construct, scope::Scope};
+use super::{
+    resource::{TemplateResource, construct},
+    scope::Scope,
+};
 use crate::{
     app_mesh::{Presence, Resource, ResourceKind},
     definition::Dialect,

@@ -5,19 +5,24 @@
 
 mod app_mesh;
 mod functions;
+mod resource;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::sync::Arc;
 
-use self::scope::{Scope, Scopes, Template};
-use super::Gathered;
+use self::{
+    resource::{TemplateResource, collect, construct, is_synthesised},
+    scope::{Scopes, Template},
+};
+use super::gathered::Gathered;
 use crate::{
     app_mesh::Resource,
     definition::{Dialect, IamRole, TaskDefinition, grants_no_lookup, service_use},
 };
-use document::{Entry, InputProblem, Node, SourceFile, Span, Value};
+use document::{Entry, InputProblem, Node, SourceFile, Value};
 
 /// Whether a file is a template: by its format version or transform, or by the types of its resources.
 pub(super) fn is_template(node: &Node) -> bool {
@@ -156,75 +161,8 @@ const POLICIES: [&str; 3] = ["AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::I
 const NESTED: [&str; 3] =
     ["AWS::CloudFormation::Stack", "AWS::CloudFormation::StackSet", "AWS::Serverless::Application"];
 
-struct TemplateResource<'n> {
-    id: &'n str,
-    id_span: Span,
-    kind: &'n str,
-    node: &'n Node,
-    properties: &'n Node,
-    /// Whether the file is generated, so that edits must not reach it.
-    is_generated: bool,
-}
-
-impl<'n> TemplateResource<'n> {
-    /// The condition under which it is created.
-    fn condition(&self) -> Option<&'n str> {
-        self.node.get("Condition").and_then(Node::text)
-    }
-
-    /// Its properties. Together, they have the place of its logical ID.
-    fn resolved(&self, scope: &Scope<'_, '_>) -> Node {
-        let mut properties = scope.resolve(self.properties);
-        if matches!(properties.value, Value::Map(_)) {
-            properties.place.span = self.id_span;
-        }
-        if self.is_generated {
-            properties.remove_routes();
-        }
-        properties
-    }
-}
-
 /// Whether a template creates stacks or modules, whose resources are declared elsewhere.
 fn has_nested_stacks(template: &Node) -> bool {
     let mut kinds = template.entries_of("Resources").iter().filter_map(|entry| entry.node.get("Type")?.text());
     kinds.any(|kind| NESTED.contains(&kind) || kind.ends_with("::MODULE"))
-}
-
-/// Collects the resources. A loop of `Fn::ForEach` has one resource, with an unknown loop variable.
-fn collect<'n>(entries: &'n [Entry], is_generated: bool, out: &mut Vec<TemplateResource<'n>>) {
-    for Entry { key, key_span, node, .. } in entries {
-        if key.starts_with("Fn::ForEach::") {
-            collect(node.items().get(2).map(Node::entries).unwrap_or_default(), is_generated, out);
-        } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {
-            out.push(TemplateResource { id: key, id_span: *key_span, kind, node, properties, is_generated });
-        }
-    }
-}
-
-/// The metadata of a resource with the path of its construct:
-/// <https://docs.aws.amazon.com/cdk/v2/guide/identifiers.html>
-const PATH: &str = "aws:cdk:path";
-
-/// The last parts of a path that the CDK leaves out of names: the resource inside of a construct.
-const INNER: [&str; 2] = ["/Resource", "/Default"];
-
-/// Whether the CDK has written a template. It adds the path of each construct, a resource for its own statistics, and
-/// a rule that checks the version of its bootstrap stack; each of the three can be switched off.
-fn is_synthesised(template: &Node) -> bool {
-    let is_its_own = |entry: &Entry| {
-        metadata(&entry.node).is_some() || entry.node.get("Type").and_then(Node::text) == Some("AWS::CDK::Metadata")
-    };
-    template.get("Rules").is_some_and(|rules| rules.get("CheckBootstrapVersion").is_some())
-        || template.entries_of("Resources").iter().any(is_its_own)
-}
-
-/// The path of a resource's construct, as the CDK's commands print it: `Shop/Web/TaskDef`.
-fn construct(resource: &Node) -> Option<String> {
-    let path = metadata(resource)?;
-    Some(INNER.iter().find_map(|inner| path.strip_suffix(inner)).unwrap_or(path).to_owned())
-}
-
-fn metadata(resource: &Node) -> Option<&str> {
-    resource.get("Metadata")?.get(PATH)?.text()
 }

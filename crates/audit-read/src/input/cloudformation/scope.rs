@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::functions::{whole_text, without_dynamic_references};
+use super::text::{whole_text, without_dynamic_references};
 use document::{Entry, Node, Place, Value};
 
 /// The limit for the results of functions, in bytes: a thousand times a large template.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Planned;
+use super::planned::Planned;
 use crate::app_mesh::{Presence, Resource, ResourceKind};
 use document::{Entry, Node, Place, SourceFile, Value};
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Planned;
+use super::planned::Planned;
 use document::Node;
 
 /// The configuration of a plan. A state has none.

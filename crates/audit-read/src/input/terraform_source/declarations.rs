@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
-    input::terraform_show::{definition_node, service_node},
+    input::terraform_attributes::{definition_node, service_node},
 };
 
 /// What to do about what the sources do not determine.

@@ -29,7 +29,10 @@ pub use self::consul_ecs::mesh_task;
 use self::{declarations::Declarations, roles::Roles};
 use crate::{
     definition::TaskDefinition,
-    input::{Gathered, paths::FoundFile, source::mark_shared_families},
+    input::{
+        gathered::{Gathered, mark_shared_families},
+        paths::FoundFile,
+    },
 };
 
 /// What is read of a module.
@@ -40,7 +43,7 @@ const INTEREST: Interest = Interest {
 };
 
 /// Reads a text on its own: no other file is read.
-pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
+pub(super) fn read_text(file: Arc<SourceFile>) -> Gathered {
     let evaluation = Evaluation::new(None, INTEREST);
     let directory = evaluation.alone(file);
     let read = Gathered { problems: evaluation.take_problems(), ..Gathered::default() };
@@ -51,7 +54,7 @@ pub(in crate::input) fn read_text(file: Arc<SourceFile>) -> Gathered {
 
 /// Reads files with the others of their directory, but with these texts instead of those on disk. Nothing outside of `tree`
 /// and of this directory is read.
-pub(in crate::input) fn read_edited(files: Vec<Arc<SourceFile>>, tree: &Tree) -> Gathered {
+pub(super) fn read_edited(files: Vec<Arc<SourceFile>>, tree: &Tree) -> Gathered {
     let mut read = Gathered::default();
     let mut tree = tree.clone();
     let mut found = Vec::new();
@@ -72,7 +75,7 @@ pub(in crate::input) fn read_edited(files: Vec<Arc<SourceFile>>, tree: &Tree) ->
 }
 
 /// Reads the module in a directory, with the modules of `tree` that it calls.
-pub(in crate::input) fn read_module(path: &Path, tree: &Tree) -> Gathered {
+pub(super) fn read_module(path: &Path, tree: &Tree) -> Gathered {
     let evaluation = Evaluation::new(Some(tree.clone().with(path)), INTEREST);
     let directory = evaluation.load(path, false);
     let mut read = Gathered { files_read: directory.files.len(), ..Gathered::default() };
@@ -85,7 +88,7 @@ pub(in crate::input) fn read_module(path: &Path, tree: &Tree) -> Gathered {
 
 /// Reads the directories of `files`. Definitions in files of these directories that are not among `files` are left
 /// out, but what they declare is used. Nothing outside of `tree` is read.
-pub(in crate::input) fn read_directories(files: &[FoundFile], tree: Tree) -> Gathered {
+pub(super) fn read_directories(files: &[FoundFile], tree: Tree) -> Gathered {
     let evaluation = Evaluation::new(Some(tree), INTEREST);
     let groups = groups(files, &evaluation);
     let mut read = Gathered { files_read: files.len(), ..Gathered::default() };

@@ -12,7 +12,7 @@ use terraform::{Attribute, Block, Body, Directory, Instance, Module, Reader, ref
 use super::targets::{Target, target};
 use crate::{
     definition::{Dialect, IamRole, grants_no_lookup},
-    input::terraform_show::role_node,
+    input::terraform_attributes::role_node,
 };
 
 const ROLE: &str = "aws_iam_role";

@@ -17,7 +17,7 @@ const SAME_FORM_OF_SERVICE: [(&str, &str); 3] =
     [("name", "serviceName"), ("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
 
 /// A task definition. `is_set` returns whether the source sets an attribute; `None` if the plan does not show it.
-pub(in crate::input) fn definition_node(
+pub(super) fn definition_node(
     values: &Node,
     place: &Place,
     containers: Node,
@@ -34,7 +34,7 @@ pub(in crate::input) fn definition_node(
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
-pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
+pub(super) fn service_node(values: &Node, place: &Place) -> Node {
     let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
     let nested = |own, names| nested_blocks(values, own, names);
     let strategy = nested("capacity_provider_strategy", &[("capacity_provider", "capacityProvider")]);
@@ -45,7 +45,7 @@ pub(in crate::input) fn service_node(values: &Node, place: &Place) -> Node {
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
-pub(in crate::input) fn role_node(values: &Node, place: &Place) -> Node {
+pub(super) fn role_node(values: &Node, place: &Place) -> Node {
     let path = renamed(values, &[("path", "path")]).into_iter();
     let entries = path.chain(tags(values).map(|node| entry("tags", node))).collect();
     Node { value: Value::Map(entries), place: place.clone() }
