@@ -48,7 +48,7 @@ pub async fn reconcile<E: Error>(
     }
     let text = event.payload.to_string();
     let order = ReconcileOrder::deserialize(event.payload).map_err(|e| {
-        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true} or {"check": true} (each optional)"#;
+        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true} (each optional), or {"check": true}"#;
         let invalid = InvalidField::new("payload", &text, expected);
         diagnostic("invalid", format!("{invalid}: {}", shortened(&e.to_string())))
     })?;

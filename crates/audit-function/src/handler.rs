@@ -6,7 +6,7 @@ use audit::report::Format;
 use aws::ecs::{ApiCall, parse_api_call_event};
 use jiff::Timestamp;
 use lambda::diagnostic;
-use lambda_runtime::{Context, Diagnostic, LambdaEvent};
+use lambda_runtime::{Diagnostic, LambdaEvent};
 use mesh::arn::TaskDefinitionArn;
 use report::{AuditOrder, AuditScope};
 use serde::Deserialize;
@@ -29,15 +29,13 @@ pub async fn audit<E: Error>(auditor: Result<&Auditor, E>, event: LambdaEvent<Va
         },
         None => Order::read(&event.payload).map_err(|error| diagnostic("invalid", error.to_string()))?,
     };
-    let answered = auditor.run(&order, &invocation(&event.context)).await;
+    let answered = auditor.run(&order, &invocation()).await;
     answered.map_err(|incomplete| diagnostic("incomplete", incomplete.to_string()))
 }
 
-fn invocation(context: &Context) -> Invocation {
-    let now = Timestamp::now();
-    let deadline = i64::try_from(context.deadline).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
+fn invocation() -> Invocation {
     // A retry has the request ID of the first invocation.
-    Invocation { id: Uuid::new_v4().to_string(), now, until: deadline.unwrap_or(now) }
+    Invocation { id: Uuid::new_v4().to_string(), now: Timestamp::now() }
 }
 
 /// The order for a revision that was registered.
@@ -48,15 +46,13 @@ fn registered(call: Option<ApiCall>) -> Option<Order> {
     }
 }
 
-/// The ID and the times of an invocation.
+/// The ID and the start of an invocation.
 #[derive(Debug, Clone)]
 pub struct Invocation {
     /// A unique ID, different for each retry.
     pub id: String,
     /// When it started.
     pub now: Timestamp,
-    /// The latest time of its end.
-    pub until: Timestamp,
 }
 
 /// The formats of orders, for errors.
@@ -120,6 +116,7 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
+    use lambda_runtime::Context;
     use mesh::names::InvalidField;
 
     use super::*;

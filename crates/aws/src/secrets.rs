@@ -52,6 +52,11 @@ pub enum SecretsError {
          the secret"
     )]
     Unusable { name: String, reason: String },
+    /// Other writers have used up its versions, about 100 a day.
+    #[error(
+        "secret {name}: its versions of the last 24 hours are used up. Find what else writes it; later sweeps try again"
+    )]
+    Exhausted { name: String },
     /// A replaced version was made the current one again: every write on it is rejected.
     #[error(
         "secret {name}: its current version was replaced before, but another writer made it current again; give the \
@@ -168,6 +173,8 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
+            // Its name is too long.
+            Err(e) if e.code() == Some("InvalidParameterException") => Err(unusable(name, &e)),
             // A new secret has the deployment's key, and no policy: what is wrong concerns every new secret.
             Err(e) => Err(match write_error(name, &e) {
                 SecretsError::Unusable { name, reason } => SecretsError::Refused { name, reason },
@@ -184,8 +191,9 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
-            // Other writers have used up the secret's versions, about 100 a day.
-            Err(e) if e.code() == Some("LimitExceededException") => Err(unusable(name, &e)),
+            Err(e) if e.code() == Some("LimitExceededException") => {
+                Err(SecretsError::Exhausted { name: name.to_owned() })
+            }
             Err(e) => Err(write_error(name, &e)),
         }
     }
@@ -232,7 +240,10 @@ impl SecretStore for AwsSecrets {
 impl SecretsError {
     /// Whether a write certainly had no effect.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::Unusable { .. } | Self::MarkedForDeletion { .. })
+        matches!(
+            self,
+            Self::Refused { .. } | Self::Unusable { .. } | Self::Exhausted { .. } | Self::MarkedForDeletion { .. }
+        )
     }
 
     /// The error of one secret, where others could be read: then the cause is no missing permission of the role.

@@ -46,7 +46,7 @@ pub struct CleanupReport {
     pub nodes: usize,
     /// What could not be read or removed.
     pub problems: Vec<report::Problem>,
-    /// What was left, because its author has to correct it.
+    /// What was left: its author has to correct it, or another writer keeps changing it.
     pub faults: Vec<report::Problem>,
 }
 

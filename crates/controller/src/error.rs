@@ -115,6 +115,7 @@ impl ControllerError {
                 SecretsError::NotOurs(_)
                 | SecretsError::RolledBack { .. }
                 | SecretsError::Unusable { .. }
+                | SecretsError::Exhausted { .. }
                 | SecretsError::Changed { .. }
                 | SecretsError::MarkedForDeletion { .. }
                 | SecretsError::Unknown { .. },
@@ -150,11 +151,14 @@ impl ControllerError {
 
     /// Whether only an author can correct it, of a task definition or of a secret. A retry cannot help; sweeps report it until then.
     pub(crate) fn needs_correction(&self) -> bool {
-        use SecretsError::{MarkedForDeletion, NotOurs, RolledBack, Unusable};
+        use SecretsError::{Exhausted, MarkedForDeletion, NotOurs, RolledBack, Unusable};
         match self {
             Self::Invalid(_) | Self::NotRestored { .. } | Self::NotRegistered(_) => true,
             Self::Secrets(error) => {
-                matches!(error, MarkedForDeletion { .. } | NotOurs(_) | RolledBack { .. } | Unusable { .. })
+                matches!(
+                    error,
+                    Exhausted { .. } | MarkedForDeletion { .. } | NotOurs(_) | RolledBack { .. } | Unusable { .. }
+                )
             }
             Self::Shared(error) => error.needs_correction(),
             _ => false,
@@ -327,6 +331,7 @@ mod tests {
             SecretsError::NotOurs(invalid()).into(),
             SecretsError::RolledBack { name: text() }.into(),
             SecretsError::MarkedForDeletion { name: text() }.into(),
+            SecretsError::Exhausted { name: text() }.into(),
             SecretsError::Unusable { name: text(), reason: text() }.into(),
             SecretsError::Failed { name: text(), reason: text() }.into(),
             SecretsError::Denied { name: text(), reason: text() }.into(),

@@ -58,7 +58,7 @@ impl Comments {
 }
 
 /// Whether there is a comment within a value.
-pub fn has_comment(text: &str, node: &Node, notation: Notation) -> bool {
+pub(crate) fn has_comment(text: &str, node: &Node, notation: Notation) -> bool {
     !comments_around(text, node.place.span, node, notation).is_empty()
 }
 

@@ -79,7 +79,7 @@ pub fn replaced_key<'t>(key: &expr::Expression, text: &'t str) -> Option<&'t str
     (spelled.parse::<f64>().ok() != number.as_f64()).then(|| spelled.trim_matches('"'))
 }
 
-/// The blocks, arguments and literals of a file. What is no literal is a text of its spelling. The argument of
+/// The blocks, arguments and literals of a file. Anything but a literal becomes the text of its spelling. The argument of
 /// `jsonencode` stands for its call.
 ///
 /// # Errors

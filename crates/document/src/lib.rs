@@ -32,7 +32,7 @@ mod yaml;
 
 pub use self::{
     byte_order_mark::without_mark,
-    comments::{Comments, has_comment},
+    comments::Comments,
     embedded::embedded_json,
     error::ParseError,
     json::parse_json,

@@ -39,7 +39,7 @@ pub struct TokenDescription {
 
 /// Who a token belongs to, as its description says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
+enum Mark {
     /// A task has logged in. Its author can choose what the mark names.
     Login(LoginMark),
     /// This controller or that of consul-ecs created the token.

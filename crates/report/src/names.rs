@@ -46,7 +46,6 @@ names! {
     LogAction {
         TaskStopped = "task_stopped",
         Deregister = "deregister",
-        /// Of versions that synced health.
         DeleteLoginToken = "delete_login_token",
         MarkCritical = "mark_critical",
         CreateToken = "create_token",

@@ -179,3 +179,26 @@ pub struct SetUpReport {
     /// How many objects are as they should be.
     pub complete: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_str, from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn check_and_scheduled_take_no_other_field() {
+        let refused = [
+            r#"{"check":true,"dryRun":true}"#,
+            r#"{"scheduled":true,"force":true}"#,
+            r#"{"check":true,"scheduled":true}"#,
+        ];
+        for text in refused {
+            assert!(from_str::<ReconcileOrder>(text).is_err(), "{text}");
+        }
+        let sweep = ReconcileOrder::Sweep { clusters: vec!["a".to_owned()], dry_run: true, force: false };
+        for order in [ReconcileOrder::Check, ReconcileOrder::ScheduledSweep, sweep] {
+            assert_eq!(from_value::<ReconcileOrder>(json!(order)).unwrap(), order);
+        }
+    }
+}

@@ -18,7 +18,7 @@ use crate::{
 /// A module before it is evaluated.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// Its path, where the sources of its calls begin.
+    /// Its path. Relative sources of its calls start here.
     pub path: PathBuf,
     /// Its files. Places in a file count its bytes.
     pub files: Vec<Arc<SourceFile>>,

@@ -7,7 +7,7 @@ use crate::syntax::Block;
 pub struct Interest {
     /// What the types of its resources begin with: `aws_ecs_`. Mistakes in other resources are no problem.
     pub resources: &'static [&'static str],
-    /// If a directory has none of these words, it is no problem that a file of it cannot be read.
+    /// Files that cannot be read are a problem only in directories with one of these words.
     pub words: &'static [&'static str],
     /// Whether the program itself provides the module of a call with this source and version. The outputs of the module are
     /// unknown.
@@ -18,7 +18,7 @@ impl Interest {
     /// For a module of the program's own sources, which reads no files.
     pub const NONE: Self = Self { resources: &[], words: &[], provides: |_, _| false };
 
-    /// Whether a block may change what is read: a resource of another service does not.
+    /// Whether the block is read: any block but a resource of another service.
     pub(crate) fn includes(&self, block: &Block) -> bool {
         let is_of = |kind: &str| self.resources.iter().any(|service| kind.starts_with(service));
         block.kind != "resource" || block.label(0).is_some_and(is_of)

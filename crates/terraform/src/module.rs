@@ -42,7 +42,7 @@ pub struct Module<'w> {
     pub(crate) call: Option<Arc<CallSite>>,
     /// What its caller passes; `None` for the root module, which takes defaults and tfvars files.
     pub(crate) inputs: Option<BTreeMap<String, Input>>,
-    /// What is special about it if its sources are part of the program.
+    /// The place and the functions of a provided module; `None` for a user's module.
     pub(crate) provided: Option<Provided>,
     /// The tags that the provider adds to every resource.
     pub(crate) default_tags: Option<Node>,
@@ -143,7 +143,6 @@ impl<'w> Module<'w> {
         }
     }
 
-    /// What it declares.
     pub fn directory(&self) -> &Rc<Directory> {
         &self.directory
     }

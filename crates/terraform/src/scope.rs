@@ -1,5 +1,4 @@
-//! What an expression needs of the module around it. The parts of the language know only this, and the module, which knows all
-//! of them, provides it.
+//! What an expression needs from its module. The files of the language use only this trait; [`Module`] implements it.
 
 use std::sync::Arc;
 
@@ -73,13 +72,13 @@ pub(crate) trait Scope {
     /// Why values are unknown.
     fn causes(&self) -> &Causes;
 
-    /// What is special about a module that the program provides; `None` for one of a user.
+    /// The place and the functions of a provided module; `None` for a user's module.
     fn provided(&self) -> Option<Provided>;
 
     /// Whether another module calls this one: then an edit would change what its other calls get.
     fn is_called(&self) -> bool;
 
-    /// Where a module that the program provides has what is from no input; `None` for one of a user.
+    /// The place of values that no input sets: the name of the call. `None` for a user's module.
     fn made_at(&self) -> Option<Span> {
         self.provided().map(|provided| provided.at)
     }
@@ -96,7 +95,7 @@ pub(crate) trait Scope {
     }
 }
 
-/// What is special about a module whose sources are part of the program.
+/// The place and the functions of a module whose sources are part of the program.
 #[derive(Clone, Copy)]
 pub(crate) struct Provided {
     /// Where it has what is from no input: at the name of its call.

@@ -140,10 +140,10 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     let seen = named[0]["seen"].as_str().unwrap();
     let lacks = " lacks: node \"arn:aws:ecs:us-east-1:000000000000:cluster/doctor\" { policy = \"write\" }";
     assert!(seen.ends_with(lacks), "{seen}");
-    // Then the commands that are shown mend it: the policy of another name is left as it is
-    let mend = named[0]["mend"].as_array().unwrap();
-    assert!(mend[1].as_str().unwrap().ends_with(" -policy-name doctor"), "{mend:#?}");
-    for command in mend {
+    // Then the commands that are shown correct it: the policy of another name is left as it is
+    let fix = named[0]["fix"].as_array().unwrap();
+    assert!(fix[1].as_str().unwrap().ends_with(" -policy-name doctor"), "{fix:#?}");
+    for command in fix {
         paste(&stack.consul, command.as_str().unwrap()).await;
     }
     assert_eq!(stack.consul.get("/v1/acl/policy/name/controller-doctor").await["Rules"], without);
@@ -160,7 +160,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     assert_eq!(not_ok[0]["check"], "other-controllers");
     let stop =
         "aws ecs update-service --cluster doctor --service consul-controller --desired-count 0 --region us-east-1";
-    assert_eq!(not_ok[0]["mend"], json!([stop]));
+    assert_eq!(not_ok[0]["fix"], json!([stop]));
     let scaled = json!({ "cluster": "doctor", "service": "consul-controller", "desiredCount": 0 });
     world.ecs_call("UpdateService", &scaled).await;
     let (code, _, document) = checked().await;
@@ -173,7 +173,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     assert_eq!((not_ok.len(), &not_ok[0]["check"]), (1, &json!("failed-events")), "{not_ok:#?}");
     let about = not_ok[0]["seen"].as_str().unwrap();
     assert!(about.starts_with("about 1 message: ECS Task State Change: task "), "{about}");
-    assert_eq!(not_ok[0]["mend"][1], "ecs-mesh redrive --stack doctor --region us-east-1");
+    assert_eq!(not_ok[0]["fix"][1], "ecs-mesh redrive --stack doctor --region us-east-1");
     assert_eq!(permissions(&aws.requests()), documented("doctor"));
 }
 

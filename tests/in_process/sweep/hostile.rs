@@ -119,6 +119,28 @@ async fn a_secret_that_never_rests_is_a_fault_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_key_that_locks_every_secret_concerns_everything() {
+    // Given two services with tokens
+    let world = World::without_deployment("hostile-key").await;
+    let provisioning = environment(&world, forward, forward, &[], |edges| edges).await;
+    for service in ["hostile-key-a", "hostile-key-b"] {
+        let task = world.run(&reading(&world, service, &[service.to_owned()]).await).await;
+        assert!(provisioning.handle(&[world.event(&task).await]).await.failures.is_empty());
+    }
+    // When the key of all secrets denies the role
+    let locked = |seen: &RecordedRequest, _: usize| match seen.operation().as_deref() {
+        Some("GetSecretValue") => {
+            let text = "Access to KMS is not allowed";
+            Answer::status(400, json!({ "__type": "AccessDeniedException", "Message": text }).to_string())
+        }
+        _ => Answer::Forward,
+    };
+    // Then the sweep is incomplete, and its alarm follows
+    let report = swept(&environment(&world, forward, locked, &[], |edges| edges).await, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete, "{report:?}");
+}
+
+#[tokio::test]
 async fn a_role_that_may_read_no_secret_concerns_everything() {
     let world = World::without_deployment("hostile-denied").await;
     world.run(&world.mesh_definition(&world.service()).await).await;

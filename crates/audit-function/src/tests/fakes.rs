@@ -24,11 +24,7 @@ use crate::{
 
 /// An invocation that runs at ten o'clock, for five minutes.
 pub(crate) fn invocation(id: &str) -> Invocation {
-    Invocation {
-        id: id.to_owned(),
-        now: "2026-11-21T10:00:00Z".parse().unwrap(),
-        until: "2026-11-21T10:05:00Z".parse().unwrap(),
-    }
+    Invocation { id: id.to_owned(), now: "2026-11-21T10:00:00Z".parse().unwrap() }
 }
 
 /// The ARN of revision 7 of a family.

@@ -271,9 +271,15 @@ impl Bootstrap {
             let objects = [cross_namespace_policy(&home, partition)].into_iter().chain(names.into_values());
             self.upserter.ensure(&objects.collect::<Vec<_>>(), deadline, &mut report).await;
         }
+        let places = missing.clone();
         let objects = missing.into_iter().filter_map(|place| Some((place, namespace(place)?)));
         report.set_apart(objects, refused_namespace);
         failed.extend(report.not_created);
+        // The policy that each namespace refers to
+        if let Some(failure) = report.failures.pop() {
+            let error = Arc::new(ControllerError::from(failure.error));
+            failed.extend(places.into_iter().map(|place| (place.clone(), Arc::clone(&error))));
+        }
         Ok(failed)
     }
 
@@ -298,10 +304,18 @@ impl Bootstrap {
         if nodes.is_empty() || !self.creates_nodes() {
             return;
         }
-        let object = |(cluster, tenancy): &Place| synthetic_node(tenancy, cluster);
-        let objects: Vec<Object> = nodes.iter().map(object).collect();
-        self.upserter.ensure(&objects, deadline, report).await;
-        report.set_apart(nodes.iter().zip(objects), |refused| ControllerError::NotSetUp(refused.to_string()));
+        // The nodes of one cluster in several partitions have the same name.
+        let mut by_tenancy: BTreeMap<&Tenancy, Vec<&Place>> = BTreeMap::new();
+        for node in nodes {
+            by_tenancy.entry(&node.1).or_default().push(node);
+        }
+        for nodes in by_tenancy.into_values() {
+            let objects: Vec<Object> =
+                nodes.iter().map(|(cluster, tenancy)| synthetic_node(tenancy, cluster)).collect();
+            self.upserter.ensure(&objects, deadline, report).await;
+            let refused = |error: ConsulError| ControllerError::NotSetUp(error.to_string());
+            report.set_apart(nodes.iter().copied().zip(objects), refused);
+        }
         let now = self.tasks.clock.now();
         for node in nodes.iter().filter(|node| !report.not_created.contains_key(node)) {
             self.nodes.insert(node.clone(), now);

@@ -309,8 +309,7 @@ impl BootstrapReport {
         self.skipped.push(object);
     }
 
-    /// Sets the failures of these objects apart, by the place that each object is of. `refused` is the error of an object that
-    /// Consul refuses, which concerns nothing else.
+    /// Moves the failures of these objects to `not_created`, by place. `refused` makes the error of an object that Consul refused.
     pub(super) fn set_apart<'a>(
         &mut self,
         objects: impl Iterator<Item = (&'a Place, Object)>,

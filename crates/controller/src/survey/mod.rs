@@ -21,6 +21,7 @@ use mesh::{
     idleness::TaskListing,
     plan::Coverage,
     quota::{self, CLUSTERS_OF_ONE, EntryOwner},
+    secret::StoredSecret,
     spelling,
     task::{DescribedTask, MemberTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
@@ -153,8 +154,12 @@ impl Observer {
         });
         let read: Vec<_> = concurrently(reads).await;
         let is_permitted = read.iter().any(|(_, secret)| secret.as_ref().err().is_none_or(has_read));
+        let is_key_lost = self.is_key_lost(&read, survey);
         for (holder, secret) in read {
             match secret {
+                Err(ControllerError::Secrets(SecretsError::Unusable { name, reason })) if is_key_lost => {
+                    self.add_fault(holder, SecretsError::Denied { name, reason }.into(), survey);
+                }
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
                 Err(error) if self.tokens.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
                 Err(ControllerError::Secrets(error)) if is_permitted => {
@@ -164,6 +169,20 @@ impl Observer {
             }
         }
         self.refuse_spellings(&required, survey);
+    }
+
+    /// Whether the deployment's own key is the cause that no secret can be read: several of them have a token in Consul that a
+    /// controller created for them.
+    fn is_key_lost(&self, read: &[(TokenHolder, Result<StoredSecret, ControllerError>)], survey: &Survey) -> bool {
+        let is_locked = |secret: &Result<StoredSecret, ControllerError>| {
+            matches!(secret, Err(ControllerError::Secrets(SecretsError::Unusable { .. })))
+        };
+        let tokens = &survey.observed.tokens;
+        let has_token = |holder: &TokenHolder| {
+            tokens.iter().any(|token| token.description.is_of(holder, &self.tasks.scope.clusters))
+        };
+        read.iter().all(|(_, secret)| is_locked(secret))
+            && read.iter().filter(|(holder, _)| has_token(holder)).count() > 1
     }
 
     /// Records why a secret could not be read. A holder whose error reaches nothing else gets no token until its author corrects it.

@@ -1,7 +1,7 @@
 //! An attempt at one holder's token: takes the steps that [`next_step`] decides until there is nothing left to do.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -51,8 +51,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) tokens: &'a Tokens,
     pub(super) holder: &'a TokenHolder,
     pub(super) name: String,
-    /// Whether another writer has changed the secret meanwhile.
-    pub(super) is_contended: AtomicBool,
+    /// How often another writer has changed the secret meanwhile.
+    pub(super) conflicts: AtomicUsize,
 }
 
 impl Reconciliation<'_> {
@@ -73,7 +73,7 @@ impl Reconciliation<'_> {
                 Progress::Again if !self.tokens.scope.mode.acts() => return Ok(Effect::Done),
                 Progress::Again => effect = Effect::Done,
                 Progress::Conflict(read) => {
-                    self.is_contended.store(true, Ordering::Relaxed);
+                    self.conflicts.fetch_add(1, Ordering::Relaxed);
                     seen = Some(self.read_after(&secret, read).await?);
                 }
             }
@@ -266,7 +266,7 @@ impl Reconciliation<'_> {
         let bound = self.tokens.scope.bounds.attempt;
         match timeout(bound, Box::pin(work)).await {
             Ok(done) => done,
-            Err(_) if self.is_contended.load(Ordering::Relaxed) => {
+            Err(_) if self.conflicts.load(Ordering::Relaxed) > 1 => {
                 Err(SecretsError::Changed { name: self.name.clone() }.into())
             }
             Err(_) => Err(ControllerError::OutOfTime),

@@ -6,7 +6,7 @@ mod steps;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicUsize},
 };
 
 use aws::{
@@ -141,7 +141,7 @@ impl Tokens {
                 service.name.as_str(),
                 "a name whose secret is not the client token's; rename the service",
             )),
-            _ => Ok(Reconciliation { tokens: self, holder, name, is_contended: AtomicBool::new(false) }),
+            _ => Ok(Reconciliation { tokens: self, holder, name, conflicts: AtomicUsize::new(0) }),
         }
     }
 
