@@ -151,7 +151,11 @@ mod tests {
     #[test]
     fn a_spelling_that_ran_before_keeps_its_token() {
         assert_eq!(refused_of(&["WEB", "Web"], &["Web"], &["WEB"]), [""; 0]);
-        assert_eq!(refused_of(&["WEB"], &["Web", "web"], &["WEB"]), [""; 0], "whoever claims the service's name");
+        assert_eq!(
+            refused_of(&["WEB"], &["Web", "web"], &["WEB"]),
+            [""; 0],
+            "a task that claims the service's name locks none out"
+        );
         assert_eq!(refused_of(&["WEB"], &["Web", "web"], &[]), ["mesh-WEB"], "a new one does not");
     }
 

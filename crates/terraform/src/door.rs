@@ -21,7 +21,7 @@ use crate::{
 
 impl<'w> Module<'w> {
     /// A module that no other calls. Its variables have their defaults, or the values of its `*.tfvars` files. Its expressions may
-    /// produce as much as the limit allows, whatever was evaluated before.
+    /// produce as much as the limit allows, also after other modules.
     pub fn root(evaluation: &'w Evaluation, directory: Rc<Directory>) -> Self {
         evaluation.renew();
         let mut module = Self::uncalled(evaluation, directory);

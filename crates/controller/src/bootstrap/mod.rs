@@ -222,10 +222,7 @@ impl Bootstrap {
             wanted.rotate_left(start);
             match self.create_in(partition, &wanted, deadline).await {
                 Ok(some) => failed.extend(some),
-                Err(error) => {
-                    let error = Arc::new(error);
-                    failed.extend(wanted.into_iter().map(|place| (place.clone(), Arc::clone(&error))));
-                }
+                Err(error) => failed.extend(fail_all(&wanted, error)),
             }
         }
         for place in new.into_iter().filter(|place| !failed.contains_key(place)) {
@@ -259,8 +256,7 @@ impl Bootstrap {
         for (cluster, places) in by_cluster {
             let (now, later) = places.split_at(places.len().min(MOST_NEW_NAMESPACES));
             let (what, waiting) = (format!("new namespaces of the tasks of cluster {}", cluster.name()), later.len());
-            let error = Arc::new(ControllerError::OverLimit { what, most: MOST_NEW_NAMESPACES, waiting });
-            failed.extend(later.iter().map(|place| ((*place).clone(), Arc::clone(&error))));
+            failed.extend(fail_all(later, ControllerError::OverLimit { what, most: MOST_NEW_NAMESPACES, waiting }));
             missing.extend(now);
         }
         let namespace = |place: &Place| Some(namespace_object(partition, place.1.namespace()?));
@@ -271,14 +267,12 @@ impl Bootstrap {
             let objects = [cross_namespace_policy(&home, partition)].into_iter().chain(names.into_values());
             self.upserter.ensure(&objects.collect::<Vec<_>>(), deadline, &mut report).await;
         }
-        let places = missing.clone();
-        let objects = missing.into_iter().filter_map(|place| Some((place, namespace(place)?)));
+        let objects = missing.iter().filter_map(|place| Some((*place, namespace(place)?)));
         report.set_apart(objects, refused_namespace);
         failed.extend(report.not_created);
         // The policy that each namespace refers to
         if let Some(failure) = report.failures.pop() {
-            let error = Arc::new(ControllerError::from(failure.error));
-            failed.extend(places.into_iter().map(|place| (place.clone(), Arc::clone(&error))));
+            failed.extend(fail_all(&missing, failure.error.into()));
         }
         Ok(failed)
     }
@@ -347,6 +341,12 @@ fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
     let active = statuses.iter().filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }));
     let active: BTreeSet<ClusterArn> = active.map(|(cluster, _)| cluster.clone()).collect();
     active.difference(&namesakes(statuses)).cloned().collect()
+}
+
+/// The same error for each of these places.
+fn fail_all(places: &[&Place], error: ControllerError) -> NotCreated {
+    let error = Arc::new(error);
+    places.iter().map(|place| ((*place).clone(), Arc::clone(&error))).collect()
 }
 
 /// Why Consul refuses a namespace: for good because of its name, which is a task's tag. Consul answers with status 500 to names that

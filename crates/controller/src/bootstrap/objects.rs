@@ -37,8 +37,8 @@ pub(super) struct BootstrapTarget<'a> {
 }
 
 /// The desired objects, each after those that it refers to. The partition itself is not included: its namespaces can be
-/// listed only after its creation ([`partition_object`]). Nor are the clusters' nodes, each of which may fail by itself
-/// ([`synthetic_node`]).
+/// listed only after its creation ([`partition_object`]). Nor are the clusters' nodes
+/// ([`synthetic_node`]), because each may fail by itself.
 pub(super) fn desired(target: &BootstrapTarget<'_>) -> Vec<Object> {
     let mut objects = Vec::new();
     if target.extent == BootstrapExtent::None {
