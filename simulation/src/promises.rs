@@ -95,13 +95,13 @@ impl World {
         let is_valid = read.as_ref().is_some_and(|read| self.is_valid(read));
         let is_lost = read.as_ref().is_some_and(|read| self.manual_changes.lost.contains(read));
         let lag = self.scenario.secret_lag;
-        let is_due = self.ecs.tasks[index].acknowledged_at.is_some_and(|at| at + lag <= self.now);
+        // Nothing is done for a task with an unknown status.
         let is_judged = self.ecs.tasks[index].phase() != Some(TaskPhase::Unknown);
+        let is_due = is_judged && self.ecs.tasks[index].acknowledged_at.is_some_and(|at| at + lag <= self.now);
         match (&read, self.is_changed_by_hand(number)) {
             (_, true) => {}
-            // An idle service's token that Consul has lost is restored by the event of the next task, and no token for a task with an
-            // unknown status.
-            (Some(_), _) if !is_valid && is_lost && !(is_due && is_judged) => {}
+            // An idle service's token that Consul has lost is restored by the event of the next task.
+            (Some(_), _) if !is_valid && is_lost && !is_due => {}
             (Some(_), _) if !is_valid => {
                 self.broken(format!("never the living: task {index} reads a token that Consul does not have"));
             }
