@@ -7,6 +7,8 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 tools := $(CURDIR)/target/tools
+# Fetches what scripts/tools.toml lists.
+fetch := $${PYTHON:-python3} scripts/fetch.py
 # The binaries that run in Lambda; ecs-mesh runs in a terminal.
 functions := task-events reconcile audit
 architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
@@ -14,7 +16,7 @@ lambda_flags := $(if $(filter arm64,$(architecture)),--arm64)
 # Always all packages: cargo unifies the features of the selected packages, and rebuilds dependencies for another selection.
 all := --locked --workspace
 # Optimises the workspace's code in the simulation's search, which makes it six times as fast. scripts/suites.py reads it.
-export SEARCH_FLAGS := $(foreach package,controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
+export SEARCH_FLAGS := $(foreach package,controller mesh observe simulation,--config profile.dev.package.$(package).opt-level=1)
 search := $(all) $(SEARCH_FLAGS)
 # The mutants of `make test`, one for each layer; `make mutants` tests all.
 some_mutants := failure-acknowledged no-nonce not-hidden
@@ -37,15 +39,15 @@ setup: tools browser ## Get what the demo and the tests need from the network: t
 
 .PHONY: tools
 tools:
-	@scripts/setup.sh
+	@$(fetch) tools
 
 .PHONY: consul
 consul: ## Get another Consul for CONSUL_BIN (CONSUL=1.22.6; from HashiCorp, into target/tools)
-	@scripts/fetch-consul.sh $(tools) $(CONSUL)
+	@$(fetch) consul $(CONSUL)
 
 .PHONY: browser
 browser:
-	@scripts/setup-browser.sh
+	@$(fetch) browser
 
 .PHONY: demo
 demo: ## Show the controller at work on a local stack (KEEP=1 leaves it running)
@@ -74,8 +76,6 @@ build: tools validate ## Build the optimised functions and the template, ready t
 	cargo lambda build --release --locked --package audit-function --bin audit $(lambda_flags)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
-# Records the dependencies in the binaries it builds. A minute on two cores; cargo fetches it, so that its version is pinned here.
-auditable := cargo-auditable@0.7.7
 # The target of the wheel. zig links against an old glibc or musl, and for Windows; macOS has its own linker.
 TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 linker := $(if $(findstring apple,$(TARGET)),,--zig)
@@ -94,8 +94,7 @@ dist: tools wheel ## Build and package the artefacts of a release for this machi
 .PHONY: wheel
 wheel: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 wheel: ## Build the wheel of ecs-mesh (TARGET=x86_64-unknown-linux-musl for another platform)
-	@scripts/setup.sh wheel
-	cargo install --quiet --locked --root $(tools) $(auditable)
+	@$(fetch) wheel
 	@rm -f target/dist/*.whl
 	@python3 scripts/dist.py licences
 	CARGO=$(CURDIR)/scripts/cargo-auditable.sh maturin build --release --target $(TARGET) $(linker) $(libc) --out target/dist

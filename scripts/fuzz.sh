@@ -14,15 +14,12 @@ all=(
 )
 [[ ${#targets[@]} -gt 0 ]] || targets=("${all[@]}")
 
-tools=$PWD/target/tools/cargo-fuzz
 export CARGO_TARGET_DIR=$PWD/target/fuzz
 # Enables the nightly feature for instrumentation in the stable compiler.
 export RUSTC_BOOTSTRAP=1
-export PATH=$tools/bin:$PATH
+export PATH=$PWD/target/tools/bin:$PATH
 
-if [[ ! -x $tools/bin/cargo-fuzz ]]; then
-  cargo install cargo-fuzz --locked --version 0.13.2 --root "$tools" --target-dir target/tools/build
-fi
+python3 scripts/fetch.py cargo-fuzz
 
 # Seeds: the repository's definitions and templates, with a first character that selects the file's name.
 seeds=target/fuzz/seeds

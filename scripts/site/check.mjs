@@ -28,7 +28,7 @@ function browserPath() {
 }
 
 const executablePath = browserPath();
-const skip = executablePath ? false : "no Chromium; scripts/setup-browser.sh finds or installs one";
+const skip = executablePath ? false : "no Chromium; make browser finds or installs one";
 assert(!skip || process.env.CI !== "true", `make setup should have installed it: ${skip}`);
 
 /// Paths of the site's pages: "/", "/how-to/alarms/".

@@ -81,7 +81,7 @@ fn show(browser: &str, page: &Path, width: u32) -> Value {
 
 #[test]
 fn the_page_filters_and_fits_a_phone() {
-    let Some(browser) = browser() else { return skip("no Chromium; scripts/setup-browser.sh finds or installs one") };
+    let Some(browser) = browser() else { return skip("no Chromium; make browser finds or installs one") };
     let page = report(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("page"));
     let html = fs::read_to_string(&page).unwrap();
     assert!(!html.contains("<b>web"), "names are text");
